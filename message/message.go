@@ -1,0 +1,194 @@
+package message
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Role says who speaks.
+type Role string
+
+// The roles.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool" // one message holds the results of all calls of the assistant message before it
+)
+
+// Valid reports whether r is one of the roles.
+func (r Role) Valid() bool { return r == RoleUser || r == RoleAssistant || r == RoleTool }
+
+// Message is one immutable utterance. It is one word big: copy it. The zero Message is no message. Two Messages are == when they
+// are the same utterance, not when they say the same. Safe for concurrent use.
+type Message struct{ b *body }
+
+type body struct {
+	role  Role
+	files bool // has a File part
+	parts []Part
+	memo  atomic.Pointer[memo]
+}
+
+type memo struct {
+	format any
+	bytes  []byte
+	next   *memo
+}
+
+// New makes a message. It takes parts over: the caller must not write to the slice any more.
+func New(role Role, parts ...Part) Message {
+	b := &body{role: role, parts: slices.Clip(parts)}
+	for _, p := range parts {
+		switch p := p.(type) {
+		case File:
+			b.files = true
+		case ToolResult:
+			b.files = b.files || len(p.Files) > 0
+		}
+	}
+	return Message{b}
+}
+
+// User is a user's text.
+func User(text string) Message { return New(RoleUser, Text{Text: text}) }
+
+// Assistant is a model's text (left out when empty) and the calls that it makes.
+func Assistant(text string, calls ...ToolCall) Message {
+	parts := make([]Part, 0, 1+len(calls))
+	if text != "" {
+		parts = append(parts, Text{Text: text})
+	}
+	for _, c := range calls {
+		parts = append(parts, c)
+	}
+	return New(RoleAssistant, parts...)
+}
+
+// Results is the tool message that answers an assistant message: all of its results, in the order of its calls.
+func Results(rs ...ToolResult) Message {
+	parts := make([]Part, len(rs))
+	for i, r := range rs {
+		parts[i] = r
+	}
+	return New(RoleTool, parts...)
+}
+
+// IsZero reports whether m is no message.
+func (m Message) IsZero() bool { return m.b == nil }
+
+// Role says who speaks; "" for the zero Message.
+func (m Message) Role() Role {
+	if m.b == nil {
+		return ""
+	}
+	return m.b.role
+}
+
+// Len is the number of parts.
+func (m Message) Len() int {
+	if m.b == nil {
+		return 0
+	}
+	return len(m.b.parts)
+}
+
+// Part gives part i; it panics out of range.
+func (m Message) Part(i int) Part { return m.b.parts[i] }
+
+// Parts yields the parts in order.
+func (m Message) Parts() iter.Seq[Part] {
+	if m.b == nil {
+		return func(func(Part) bool) {}
+	}
+	return slices.Values(m.b.parts)
+}
+
+// Of yields the parts of one type: for call := range message.Of[message.ToolCall](m).
+func Of[P Part](m Message) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for p := range m.Parts() {
+			if p, ok := p.(P); ok && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// HasFiles reports whether a part of m, or a result in it, is a file. It looks at nothing: it was noted when m was made.
+func (m Message) HasFiles() bool { return m.b != nil && m.b.files }
+
+// Text joins the text parts.
+func (m Message) Text() string {
+	var only string
+	var n int
+	for t := range Of[Text](m) {
+		only = t.Text
+		n++
+	}
+	if n < 2 {
+		return only
+	}
+	var b strings.Builder
+	for t := range Of[Text](m) {
+		b.WriteString(t.Text)
+	}
+	return b.String()
+}
+
+// ToolCalls lists the calls in m, in the model's order; nil when there are none.
+func (m Message) ToolCalls() []ToolCall {
+	if m.b == nil {
+		return nil
+	}
+	var n int
+	for _, p := range m.b.parts {
+		if _, ok := p.(ToolCall); ok {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	calls := make([]ToolCall, 0, n)
+	for _, p := range m.b.parts {
+		if c, ok := p.(ToolCall); ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// Blank reports whether m says nothing that a provider would take back: no call, no file, no part of a provider's own, and no
+// text but white space. Reasoning alone is blank: providers refuse it as a whole turn.
+func (m Message) Blank() bool {
+	for p := range m.Parts() {
+		switch p := p.(type) {
+		case Text:
+			if strings.TrimSpace(p.Text) != "" {
+				return false
+			}
+		case Reasoning:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Encoded gives m in a wire format, encoding it at most a few times in its life (once, when unshared) and remembering the bytes on
+// the message. format is a comparable key, one for each wire format. What encode gives may depend on m alone, never on its
+// neighbours: roles that merge, cache marks and commas are the joiner's, so forks, compaction, repair and injected messages
+// re-use every byte, and nothing is ever invalidated. The bytes are read-only. It panics on the zero Message.
+func (m Message) Encoded(format any, encode func(Message) []byte) []byte {
+	head := m.b.memo.Load()
+	for e := head; e != nil; e = e.next {
+		if e.format == format {
+			return e.bytes
+		}
+	}
+	e := &memo{format, encode(m), head}
+	m.b.memo.CompareAndSwap(head, e) // a lost race costs one more encoding, never a wrong one
+	return e.bytes
+}
