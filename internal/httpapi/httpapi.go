@@ -1,0 +1,314 @@
+// Package httpapi is what the providers share: one POST whose body is bytes that were encoded before, and one classified error.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// MaxBody is the largest whole reply that is read, in bytes; MaxStream the largest stream, which says the same with more around it.
+const (
+	MaxBody   = 64 << 20
+	MaxStream = 4 * MaxBody
+)
+
+// API is one provider's HTTP interface. Safe for concurrent use.
+type API struct {
+	Provider string // for errors
+	Base     string // without a trailing slash
+	Header   http.Header
+	// Explain reads a provider's error body into e: Code, Message, and Kind where it knows better than the status. nil: see Envelope.
+	Explain func(body []byte, e *model.Error)
+
+	client  *http.Client
+	secrets []string // see redact
+	keys    []string // the variables that a key was looked for in, when one is needed and none was found
+}
+
+// New makes an API. base is the provider's own server, which takes no call without a key; another base URL in opts may. env are the
+// variables that may hold the key, the first one that is set wins; auth gives the header that carries it.
+func New(provider, base string, env []string, opts []model.Option, auth func(key string) (name, value string)) *API {
+	var e model.Endpoint
+	for _, o := range opts {
+		o(&e)
+	}
+	own := e.BaseURL == "" || strings.TrimRight(e.BaseURL, "/") == base
+	if !own {
+		base = e.BaseURL
+	}
+	for _, name := range env {
+		if e.Key == "" {
+			e.Key = os.Getenv(name)
+		}
+	}
+	a := &API{Provider: provider, Base: strings.TrimRight(base, "/"), Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"pawl"}}, client: e.HTTP}
+	name, value := auth(e.Key)
+	if e.Key != "" {
+		a.Header.Set(name, value)
+	}
+	for name, values := range e.Header {
+		a.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	a.secrets = secrets(e.Key, e.Header)
+	if own && a.Header.Get(name) == "" && a.Header.Get("Authorization") == "" {
+		a.keys = env
+	}
+	if a.client == nil {
+		a.client = shared
+	}
+	return a
+}
+
+// shared is the client for all providers: model calls last for minutes and come in bursts to few hosts, so there is no overall
+// timeout (the context has it) and idle connections are kept. A redirect is refused: it would carry the key to another host.
+var shared = &http.Client{
+	Transport: func() http.RoundTripper {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = 256
+		t.MaxIdleConns = 1024
+		return t
+	}(),
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// CloseIdle closes the idle connections of the shared client: for tests that count goroutines.
+func CloseIdle() { shared.CloseIdleConnections() }
+
+// Post sends body and gives a response with status 2xx. The caller closes its body, and before that calls [Finish] when it read all
+// that it wanted. Anything else is an error, a *model.Error unless ctx ended or the base URL is none.
+func (a *API) Post(ctx context.Context, path string, body Body, accept string) (*http.Response, error) {
+	if a.keys != nil {
+		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.Unauthorized, Code: "missing_key", Message: "no API key: set " + strings.Join(a.keys, " or ") + ", or give one with model.WithKey"}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.Base+path, nil)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) { // its text has the whole URL, which may carry a password
+			err = u.Err
+		}
+		return nil, errdefs.Validation.Errorf("%s: the base URL is none: %w", a.Provider, err)
+	}
+	if req.URL.Host == "" {
+		shown := a.Base
+		if strings.Contains(shown, "@") { // there may be a password
+			shown = "…"
+		}
+		return nil, errdefs.Validation.Errorf("%s: base URL %q names no host: write it as https://host", a.Provider, shown)
+	}
+	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	req.Body, req.ContentLength = body.Reader(), body.Len()
+	req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, a.broken(ctx, err, "no answer")
+	}
+	if resp.StatusCode/100 == 2 {
+		resp.Body = &bounded{resp.Body, MaxStream}
+		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
+			defer Finish(resp)
+			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
+		}
+		return resp, nil
+	}
+	defer Finish(resp)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	e := a.Failed(resp.StatusCode, resp.Header, text)
+	if resp.StatusCode == http.StatusNotFound && e.Code == "" { // no API said so: the path may be wrong
+		e.Message += " (asked " + req.URL.Redacted() + ")"
+	}
+	return nil, e
+}
+
+// IsJSON reports whether a response says that it is a JSON document: some servers answer so to a request for a stream.
+func IsJSON(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+}
+
+// ReadAll reads a whole reply and finishes the response.
+func (a *API) ReadAll(ctx context.Context, resp *http.Response) ([]byte, error) {
+	defer Finish(resp)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	if err != nil {
+		return nil, a.broken(ctx, err, "the reply broke off")
+	}
+	if len(body) > MaxBody {
+		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "reply_too_large", Message: "the reply is over 64 MiB"}
+	}
+	if !wire.Valid(body) {
+		return nil, a.Malformed("the reply is not JSON", body)
+	}
+	return body, nil
+}
+
+// Finish gives the connection of a reply back that was read to its end: a well-behaved server closes the body right after its last
+// event, and only then can the connection be used again. A server that has more to say, or says nothing for a quarter of a second,
+// is cut off. Where a reply is given up in its middle, close its body instead.
+func Finish(resp *http.Response) {
+	hangUp := time.AfterFunc(250*time.Millisecond, func() { _ = resp.Body.Close() })
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	hangUp.Stop()
+	_ = resp.Body.Close()
+}
+
+// Malformed is the error for bytes that the protocol doesn't allow; it quotes their beginning.
+func (a *API) Malformed(what string, got []byte) *model.Error {
+	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "malformed_reply", Message: what + ": " + quote(got)}
+	a.redact(e)
+	return e
+}
+
+// Truncated is the error for a stream that ended without its terminal event; cause may be nil.
+func (a *API) Truncated(ctx context.Context, cause error) error {
+	return a.broken(ctx, cause, "the stream ended before its last event")
+}
+
+// broken classifies a failure of the connection. A context that ended wins: its error is returned as it is, with its meaning.
+func (a *API) broken(ctx context.Context, err error, what string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "connection", Message: what}
+	if strings.HasPrefix(what, "the ") {
+		e.Code = "truncated_stream"
+	}
+	var u *url.Error
+	if errors.As(err, &u) { // its text has the whole URL, which may carry a key
+		err = u.Err
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		e.Kind = errdefs.Timeout
+	}
+	e.Err = err
+	return e
+}
+
+// Failed makes the error of a status that isn't 2xx.
+func (a *API) Failed(status int, h http.Header, body []byte) *model.Error {
+	e := &model.Error{Provider: a.Provider, Kind: model.ClassOfStatus(status), Status: status, RetryAfter: retryAfter(h, time.Now())}
+	a.explain(body, e)
+	if e.RequestID == "" {
+		e.RequestID = RequestID(h)
+	}
+	if e.Message == "" {
+		e.Message = quote(body)
+	}
+	a.redact(e)
+	if e.Message == "" {
+		e.Message = http.StatusText(status)
+	}
+	return e
+}
+
+// RequestID gives the id under which the provider's support finds a call; "" if there is none.
+func RequestID(h http.Header) string {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id"} {
+		if id := h.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// InStream makes the error that a provider sent inside a stream or a 200.
+func (a *API) InStream(body []byte) *model.Error {
+	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable}
+	a.explain(body, e)
+	if e.Message == "" {
+		e.Message = quote(body)
+	}
+	a.redact(e)
+	return e
+}
+
+func (a *API) explain(body []byte, e *model.Error) {
+	Envelope(body, e)
+	if a.Explain != nil {
+		a.Explain(body, e)
+	}
+	if e.Kind != errdefs.Unauthorized && overflow(e.Code, e.Message) {
+		e.Kind = errdefs.Overflow
+	}
+}
+
+// Envelope reads the error body that all of them share in shape: {"error": {"type"|"code"|"status", "message"}}.
+func Envelope(body []byte, e *model.Error) {
+	inner := wire.Get(body, "error")
+	if wire.IsNull(inner) {
+		inner = body
+	}
+	if s := wire.String(inner); s != "" { // {"error": "text"}, as small servers do
+		e.Message = s
+		return
+	}
+	for _, name := range []string{"code", "status", "type"} { // the last one that is a word wins: Anthropic's type, Google's status
+		if s := wire.String(wire.Get(inner, name)); s != "" && (e.Code == "" || name != "type") {
+			e.Code = s
+		}
+	}
+	e.Message = wire.String(wire.Get(inner, "message"))
+	if id := wire.String(wire.Get(body, "request_id")); id != "" && e.RequestID == "" {
+		e.RequestID = id
+	}
+}
+
+// overflow tells the errors apart that mean: the request does not fit the context window. Providers have a code for it at best.
+func overflow(code, text string) bool {
+	if code == "context_length_exceeded" {
+		return true
+	}
+	text = strings.ToLower(text)
+	for _, sign := range []string{
+		"prompt is too long", "maximum context length", "context window", "context length", "exceeds the maximum number of tokens",
+		"input token count", "too many input tokens", "reduce the length of the messages", "exceed context limit",
+	} {
+		if strings.Contains(text, sign) && !strings.Contains(text, "rate limit") {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter reads Retry-After (seconds or a date) and OpenAI's retry-after-ms.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
+
+func quote(b []byte) string {
+	s := strings.TrimSpace(strings.ToValidUTF8(string(b[:min(len(b), 300)]), "\uFFFD"))
+	if len(b) > 300 {
+		s += "…"
+	}
+	return s
+}

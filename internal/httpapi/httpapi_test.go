@@ -1,0 +1,256 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/model"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+const own = "https://api.example.com"
+
+func newAPI(opts ...model.Option) *httpapi.API {
+	return httpapi.New("acme", own, []string{"ACME_KEY", "ACME_OTHER_KEY"}, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
+}
+
+// serve starts a server that ends with the test, and gives an API on it.
+func serve(t *testing.T, h http.HandlerFunc) *httpapi.API {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(func() {
+		httpapi.CloseIdle()
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return newAPI(model.WithBaseURL(s.URL))
+}
+
+func TestAKeyIsLookedForInOrderAndNeededForTheProvidersOwnServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  [2]string
+		opts []model.Option
+		want string // the header
+		fail bool
+	}{
+		"none":                              {[2]string{"", ""}, nil, "", true},
+		"the first variable":                {[2]string{"a", "b"}, nil, "Bearer a", false},
+		"the second variable":               {[2]string{"", "b"}, nil, "Bearer b", false},
+		"an option":                         {[2]string{"a", "b"}, []model.Option{model.WithKey("c")}, "Bearer c", false},
+		"a header":                          {[2]string{"", ""}, []model.Option{model.WithHeader("authorization", "Basic d")}, "Basic d", false},
+		"another server needs none":         {[2]string{"", ""}, []model.Option{model.WithBaseURL("http://localhost:1")}, "", false},
+		"the own server by its name":        {[2]string{"", ""}, []model.Option{model.WithBaseURL(own + "/")}, "", true},
+		"another server gets the same key":  {[2]string{"a", ""}, []model.Option{model.WithBaseURL("http://localhost:1/")}, "Bearer a", false},
+		"a header wins over the key's own":  {[2]string{"a", ""}, []model.Option{model.WithHeader("Authorization", "Basic d")}, "Basic d", false},
+		"an empty base URL is the own one ": {[2]string{"", ""}, []model.Option{model.WithBaseURL("")}, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("ACME_KEY", c.env[0])
+			t.Setenv("ACME_OTHER_KEY", c.env[1])
+			var got http.Header
+			a := newAPI(append(c.opts, model.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) { got = r.Header })}))...)
+			resp, err := a.Post(t.Context(), "/x", httpapi.Body{[]byte("{}")}, "")
+			if err == nil {
+				httpapi.Finish(resp)
+			}
+			if c.fail {
+				if !errors.Is(err, errdefs.Unauthorized) || !strings.Contains(err.Error(), "ACME_KEY or ACME_OTHER_KEY") || got != nil {
+					t.Errorf("got %v, called: %v", err, got != nil)
+				}
+				return
+			}
+			if err != nil || got.Get("Authorization") != c.want {
+				t.Errorf("got %q, %v", got.Get("Authorization"), err)
+			}
+		})
+	}
+}
+
+// roundTrip answers with an empty object, and writes to the request as careless transports do.
+type roundTrip func(*http.Request)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	f(r)
+	r.Header.Set("X-Scribble", "1")
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}
+
+func TestATransportThatWritesToHeadersDoesNotWriteToOurs(t *testing.T) {
+	a := newAPI(model.WithKey("k"), model.WithHTTPClient(&http.Client{Transport: roundTrip(func(*http.Request) {})}))
+	resp, err := a.Post(t.Context(), "/x", nil, "")
+	if err != nil || a.Header.Get("X-Scribble") != "" {
+		t.Error(err, a.Header)
+	}
+	httpapi.Finish(resp)
+}
+
+func TestABaseURLThatIsNoneIsTheCallersMistake(t *testing.T) {
+	for _, url := range []string{"localhost:8080", "api.example.com", "http://", "http://a b", ":"} {
+		if _, err := newAPI(model.WithBaseURL(url)).Post(t.Context(), "/x", nil, ""); !errors.Is(err, errdefs.Validation) {
+			t.Errorf("%q: got %v", url, err)
+		}
+	}
+}
+
+func TestABodyIsSentInOnePiece(t *testing.T) {
+	body := httpapi.Body{[]byte("one "), nil, []byte("two"), {}, []byte(" three")}
+	var got []byte
+	var length int64
+	a := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		length = r.ContentLength
+	})
+	resp, err := a.Post(t.Context(), "/x", body, "text/plain")
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpapi.Finish(resp)
+	if string(got) != "one two three" || length != int64(len(got)) {
+		t.Errorf("%q of %d bytes", got, length)
+	}
+	if err := iotest.TestReader(body.Reader(), []byte("one two three")); err != nil {
+		t.Error(err)
+	}
+	var b bytes.Buffer
+	r := body.Reader()
+	if _, err := io.CopyN(io.Discard, r, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.(io.WriterTo).WriteTo(&b); err != nil || b.String() != "wo three" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+func TestFinishDoesNotWaitForAServerThatKeepsTheStreamOpen(t *testing.T) {
+	gone := make(chan struct{})
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	resp, err := a.Post(t.Context(), "/x", nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpapi.Finish(resp)
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is still open")
+	}
+}
+
+func TestFinishGivesTheConnectionBack(t *testing.T) {
+	var from []string
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		from = append(from, r.RemoteAddr)
+		_, _ = io.WriteString(w, "left over")
+	})
+	for range 3 {
+		resp, err := a.Post(t.Context(), "/x", nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		httpapi.Finish(resp)
+	}
+	if from[0] != from[1] || from[1] != from[2] {
+		t.Errorf("three calls over %v", from)
+	}
+}
+
+func TestFailuresAreExplained(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		header [2]string
+		body   string
+		want   model.Error
+	}{
+		"a type and a text":         {400, [2]string{"Request-Id", "r1"}, `{"error":{"type":"bad","message":"no"}}`, model.Error{Kind: errdefs.Validation, Code: "bad", Message: "no", RequestID: "r1"}},
+		"a code before a type":      {404, [2]string{"X-Request-Id", "r2"}, `{"error":{"type":"t","code":"c","message":"no"}}`, model.Error{Kind: errdefs.NotFound, Code: "c", Message: "no", RequestID: "r2"}},
+		"the text alone":            {500, [2]string{}, `{"error":"no"}`, model.Error{Kind: errdefs.NotAvailable, Message: "no"}},
+		"no JSON":                   {502, [2]string{}, "<html>\xff" + strings.Repeat("x", 500), model.Error{Kind: errdefs.NotAvailable, Message: "<html>\uFFFD" + strings.Repeat("x", 293) + "…"}},
+		"nothing":                   {503, [2]string{}, "", model.Error{Kind: errdefs.NotAvailable, Message: "Service Unavailable"}},
+		"seconds to wait":           {429, [2]string{"Retry-After", "1.5"}, `{}`, model.Error{Kind: errdefs.RateLimit, Message: "{}", RetryAfter: 1500 * time.Millisecond}},
+		"milliseconds to wait":      {429, [2]string{"Retry-After-Ms", "20"}, `{}`, model.Error{Kind: errdefs.RateLimit, Message: "{}", RetryAfter: 20 * time.Millisecond}},
+		"a date that is over":       {429, [2]string{"Retry-After", "Mon, 02 Jan 2006 15:04:05 GMT"}, `{}`, model.Error{Kind: errdefs.RateLimit, Message: "{}"}},
+		"too long for the window":   {400, [2]string{}, `{"error":{"message":"prompt is too long: 2 tokens > 1 maximum"}}`, model.Error{Kind: errdefs.Overflow, Message: "prompt is too long: 2 tokens > 1 maximum"}},
+		"with the output too long":  {400, [2]string{}, `{"error":{"message":"input length and max_tokens exceed context limit: 1 + 2 > 2"}}`, model.Error{Kind: errdefs.Overflow, Message: "input length and max_tokens exceed context limit: 1 + 2 > 2"}},
+		"a wrong key stays a wrong": {401, [2]string{}, `{"error":{"message":"no context window for you"}}`, model.Error{Kind: errdefs.Unauthorized, Message: "no context window for you"}},
+		"a redirect is not taken":   {302, [2]string{"Location", "https://elsewhere.example.com"}, `{}`, model.Error{Kind: errdefs.Validation, Message: "{}"}},
+	} {
+		a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c.header[0] != "" {
+				w.Header().Set(c.header[0], c.header[1])
+			}
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})
+		_, err := a.Post(t.Context(), "/x", nil, "")
+		c.want.Provider, c.want.Status = "acme", c.status
+		var got *model.Error
+		if !errors.As(err, &got) || *got != c.want {
+			t.Errorf("%s: got %#v, want %#v", name, got, c.want)
+		}
+	}
+}
+
+func TestAContextThatEndedIsTheError(t *testing.T) {
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "{")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	resp, err := a.Post(ctx, "/x", nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel(errors.New("why"))
+	if _, err := a.ReadAll(ctx, resp); err != context.Canceled { //nolint:errorlint // as it is
+		t.Errorf("ReadAll: %v", err)
+	}
+	if _, err := a.Post(ctx, "/x", nil, ""); err != context.Canceled { //nolint:errorlint // as it is
+		t.Errorf("Post: %v", err)
+	}
+	if err := a.Truncated(ctx, io.ErrUnexpectedEOF); err != context.Canceled { //nolint:errorlint // as it is
+		t.Errorf("Truncated: %v", err)
+	}
+}
+
+func TestARequestTimeLimitOfTheCallersClientIsATimeout(t *testing.T) {
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	defer s.Close()
+	defer close(over)
+	client := &http.Client{Timeout: 20 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
+	_, err := newAPI(model.WithBaseURL(s.URL+"?key=secret"), model.WithHTTPClient(client)).Post(t.Context(), "/x", httpapi.Body{[]byte("{}")}, "")
+	if !errors.Is(err, errdefs.Timeout) || strings.Contains(fmt.Sprint(err), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestIsJSONReadsTheMediaType(t *testing.T) {
+	for kind, want := range map[string]bool{
+		"application/json": true, "Application/JSON; charset=utf-8": true, "application/problem+json": true, "text/event-stream": false, "": false, "application/jsonl": false,
+	} {
+		if got := httpapi.IsJSON(&http.Response{Header: http.Header{"Content-Type": {kind}}}); got != want {
+			t.Errorf("%q: %v", kind, got)
+		}
+	}
+}

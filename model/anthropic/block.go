@@ -1,0 +1,220 @@
+package anthropic
+
+import (
+	"bytes"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// block is a content block while it is read, whole or in pieces. Both ways lead through it, so that they give the same part.
+type block struct {
+	index   int64
+	kind    string // its type
+	id      string // of a call
+	name    string
+	text    []byte // text or thought
+	sign    []byte
+	input   []byte   // a call's arguments as JSON, as the model wrote them
+	deltas  bool     // input came in deltas, which replace what the block began with
+	members []member // what has no field above
+	raw     []byte   // an unknown block, compact, as long as no delta changed it; then it is in members
+}
+
+// member is one member of a JSON object. A text that grew is kept decoded.
+type member struct {
+	key   string
+	value []byte // compact JSON, or the text itself
+	text  bool
+}
+
+// newBlock reads a block of a whole reply, or the beginning of one in a stream.
+func newBlock(index int64, raw []byte) *block {
+	b := &block{index: index, kind: wire.String(wire.Get(raw, "type"))}
+	if !b.known() {
+		b.raw, _ = wire.AppendCompact(nil, raw)
+		return b
+	}
+	for m := wire.Object(raw); m.Next(); {
+		switch key := string(m.Key); {
+		case key == "type", wire.IsNull(m.Value), key == "citations" && string(m.Value) == "[]":
+		case b.kind == "text" && key == "text", b.kind == "thinking" && key == "thinking":
+			b.text = wire.AppendText(b.text, m.Value)
+		case b.kind == "thinking" && key == "signature":
+			b.sign = wire.AppendText(b.sign, m.Value)
+		case b.kind == "tool_use" && key == "id":
+			b.id = wire.String(m.Value)
+		case b.kind == "tool_use" && key == "name":
+			b.name = wire.String(m.Value)
+		case b.kind == "tool_use" && key == "input" && m.Value[0] == '"': // some gateways send the text of it
+			b.input = wire.AppendText(nil, m.Value)
+		case b.kind == "tool_use" && key == "input":
+			b.input = bytes.Clone(m.Value)
+		default:
+			b.set(key, m.Value)
+		}
+	}
+	return b
+}
+
+func (b *block) known() bool {
+	return b.kind == "text" || b.kind == "thinking" || b.kind == "tool_use"
+}
+
+// delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
+// grow, anything else is replaced.
+func (b *block) delta(raw []byte) (text, thought string) {
+	var kind, said, thinking, sign, input []byte
+	for m := wire.Object(raw); m.Next(); {
+		switch string(m.Key) {
+		case "type":
+			kind = m.Value
+		case "text":
+			said = m.Value
+		case "thinking":
+			thinking = m.Value
+		case "signature":
+			sign = m.Value
+		case "partial_json":
+			input = m.Value
+		}
+	}
+	n := len(b.text)
+	switch {
+	case b.kind == "text" && string(kind) == `"text_delta"`:
+		b.text = wire.AppendText(b.text, said)
+		return string(b.text[n:]), ""
+	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
+		b.text = wire.AppendText(b.text, thinking)
+		return "", string(b.text[n:])
+	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
+		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
+	case string(kind) == `"input_json_delta"`:
+		if !b.deltas && len(input) > len(`""`) { // the first one is empty
+			b.deltas, b.input = true, nil
+		}
+		b.input = wire.AppendText(b.input, input)
+	default:
+		b.merge(raw)
+	}
+	return "", ""
+}
+
+// merge adds a delta of an unknown type.
+func (b *block) merge(delta []byte) {
+	b.open()
+	for m := wire.Object(delta); m.Next(); {
+		switch key := string(m.Key); key {
+		case "type":
+		case "citation":
+			b.grow("citations", append(append([]byte{'['}, m.Value...), ']'))
+		default:
+			b.grow(key, m.Value)
+		}
+	}
+}
+
+// open makes the members of an unknown block ready for change.
+func (b *block) open() {
+	raw := b.raw
+	b.raw = nil
+	for m := wire.Object(raw); m.Next(); {
+		b.set(string(m.Key), m.Value)
+	}
+}
+
+// member finds a member, or makes it.
+func (b *block) member(key string) *member {
+	for i := range b.members {
+		if b.members[i].key == key {
+			return &b.members[i]
+		}
+	}
+	b.members = append(b.members, member{key: key})
+	return &b.members[len(b.members)-1]
+}
+
+func (b *block) set(key string, raw []byte) {
+	m := b.member(key)
+	m.value, _ = wire.AppendCompact(nil, raw)
+	m.text = false
+}
+
+// grow adds a text to a text and a list to a list; otherwise the new value replaces the old.
+func (b *block) grow(key string, raw []byte) {
+	m := b.member(key)
+	isText := m.text || len(m.value) > 0 && m.value[0] == '"'
+	isList := !m.text && len(m.value) > 0 && m.value[0] == '['
+	switch {
+	case isText && raw[0] == '"':
+		if !m.text {
+			m.value, m.text = wire.AppendText(nil, m.value), true
+		}
+		m.value = wire.AppendText(m.value, raw)
+	case isList && raw[0] == '[':
+		m.value = m.value[:len(m.value)-1]
+		for e := wire.Array(raw); e.Next(); {
+			if len(m.value) > 1 {
+				m.value = append(m.value, ',')
+			}
+			m.value, _ = wire.AppendCompact(m.value, e.Value)
+		}
+		m.value = append(m.value, ']')
+	default:
+		b.set(key, raw)
+	}
+}
+
+// part gives the part that the block is; nil when it is empty.
+func (b *block) part() message.Part {
+	if !b.known() {
+		if b.deltas {
+			b.open()
+			b.set("input", appendInput(nil, string(b.input)))
+		}
+		return message.Opaque{Provider: provider, JSON: b.object()}
+	}
+	from := message.Origin{Provider: provider}
+	if len(b.members) > 0 {
+		from.Extra = b.object()
+	}
+	switch {
+	case b.kind == "tool_use":
+		return message.ToolCall{ID: b.id, Name: b.name, Input: b.arguments(), Origin: from}
+	case len(b.text) == 0 && len(b.sign) == 0 && from.Extra == "":
+		return nil
+	case b.kind == "thinking":
+		return message.Reasoning{Text: string(b.text), Signature: string(b.sign), Origin: from}
+	}
+	return message.Text{Text: string(b.text), Origin: from}
+}
+
+func (b *block) arguments() string {
+	if len(bytes.TrimSpace(b.input)) == 0 {
+		return "{}"
+	}
+	if raw, ok := wire.AppendCompact(nil, b.input); ok {
+		return string(raw)
+	}
+	return string(b.input)
+}
+
+// object gives the members, or the whole block that nothing changed, as a JSON object.
+func (b *block) object() string {
+	if b.raw != nil {
+		return string(b.raw)
+	}
+	out := []byte{'{'}
+	for i, m := range b.members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(wire.AppendString(out, m.key), ':')
+		if m.text {
+			out = wire.AppendString(out, string(m.value))
+		} else {
+			out = append(out, m.value...)
+		}
+	}
+	return string(append(out, '}'))
+}

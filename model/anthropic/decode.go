@@ -1,0 +1,146 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// reply is what is known of a reply so far.
+type reply struct {
+	id, model, stop, reason string
+	usage                   model.Usage
+	blocks                  []*block
+}
+
+// decode reads a whole reply.
+func (m *Model) decode(data []byte) (*model.Response, error) {
+	switch kind := wire.String(wire.Get(data, "type")); {
+	case kind == "error", kind == "" && !wire.IsNull(wire.Get(data, "error")):
+		return nil, m.api.InStream(data)
+	case kind != "message" && wire.Get(data, "content") == nil:
+		return nil, m.api.Malformed("the reply is no message", data)
+	}
+	var r reply
+	r.read(data)
+	return r.response(), nil
+}
+
+// read takes what the members of a message say: a whole one, the empty one that a stream begins with, or its last changes.
+func (r *reply) read(raw []byte) {
+	for m := wire.Object(raw); m.Next(); {
+		switch string(m.Key) {
+		case "id":
+			r.id = wire.String(m.Value)
+		case "model":
+			r.model = wire.String(m.Value)
+		case "stop_reason":
+			r.stop = wire.String(m.Value)
+		case "stop_details":
+			if r.reason = wire.String(wire.Get(m.Value, "explanation")); r.reason == "" {
+				r.reason = wire.String(wire.Get(m.Value, "category"))
+			}
+		case "usage":
+			r.count(m.Value)
+		case "content":
+			for e := wire.Array(m.Value); e.Next(); {
+				r.begin(int64(len(r.blocks)), e.Value)
+			}
+		}
+	}
+}
+
+// count takes the totals that are there. They come at the beginning of a stream and again, better, at its end, where a gateway that
+// counts something at the beginning only says 0. Cached tokens are not part of input_tokens.
+func (r *reply) count(usage []byte) {
+	take := func(n *int, raw []byte) {
+		if v := int(wire.Int(raw)); v > 0 {
+			*n = v
+		}
+	}
+	u := &r.usage
+	for m := wire.Object(usage); m.Next(); {
+		switch string(m.Key) {
+		case "input_tokens":
+			take(&u.Input, m.Value)
+		case "output_tokens":
+			take(&u.Output, m.Value)
+		case "cache_read_input_tokens":
+			take(&u.CacheRead, m.Value)
+		case "cache_creation_input_tokens":
+			take(&u.CacheWrite, m.Value)
+		case "output_tokens_details":
+			take(&u.Reasoning, wire.Get(m.Value, "thinking_tokens"))
+		}
+	}
+}
+
+// begin adds a block; nil for what is none.
+func (r *reply) begin(index int64, raw []byte) *block {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	b := newBlock(index, raw)
+	r.blocks = append(r.blocks, b)
+	return b
+}
+
+func (r *reply) response() *model.Response {
+	parts := make([]message.Part, 0, len(r.blocks))
+	stop := model.StopEnd // for gateways that give none
+	for _, b := range r.blocks {
+		p := b.part()
+		if p == nil {
+			continue
+		}
+		if _, call := p.(message.ToolCall); call {
+			stop = model.StopTools
+		}
+		parts = append(parts, p)
+	}
+	switch r.stop {
+	case "":
+	case "model_context_window_exceeded":
+		stop = model.StopWindow
+	default: // our constants are the API's words
+		stop = model.StopReason(r.stop)
+	}
+	return &model.Response{
+		Message: message.New(message.RoleAssistant, parts...),
+		Usage:   r.usage, Stop: stop, Reason: r.reason, Model: r.model, ID: r.id,
+	}
+}
+
+// explain gives an error the class that its type stands for.
+func explain(_ []byte, e *model.Error) {
+	switch e.Code {
+	case "authentication_error", "permission_error", "billing_error":
+		e.Kind = errdefs.Unauthorized
+	case "not_found_error":
+		e.Kind = errdefs.NotFound
+	case "rate_limit_error":
+		e.Kind = errdefs.RateLimit
+	case "overloaded_error":
+		e.Kind = errdefs.NotAvailable
+	case "timeout_error":
+		e.Kind = errdefs.Timeout
+	case "request_too_large":
+		e.Kind = errdefs.Overflow
+	case "invalid_request_error":
+		if e.Status == 0 {
+			e.Kind = errdefs.Validation
+		}
+	}
+	if e.Kind != errdefs.Validation {
+		return
+	}
+	switch text := strings.ToLower(e.Message); {
+	case strings.Contains(text, "credit balance"), strings.Contains(text, "usage limits"):
+		e.Kind = errdefs.Unauthorized // no money: waiting doesn't help
+	case strings.Contains(text, "content filtering"):
+		e.Kind = errdefs.Refused
+	}
+}

@@ -1,0 +1,210 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// encode gives a message's bytes: a comma and one message of the API, or nothing when nothing of it has a place there. It looks at
+// m alone. Results come first in a user message because the API wants them right after their calls.
+func encode(m message.Message) []byte {
+	b := make([]byte, 0, size(m))
+	var said bool // something besides thoughts: the API takes no message of thoughts alone
+	if m.Role() == message.RoleAssistant {
+		b = append(b, `,{"role":"assistant","content":[`...)
+		for p := range m.Parts() {
+			n := len(b)
+			b = appendAssistantBlock(b, p)
+			said = said || len(b) > n && !isThought(p)
+		}
+	} else {
+		b = append(b, `,{"role":"user","content":[`...)
+		n := len(b)
+		for r := range message.Of[message.ToolResult](m) {
+			b = appendResult(b, r)
+		}
+		for p := range m.Parts() {
+			b = appendUserBlock(b, p)
+		}
+		said = len(b) > n
+	}
+	if !said {
+		return nil
+	}
+	return append(b, `]}`...)
+}
+
+func isThought(p message.Part) bool {
+	switch p := p.(type) {
+	case message.Reasoning:
+		return true
+	case message.Opaque:
+		return wire.String(wire.Get([]byte(p.JSON), "type")) == "redacted_thinking"
+	}
+	return false
+}
+
+func appendAssistantBlock(b []byte, p message.Part) []byte {
+	switch p := p.(type) {
+	case message.Text:
+		return appendText(b, p)
+	case message.Reasoning:
+		// Without its signature, as after a reply that was cut off within a thought, the API refuses it.
+		if p.Provider != provider || p.Signature == "" {
+			return b
+		}
+		b = wire.AppendString(append(next(b), `{"type":"thinking","thinking":`...), p.Text)
+		b = wire.AppendString(append(b, `,"signature":`...), p.Signature)
+		return append(appendExtra(b, p.Origin), '}')
+	case message.ToolCall:
+		b = appendWord(append(next(b), `{"type":"tool_use","id":`...), p.ID)
+		b = appendWord(append(b, `,"name":`...), p.Name)
+		b = appendInput(append(b, `,"input":`...), p.Input)
+		return append(appendExtra(b, p.Origin), '}')
+	case message.Opaque:
+		return appendOpaque(b, p)
+	}
+	return b // files were refused before; results are no assistant's
+}
+
+func appendUserBlock(b []byte, p message.Part) []byte {
+	switch p := p.(type) {
+	case message.Text:
+		return appendText(b, p)
+	case message.File:
+		return appendFile(b, p)
+	case message.Opaque:
+		return appendOpaque(b, p)
+	}
+	return b
+}
+
+// appendText leaves out what is only white space: the API refuses it.
+func appendText(b []byte, t message.Text) []byte {
+	if strings.TrimSpace(t.Text) == "" {
+		return b
+	}
+	b = wire.AppendString(append(next(b), `{"type":"text","text":`...), t.Text)
+	return append(appendExtra(b, t.Origin), '}')
+}
+
+func appendResult(b []byte, r message.ToolResult) []byte {
+	b = appendWord(append(next(b), `{"type":"tool_result","tool_use_id":`...), r.Call)
+	blank := strings.TrimSpace(r.Content) == ""
+	switch {
+	case len(r.Files) > 0:
+		b = append(b, `,"content":[`...)
+		if !blank {
+			b = appendText(b, message.Text{Text: r.Content})
+		}
+		for _, f := range r.Files {
+			b = appendFile(b, f)
+		}
+		b = append(b, ']')
+	case !blank:
+		b = wire.AppendString(append(b, `,"content":`...), r.Content)
+	case r.IsError: // the API wants a reason
+		b = append(b, `,"content":"failed without a message"`...)
+	}
+	if r.IsError {
+		b = append(b, `,"is_error":true`...)
+	}
+	return append(b, '}')
+}
+
+func appendOpaque(b []byte, o message.Opaque) []byte {
+	if o.Provider != provider {
+		return b
+	}
+	n := len(b)
+	b, ok := wire.AppendCompact(next(b), []byte(o.JSON))
+	if !ok {
+		return b[:n]
+	}
+	return b
+}
+
+// appendInput appends a call's arguments as the object that the API wants, whatever the model wrote.
+func appendInput(b []byte, input string) []byte {
+	if strings.TrimSpace(input) == "" {
+		return append(b, `{}`...)
+	}
+	n := len(b)
+	b, ok := wire.AppendCompact(b, []byte(input))
+	if ok && b[n] == '{' {
+		return b
+	}
+	return append(wire.AppendString(append(b[:n], `{"INVALID_JSON":`...), input), '}')
+}
+
+// appendExtra appends the members that our decoder had no field for.
+func appendExtra(b []byte, o message.Origin) []byte {
+	if o.Provider != provider || o.Extra == "" {
+		return b
+	}
+	for m := wire.Object([]byte(o.Extra)); m.Next(); {
+		switch string(m.Key) {
+		case "type", "text", "thinking", "signature", "id", "name", "input":
+			continue // they have fields
+		}
+		b = append(wire.AppendString(append(b, ','), string(m.Key)), ':')
+		b, _ = wire.AppendCompact(b, m.Value)
+	}
+	return b
+}
+
+// appendWord appends an id or the name of a tool. The API takes letters, digits, _ and - only; another provider's ids may have
+// more, which is written as _ and its code, so that different ones stay different.
+func appendWord(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			b = append(b, c)
+		default:
+			b = append(b, '_', hex[c>>4], hex[c&15])
+		}
+	}
+	if s == "" {
+		b = append(b, '_')
+	}
+	return append(b, '"')
+}
+
+// next begins another block of a list.
+func next(b []byte) []byte {
+	if b[len(b)-1] == '[' {
+		return b
+	}
+	return append(b, ',')
+}
+
+// size guesses how long the bytes of m get, so that they are seldom moved.
+func size(m message.Message) int {
+	n := 64
+	file := func(f message.File) { n += 128 + len(f.URL) + len(f.Name) + len(f.Data)*4/3 }
+	for p := range m.Parts() {
+		n += 96
+		switch p := p.(type) {
+		case message.Text:
+			n += len(p.Text) + len(p.Text)/16 + len(p.Extra)
+		case message.Reasoning:
+			n += len(p.Text) + len(p.Text)/16 + len(p.Signature) + len(p.Extra)
+		case message.File:
+			file(p)
+		case message.ToolCall:
+			n += len(p.ID) + len(p.Name) + len(p.Input) + len(p.Extra)
+		case message.ToolResult:
+			n += len(p.Call) + len(p.Content) + len(p.Content)/16
+			for _, f := range p.Files {
+				file(f)
+			}
+		case message.Opaque:
+			n += len(p.JSON)
+		}
+	}
+	return n
+}

@@ -1,0 +1,83 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+)
+
+const pdf = "application/pdf"
+
+func isText(mime string) bool { return strings.HasPrefix(mime, "text/") }
+
+func isImage(mime string) bool { return strings.HasPrefix(mime, "image/") }
+
+// sendable fails when message i has a file that has no place on this wire.
+func (m *Model) sendable(msg message.Message, i int) error {
+	check := func(f message.File) error {
+		why := unsendable(f)
+		if why == "" && msg.Role() == message.RoleAssistant {
+			why = "the model's own messages can't hold files: move it to a user message"
+		}
+		if why == "" {
+			return nil
+		}
+		return errdefs.Validation.Errorf("%s: file %q of type %q (message %d): %s", m.can.Name, f.Name, f.MIME, i+1, why)
+	}
+	for p := range msg.Parts() {
+		switch p := p.(type) {
+		case message.File:
+			if err := check(p); err != nil {
+				return err
+			}
+		case message.ToolResult:
+			for _, f := range p.Files {
+				if err := check(f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unsendable says why a file can't be sent, and "" when it can.
+func unsendable(f message.File) string {
+	switch {
+	case f.Data == "" && f.URL == "" && f.Hash != "":
+		return "its bytes are in the journal: put them in before the call"
+	case f.Data == "" && f.URL == "":
+		return "it is empty: give Data or URL"
+	case isText(f.MIME) && f.Data == "":
+		return "a text can't be given by URL: put it in as Data or in the message's text"
+	case !isText(f.MIME) && !isImage(f.MIME) && f.MIME != pdf:
+		return "only images, PDF and text can be sent"
+	}
+	return ""
+}
+
+// appendFile appends an image or document that is sendable.
+func appendFile(b []byte, f message.File) []byte {
+	b = next(b)
+	if isImage(f.MIME) {
+		b = append(b, `{"type":"image","source":`...)
+	} else {
+		b = append(b, `{"type":"document","source":`...)
+	}
+	switch {
+	case f.Data == "":
+		b = wire.AppendString(append(b, `{"type":"url","url":`...), f.URL)
+	case isText(f.MIME):
+		b = wire.AppendString(append(b, `{"type":"text","media_type":"text/plain","data":`...), f.Data)
+	default:
+		b = wire.AppendString(append(b, `{"type":"base64","media_type":`...), f.MIME)
+		b = wire.AppendBase64(append(b, `,"data":`...), f.Data)
+	}
+	b = append(b, '}')
+	if !isImage(f.MIME) && f.Name != "" {
+		b = wire.AppendString(append(b, `,"title":`...), f.Name)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,120 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: one string for
+// each delta.
+func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
+	var r reply
+	events := wire.NewEvents(resp.Body)
+	for events.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		e, err := readEvent(events.Data())
+		if err != nil {
+			broken := m.api.Malformed("an event is not JSON", events.Data())
+			if !events.Next() { // it was the last thing to come: the stream was cut off in its middle
+				return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
+			}
+			return nil, withID(broken, resp)
+		}
+		if e.failed(events.Name()) {
+			return nil, withID(m.api.InStream(events.Data()), resp)
+		}
+		text, thought, done := r.take(e)
+		if done {
+			return r.response(), nil
+		}
+		if text != "" || thought != "" {
+			if err := cb(model.StreamResult{Text: text, Reasoning: thought}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
+}
+
+// event is one event's data, in place.
+type event struct {
+	kind    []byte // a JSON string, as all kinds that we know come without escapes
+	index   int64
+	failure []byte
+	message []byte
+	block   []byte
+	delta   []byte
+	usage   []byte
+}
+
+func readEvent(data []byte) (e event, err error) {
+	m := wire.Object(data)
+	for m.Next() {
+		switch string(m.Key) {
+		case "type":
+			e.kind = m.Value
+		case "index":
+			e.index = wire.Int(m.Value)
+		case "error":
+			e.failure = m.Value
+		case "message":
+			e.message = m.Value
+		case "content_block":
+			e.block = m.Value
+		case "delta":
+			e.delta = m.Value
+		case "usage":
+			e.usage = m.Value
+		}
+	}
+	return e, m.Err()
+}
+
+// failed reports whether the event is an error: by its type, or, without one, by its name or shape, as gateways send it.
+func (e event) failed(name []byte) bool {
+	if wire.IsNull(e.kind) {
+		return string(name) == "error" || !wire.IsNull(e.failure)
+	}
+	return string(e.kind) == `"error"`
+}
+
+// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing.
+func (r *reply) take(e event) (text, thought string, done bool) {
+	switch string(e.kind) {
+	case `"message_start"`:
+		r.read(e.message)
+	case `"content_block_start"`:
+		switch b := r.begin(e.index, e.block); { // it may begin with something
+		case b == nil:
+		case b.kind == "text":
+			text = string(b.text)
+		case b.kind == "thinking":
+			thought = string(b.text)
+		}
+	case `"content_block_delta"`:
+		if b := r.block(e.index); b != nil {
+			text, thought = b.delta(e.delta)
+		}
+	case `"message_delta"`:
+		r.read(e.delta)
+		r.count(e.usage)
+	case `"message_stop"`:
+		done = true
+	}
+	return text, thought, done
+}
+
+// block finds the block of an index: nearly always the last one.
+func (r *reply) block(index int64) *block {
+	for i := len(r.blocks) - 1; i >= 0; i-- {
+		if r.blocks[i].index == index {
+			return r.blocks[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Capabilities is what a model can do. Asking for more fails with errdefs.Validation before any call.
+type Capabilities struct {
+	Name      string // provider/name, the catalogue's key
+	Provider  string // the wire format, as in message.Origin
+	Tools     bool
+	Images    bool // image files in user messages
+	Documents bool // PDF and text files in user messages
+	Audio     bool // sound files in user messages
+	Schema    bool // Request.Output in the provider's native mode
+	TopK      bool
+	Seed      bool
+	Stop      bool
+	MaxTokens bool // an output limit can be set
+}
+
+// Describer is implemented by models that know their capabilities; any other one is taken to be able to do all. Wrappers forward it.
+type Describer interface{ Capabilities() Capabilities }
+
+// CapabilitiesOf gives what m says of itself; ok is false when it says nothing.
+func CapabilitiesOf(m Model) (c Capabilities, ok bool) {
+	if d, is := m.(Describer); is {
+		return d.Capabilities(), true
+	}
+	return c, false
+}
+
+// Admit fails with errdefs.Validation, naming everything at once, when req asks for what c cannot do. Files are looked for in
+// messages only; it costs nothing for a message without one.
+func (c Capabilities) Admit(req Request) error {
+	var no []string
+	want := func(asked, can bool, what string) {
+		if asked && !can {
+			no = append(no, what)
+		}
+	}
+	want(len(req.Tools) > 0, c.Tools, "tools")
+	want(len(req.Output) > 0, c.Schema, "an output schema")
+	want(req.TopK != nil, c.TopK, "top_k")
+	want(req.Seed != nil, c.Seed, "a seed")
+	want(len(req.Stop) > 0, c.Stop, "stop sequences")
+	want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
+	for i, m := range req.Messages.All() {
+		if !m.HasFiles() {
+			continue
+		}
+		for f := range message.Of[message.File](m) {
+			want(true, c.Takes(f.MIME), fmt.Sprintf("a file of type %q (message %d)", f.MIME, i+1))
+		}
+		for r := range message.Of[message.ToolResult](m) {
+			for _, f := range r.Files {
+				want(true, c.Takes(f.MIME), fmt.Sprintf("a file of type %q (result of %s, message %d)", f.MIME, r.Name, i+1))
+			}
+		}
+	}
+	if len(no) == 0 {
+		return nil
+	}
+	return errdefs.Validation.Errorf("%s can't do %s: leave it out or use another model", c.Name, strings.Join(no, ", "))
+}
+
+// Takes reports whether files of that type can be sent.
+func (c Capabilities) Takes(mime string) bool {
+	switch kind, _, _ := strings.Cut(mime, "/"); {
+	case kind == "image":
+		return c.Images
+	case kind == "audio":
+		return c.Audio
+	case kind == "text", mime == "application/pdf":
+		return c.Documents
+	}
+	return false
+}

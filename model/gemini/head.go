@@ -1,0 +1,171 @@
+package gemini
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// head is the beginning of a body, up to the first message, and what it was made of. The slices are compared by identity: they are
+// read-only and, being held here, not given to anybody else.
+type head struct {
+	system   string
+	tools    []model.Tool
+	output   json.RawMessage
+	settings model.Settings
+	bytes    []byte
+}
+
+// headOf gives the head, the last one again if it says the same.
+func (m *Model) headOf(req model.Request) ([]byte, error) {
+	if h := m.head.Load(); h != nil && h.system == req.System && same(h.tools, req.Tools) && same(h.output, req.Output) && equal(h.settings, req.Settings) {
+		return h.bytes, nil
+	}
+	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: snapshot(req.Settings)}
+	var err error
+	if h.bytes, err = appendHead(nil, req); err != nil {
+		return nil, err
+	}
+	m.head.Store(h)
+	return h.bytes, nil
+}
+
+func same[S ~[]E, E any](a, b S) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func equal(a, b model.Settings) bool {
+	return a.MaxTokens == b.MaxTokens && a.ToolChoice == b.ToolChoice && slices.Equal(a.Stop, b.Stop) &&
+		value(a.Temperature, b.Temperature) && value(a.TopP, b.TopP) && value(a.TopK, b.TopK) && value(a.Seed, b.Seed)
+}
+
+func value[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// snapshot copies what the caller may change later.
+func snapshot(s model.Settings) model.Settings {
+	s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed), slices.Clone(s.Stop)
+	return s
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
+
+// appendHead appends everything before the first message, which is also what a prefix cache keys on.
+func appendHead(b []byte, req model.Request) ([]byte, error) {
+	b = append(b, '{')
+	if req.System != "" {
+		b = wire.AppendString(append(b, `"systemInstruction":{"parts":[{"text":`...), req.System)
+		b = append(b, "}]},"...)
+	}
+	b, err := appendTools(b, req.Tools, req.ToolChoice)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = appendConfig(b, req); err != nil {
+		return nil, err
+	}
+	return append(b, `"contents":[`...), nil
+}
+
+func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice) ([]byte, error) {
+	if len(tools) == 0 {
+		if choice != model.ToolsAuto && choice != model.ToolsNone {
+			return nil, errdefs.Validation.Errorf("gemini: the tool choice %q needs tools", choice)
+		}
+		return b, nil
+	}
+	b = append(b, `"tools":[{"functionDeclarations":[`...)
+	for i, t := range tools {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(append(b, `{"name":`...), t.Name)
+		b = wire.AppendString(append(b, `,"description":`...), t.Description)
+		if len(t.Schema) > 0 {
+			var ok bool
+			if b, ok = wire.AppendCompact(append(b, `,"parametersJsonSchema":`...), t.Schema); !ok {
+				return nil, errdefs.Validation.Errorf("gemini: the schema of the tool %q is not JSON", t.Name)
+			}
+		}
+		b = append(b, '}')
+	}
+	b = append(b, "]}],"...)
+	switch choice {
+	case model.ToolsAuto:
+		return b, nil
+	case model.ToolsNone:
+		return append(b, `"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},`...), nil
+	case model.ToolsRequired:
+		return append(b, `"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},`...), nil
+	}
+	b = wire.AppendString(append(b, `"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":[`...), string(choice))
+	return append(b, "]}},"...), nil
+}
+
+// appendConfig appends the settings and the schema of the reply; nothing when nothing is set.
+func appendConfig(b []byte, req model.Request) ([]byte, error) {
+	const open = `"generationConfig":{`
+	before := len(b)
+	b = append(b, open...)
+	empty := len(b)
+	name := func(name string) {
+		if len(b) > empty {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), `":`...)
+	}
+	if req.MaxTokens > 0 {
+		name("maxOutputTokens")
+		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
+	}
+	for _, f := range []struct {
+		name  string
+		value *float64
+	}{{"temperature", req.Temperature}, {"topP", req.TopP}} {
+		if f.value == nil {
+			continue
+		}
+		if math.IsNaN(*f.value) || math.IsInf(*f.value, 0) {
+			return nil, errdefs.Validation.Errorf("gemini: %s is %v: a number is needed", f.name, *f.value)
+		}
+		name(f.name)
+		b = strconv.AppendFloat(b, *f.value, 'g', -1, 64)
+	}
+	if req.TopK != nil {
+		name("topK")
+		b = strconv.AppendInt(b, int64(*req.TopK), 10)
+	}
+	if req.Seed != nil {
+		name("seed")
+		b = strconv.AppendInt(b, *req.Seed, 10)
+	}
+	if len(req.Stop) > 0 {
+		name("stopSequences")
+		for i, s := range req.Stop {
+			b = wire.AppendString(append(b, "[,"[min(i, 1)]), s)
+		}
+		b = append(b, ']')
+	}
+	if len(req.Output) > 0 {
+		name("responseMimeType")
+		b = append(b, `"application/json","responseJsonSchema":`...)
+		var ok bool
+		if b, ok = wire.AppendCompact(b, req.Output); !ok {
+			return nil, errdefs.Validation.Errorf("gemini: the output schema is not JSON")
+		}
+	}
+	if len(b) == empty {
+		return b[:before], nil
+	}
+	return append(b, "},"...), nil
+}

@@ -1,0 +1,125 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Model is a language model. Implementations are safe for concurrent use and hold no conversation.
+type Model interface {
+	// Complete gives the whole reply. Failures of the provider are an [*Error] with a class of errdefs.
+	Complete(ctx context.Context, req Request) (*Response, error)
+	// CompleteStream calls cb with each piece, on the caller's goroutine, and last with Final and the whole Response. An error
+	// from cb ends the stream and is returned as it is. A stream that ends without its terminal event is an error. A model that
+	// can't stream calls cb once, with Final.
+	CompleteStream(ctx context.Context, req Request, cb StreamHandler) error
+}
+
+// StreamHandler receives a stream. It is called by one goroutine at a time.
+type StreamHandler func(StreamResult) error
+
+// StreamResult is one piece of a stream, passed by value: a delta costs no allocation beyond its text. Strings may be kept.
+type StreamResult struct {
+	Text      string // more text
+	Reasoning string // more reasoning
+	Final     bool
+	Response  *Response // with Final: the whole reply, all that was streamed included
+}
+
+// Request is one call. It holds references only; building it costs the same at any length of history.
+type Request struct {
+	System   string // the system prompt; "" for none
+	Messages message.History
+	Tools    []Tool // in a stable order, because it is part of the cached prefix; read-only
+	Settings
+	Output json.RawMessage // JSON Schema of the reply; nil: free text
+}
+
+// Settings shape the sampling of a reply. The zero value leaves everything to the provider. A setting that the provider can't
+// honour is an error before the call, never ignored: see [Capabilities].
+type Settings struct {
+	MaxTokens   int      // output limit in tokens; 0: the model's own (from the provider, or the catalogue where the provider needs one)
+	Temperature *float64 // provider's range, usually 0 to 2
+	TopP        *float64 // 0 to 1
+	TopK        *int
+	Seed        *int64
+	Stop        []string // texts that end the reply
+	ToolChoice  ToolChoice
+}
+
+// ToolChoice says whether and which tool has to be called: [ToolsAuto], [ToolsNone], [ToolsRequired], or the name of a tool.
+type ToolChoice string
+
+// The choices that are no names. They begin with a character that no tool's name has.
+const (
+	ToolsAuto     ToolChoice = ""          // the model decides
+	ToolsNone     ToolChoice = "#none"     // no call
+	ToolsRequired ToolChoice = "#required" // at least one call, of any tool
+)
+
+// Tool is what a model is told of a tool.
+type Tool struct {
+	Name        string          `json:"name"` // 1 to 64 of a-z, A-Z, 0-9, _ and -
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema"` // JSON Schema of the input, an object
+}
+
+// Response is a whole reply.
+type Response struct {
+	Message message.Message
+	Usage   Usage
+	Stop    StopReason
+	Reason  string // the provider's own words for a refusal or a block; "" mostly
+	Model   string // the name that answered, as the provider gives it
+	ID      string // the provider's id of the reply, for support; "" if it has none
+}
+
+// StopReason says why a reply ended. A reason that a provider invents later is kept in its own words.
+type StopReason string
+
+// The stop reasons.
+const (
+	StopEnd      StopReason = "end_turn"
+	StopTools    StopReason = "tool_use"
+	StopLength   StopReason = "max_tokens" // the output limit cut it off: the last call may be half written
+	StopSequence StopReason = "stop_sequence"
+	StopPause    StopReason = "pause_turn" // the provider wants the reply sent back, to go on with its own tools
+	StopRefusal  StopReason = "refusal"
+	StopFilter   StopReason = "content_filter"
+	StopWindow   StopReason = "context_window" // the context window is full
+	StopBadCall  StopReason = "malformed_call" // the provider could not parse the model's call, and dropped it
+)
+
+// Usage counts tokens. The four kinds don't overlap: Input has no cached tokens. Reasoning is a part of Output.
+type Usage struct {
+	Input      int `json:"input_tokens"`
+	Output     int `json:"output_tokens"`
+	CacheRead  int `json:"cache_read_tokens"`
+	CacheWrite int `json:"cache_write_tokens"`
+	Reasoning  int `json:"reasoning_tokens"`
+}
+
+// Add gives the sum.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Reasoning + v.Reasoning}
+}
+
+// Total is all tokens that went in and out, cached or not.
+func (u Usage) Total() int { return u.Input + u.CacheRead + u.CacheWrite + u.Output }
+
+// Context is what the conversation takes of the model's window after this call.
+func (u Usage) Context() int { return u.Total() }
+
+// Middleware wraps a model. What must see or hold back a model's words before the user does is a Middleware, not a hook. A wrapper
+// forwards Describer.
+type Middleware func(Model) Model
+
+// Wrap applies middleware; the first is the outermost.
+func Wrap(m Model, ws ...Middleware) Model {
+	for i := len(ws) - 1; i >= 0; i-- {
+		m = ws[i](m)
+	}
+	return m
+}

@@ -1,0 +1,60 @@
+package openai
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// chat is the name of this wire format in message.Origin.
+const chat = "openai"
+
+const chatPath = "/chat/completions"
+
+// Model is a model that is asked over Chat Completions. [New] makes it.
+type Model struct {
+	*client
+	format chatFormat
+}
+
+// chatFormat is the key of encoded messages. True for OpenAI's own servers, which refuse the members that others add to a message.
+type chatFormat bool
+
+// Capabilities says what the protocol can do; a certain model behind it may do less.
+func (m *Model) Capabilities() model.Capabilities {
+	return model.Capabilities{
+		Name: m.vendor.Name + "/" + m.name, Provider: chat,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true,
+	}
+}
+
+// Complete asks for a whole reply.
+func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
+		return nil, err
+	}
+	body, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded))
+	if err != nil {
+		return nil, err
+	}
+	return m.decode(body)
+}
+
+// CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
+func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
+		return err
+	}
+	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), cb, m.decode, m.stream)
+}
+
+func (m *Model) encoded(msg message.Message) []byte {
+	if m.format {
+		return msg.Encoded(m.format, encodeOwn)
+	}
+	return msg.Encoded(m.format, encodeCompatible)
+}
+
+func encodeOwn(m message.Message) []byte        { return encodeChat(m, true) }
+func encodeCompatible(m message.Message) []byte { return encodeChat(m, false) }

@@ -1,0 +1,210 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// begin appends the part of a body before its messages; the system prompt is the first of them on the wire.
+func (m *Model) begin(dst []byte, req *model.Request, stream bool) []byte {
+	dst = wire.AppendString(append(dst, `{"model":`...), m.name)
+	if stream {
+		dst = append(dst, `,"stream":true,"stream_options":{"include_usage":true}`...)
+	}
+	if req.MaxTokens > 0 {
+		name := `,"max_tokens":`
+		if m.format {
+			name = `,"max_completion_tokens":` // OpenAI's reasoning models refuse max_tokens
+		}
+		dst = strconv.AppendInt(append(dst, name...), int64(req.MaxTokens), 10)
+	}
+	dst = appendSampling(dst, &req.Settings)
+	if req.Seed != nil {
+		dst = strconv.AppendInt(append(dst, `,"seed":`...), *req.Seed, 10)
+	}
+	dst = appendArray(dst, "stop", req.Stop, wire.AppendString)
+	dst = appendChatTools(dst, req)
+	if len(req.Output) > 0 {
+		dst = append(appendSchema(append(dst, `,"response_format":{"type":"json_schema","json_schema":{`...), req.Output), "}}"...)
+	}
+	dst = append(dst, `,"messages":[`...)
+	if req.System != "" {
+		dst = append(wire.AppendString(append(dst, `{"role":"system","content":`...), req.System), '}')
+	}
+	return dst
+}
+
+func appendChatTools(dst []byte, req *model.Request) []byte {
+	dst = appendArray(dst, "tools", req.Tools, func(dst []byte, t model.Tool) []byte {
+		return append(appendFunction(append(dst, `{"type":"function","function":{`...), t), "}}"...)
+	})
+	switch c := req.ToolChoice; {
+	case c == model.ToolsAuto, c == model.ToolsNone && len(req.Tools) == 0: // a choice without tools is refused
+	case c == model.ToolsNone:
+		dst = append(dst, `,"tool_choice":"none"`...)
+	case c == model.ToolsRequired:
+		dst = append(dst, `,"tool_choice":"required"`...)
+	default:
+		dst = wire.AppendString(append(dst, `,"tool_choice":{"type":"function","function":{"name":`...), string(c))
+		dst = append(dst, "}}"...)
+	}
+	return dst
+}
+
+// encodeChat gives a message as the wire has it, each of its wire messages after a comma. Neighbours of one role are allowed.
+func encodeChat(m message.Message, own bool) []byte {
+	switch m.Role() {
+	case message.RoleAssistant:
+		return encodeChatAssistant(m, own)
+	case message.RoleTool:
+		return encodeChatResults(m)
+	}
+	return appendChatUser(nil, slices.Collect(m.Parts()))
+}
+
+// encodeChatResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
+func encodeChatResults(m message.Message) (dst []byte) {
+	var rest []message.Part
+	for p := range m.Parts() {
+		r, ok := p.(message.ToolResult)
+		if !ok {
+			rest = append(rest, p)
+			continue
+		}
+		dst = wire.AppendString(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call)
+		dst = append(wire.AppendString(append(dst, `,"content":`...), r.Content), '}')
+		for _, f := range r.Files {
+			rest = append(rest, f)
+		}
+	}
+	return appendChatUser(dst, rest)
+}
+
+// appendChatUser appends a user message of texts and files; nothing when there are none. A single text is sent as a string, which
+// every server understands.
+func appendChatUser(dst []byte, parts []message.Part) []byte {
+	said := parts[:0:0]
+	for _, p := range parts {
+		switch p := p.(type) {
+		case message.Text:
+			if p.Text != "" {
+				said = append(said, p)
+			}
+		case message.File:
+			said = append(said, p)
+		}
+	}
+	if len(said) == 0 {
+		return dst
+	}
+	dst = append(dst, `,{"role":"user","content":`...)
+	if t, ok := said[0].(message.Text); ok && len(said) == 1 {
+		return append(wire.AppendString(dst, t.Text), '}')
+	}
+	dst = append(dst, '[')
+	for i, p := range said {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		switch p := p.(type) {
+		case message.Text:
+			dst = append(wire.AppendString(append(dst, `{"type":"text","text":`...), p.Text), '}')
+		case message.File:
+			dst = appendChatFile(dst, p)
+		}
+	}
+	return append(dst, "]}"...)
+}
+
+// chatFile tells why a file can't be sent; "" when it can.
+func chatFile(f message.File) string {
+	switch kindOf(f) {
+	case "image":
+		return misplaced(f, true)
+	case "audio":
+		if audioFormat(f) == "" {
+			return "only WAV and MP3 can be sent"
+		}
+		return misplaced(f, false)
+	case "text", "pdf":
+		return misplaced(f, false)
+	}
+	return "only images, sound, text and PDF can be sent"
+}
+
+func appendChatFile(dst []byte, f message.File) []byte {
+	switch kindOf(f) {
+	case "image":
+		dst = appendAddress(append(dst, `{"type":"image_url","image_url":{"url":`...), f)
+		return append(dst, "}}"...)
+	case "audio":
+		dst = wire.AppendBase64(append(dst, `{"type":"input_audio","input_audio":{"data":`...), f.Data)
+		return append(wire.AppendString(append(dst, `,"format":`...), audioFormat(f)), "}}"...)
+	case "pdf":
+		dst = wire.AppendString(append(dst, `{"type":"file","file":{"filename":`...), fileName(f))
+		return append(appendDataURL(append(dst, `,"file_data":`...), f), "}}"...)
+	}
+	return append(wire.AppendString(append(dst, `{"type":"text","text":`...), textOf(f)), '}')
+}
+
+func encodeChatAssistant(m message.Message, own bool) []byte {
+	text, calls := m.Text(), m.ToolCalls()
+	dst := []byte(`,{"role":"assistant","content":`)
+	if text == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = wire.AppendString(dst, text)
+	}
+	says := text != "" || len(calls) > 0
+	for o := range message.Of[message.Opaque](m) {
+		if o.Provider == chat {
+			dst = appendExtra(dst, o.JSON, "role", "content", "tool_calls")
+			says = true
+		}
+	}
+	if !says {
+		return nil
+	}
+	if !own {
+		for r := range message.Of[message.Reasoning](m) {
+			dst = appendChatReasoning(dst, r)
+		}
+	}
+	dst = appendArray(dst, "tool_calls", calls, func(dst []byte, c message.ToolCall) []byte { return appendChatCall(dst, c, own) })
+	return append(dst, '}')
+}
+
+// appendChatReasoning sends reasoning back in the field that it came in. DeepSeek wants that of every assistant message of a turn with calls, the
+// answer that ends it included; without calls it ignores it, and so do the others.
+func appendChatReasoning(dst []byte, r message.Reasoning) []byte {
+	if r.Provider != chat {
+		return dst
+	}
+	if field := note(r.Extra, noteField); field != nil {
+		dst = append(append(append(dst, ','), field...), ':')
+		dst = wire.AppendString(dst, r.Text)
+	}
+	return appendExtra(dst, r.Extra, "role", "content", "tool_calls")
+}
+
+func appendChatCall(dst []byte, c message.ToolCall, own bool) []byte {
+	extra := extraOf(c.Origin, chat)
+	dst = wire.AppendString(append(dst, `{"id":`...), c.ID)
+	dst = wire.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+	dst = append(dst, `,"arguments":`...)
+	if args := arguments(c, extra); validObject(args) {
+		dst = wire.AppendString(dst, args)
+	} else {
+		invalid := append(wire.AppendString([]byte(`{"INVALID_JSON":`), args), '}')
+		dst = wire.AppendString(dst, string(invalid)) // servers that parse it refuse the whole request otherwise
+	}
+	dst = append(dst, '}')
+	if !own {
+		dst = appendExtra(dst, extra, "id", "type", "function", "index")
+	}
+	return append(dst, '}')
+}

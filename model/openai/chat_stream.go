@@ -1,0 +1,52 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// stream reads a stream. [DONE] ends it; but many servers never say that and close the connection after the finish reason, and a reply
+// that has one is whole.
+func (m *Model) stream(ctx context.Context, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
+	r := chatReply{m: m, cb: cb}
+	for events.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		data := bytes.TrimSpace(events.Data())
+		if string(data) == "[DONE]" {
+			if !r.begun {
+				return nil, m.api.Malformed("the stream has no choice", data)
+			}
+			return r.response()
+		}
+		if string(events.Name()) == "error" {
+			return nil, m.api.InStream(data)
+		}
+		if len(data) == 0 {
+			continue
+		}
+		switch err := r.chunk(data); {
+		case err == errNotObject: //nolint:errorlint // ours, never wrapped
+			return nil, m.cut(ctx, events, data)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if r.finish == "" || ctx.Err() != nil {
+		return nil, m.api.Truncated(ctx, events.Err())
+	}
+	return r.response()
+}
+
+// cut makes the error for an event that is no JSON object; the last one of a stream was cut off.
+func (c *client) cut(ctx context.Context, events *wire.Events, data []byte) error {
+	err := c.api.Malformed(errNotObject.Error(), data)
+	if !events.Next() {
+		return c.api.Truncated(ctx, events.Err())
+	}
+	return err
+}

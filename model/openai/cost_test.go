@@ -1,0 +1,209 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// bodies are the two ways in which a body is built, with the count of messages that were encoded.
+func bodies(encoded *int) map[string]func(*model.Request) httpapi.Body {
+	c, r := compatible(), stateless()
+	type chatCounted struct{}
+	type responsesCounted struct{}
+	count := func(encode func(message.Message) []byte) func(message.Message) []byte {
+		return func(m message.Message) []byte { *encoded++; return encode(m) }
+	}
+	return map[string]func(*model.Request) httpapi.Body{
+		"chat": func(req *model.Request) httpapi.Body {
+			return c.body(req, true, c.begin, func(m message.Message) []byte { return m.Encoded(chatCounted{}, count(encodeCompatible)) })
+		},
+		"responses": func(req *model.Request) httpapi.Body {
+			return r.body(req, true, r.begin, func(m message.Message) []byte { return m.Encoded(responsesCounted{}, count(encodeResponses)) })
+		},
+	}
+}
+
+func steps(n int) message.History {
+	var h message.History
+	for i := range n {
+		id := fmt.Sprint("call_", i)
+		h = h.Append(
+			message.Assistant("Let me look.", message.ToolCall{ID: id, Name: "read", Input: `{"file_path":"go.mod"}`}),
+			message.Results(message.ToolResult{Call: id, Content: strings.Repeat("x", 100)}))
+	}
+	return h
+}
+
+func settings() model.Settings {
+	return model.Settings{MaxTokens: 100, Temperature: ptr(0.5), ToolChoice: model.ToolsRequired}
+}
+
+func TestAFurtherStepEncodesOnlyWhatIsNew(t *testing.T) {
+	var encoded int
+	for name, build := range bodies(&encoded) {
+		encoded = 0
+		req := model.Request{System: "Be brief.", Messages: steps(10), Tools: []model.Tool{{Name: "read"}}, Settings: settings()}
+		before := build(&req)
+		if encoded != 20 {
+			t.Errorf("%s: the first step encoded %d messages", name, encoded)
+		}
+		req.Messages = req.Messages.Append(message.User("And?"))
+		after := build(&req)
+		if encoded != 21 {
+			t.Errorf("%s: the second step encoded %d messages", name, encoded-20)
+		}
+		for i := range before[:len(before)-1] {
+			if &before[i][0] != &after[i][0] {
+				t.Errorf("%s: piece %d was made anew", name, i)
+			}
+		}
+	}
+}
+
+func TestAStepAllocatesTheListOfPiecesAlone(t *testing.T) {
+	short, long := steps(2), steps(500)
+	for name, m := range map[string]interface {
+		build(*model.Request) httpapi.Body
+	}{"chat": buildChat{compatible()}, "responses": buildResponses{stateless()}} {
+		for _, h := range []message.History{short, long} {
+			req := model.Request{System: "Be brief.", Messages: h, Tools: []model.Tool{{Name: "read"}}, Settings: settings()}
+			m.build(&req)
+			req.Settings = settings() // equal, not identical
+			if n := testing.AllocsPerRun(100, func() { m.build(&req) }); n > 1 {
+				t.Errorf("%s, %d messages: %.0f allocations", name, h.Len(), n)
+			}
+		}
+	}
+}
+
+type buildChat struct{ m *Model }
+
+func (b buildChat) build(req *model.Request) httpapi.Body {
+	return b.m.body(req, true, b.m.begin, b.m.encoded)
+}
+
+type buildResponses struct{ m *Responses }
+
+func (b buildResponses) build(req *model.Request) httpapi.Body {
+	return b.m.body(req, true, b.m.begin, encodedResponses)
+}
+
+func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {
+	tools := []model.Tool{{Name: "read"}, {Name: "write"}}
+	base := model.Request{System: "a", Tools: tools, Settings: settings()}
+	for name, change := range map[string]func(*model.Request){
+		"system":      func(r *model.Request) { r.System = "b" },
+		"fewer tools": func(r *model.Request) { r.Tools = tools[:1] },
+		"other tools": func(r *model.Request) { r.Tools = append([]model.Tool(nil), tools...) },
+		"no tools":    func(r *model.Request) { r.Tools = nil },
+		"max tokens":  func(r *model.Request) { r.MaxTokens = 1 },
+		"temperature": func(r *model.Request) { r.Temperature = nil },
+		"top_p":       func(r *model.Request) { r.TopP = ptr(0.1) },
+		"seed":        func(r *model.Request) { r.Seed = ptr(int64(1)) },
+		"stop":        func(r *model.Request) { r.Stop = []string{"x"} },
+		"tool choice": func(r *model.Request) { r.ToolChoice = "" },
+		"output":      func(r *model.Request) { r.Output = []byte(`{}`) },
+	} {
+		other := base
+		change(&other)
+		h := newHead(&base, true)
+		if !h.fits(&base, true) || h.fits(&other, true) || h.fits(&base, false) {
+			t.Error(name)
+		}
+	}
+	h := newHead(&base, true)
+	*base.Temperature = 0.9 // the caller's own, to change between calls
+	if h.fits(&base, true) {
+		t.Error("a setting that was changed in place is not seen")
+	}
+}
+
+func TestADeltaCostsItsStringAlone(t *testing.T) {
+	const n = 1000
+	for name, c := range map[string]struct {
+		delta  string
+		stream func(string) error
+	}{
+		"chat": {
+			`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"w\u00f6rld"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n",
+			func(sse string) error {
+				_, err := compatible().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+"data: [DONE]\n\n")), ignore)
+				return err
+			},
+		},
+		"chat, reasoning": {
+			`data: {"choices":[{"index":0,"delta":{"content":null,"reasoning_content":"hmm"},"finish_reason":null}]}` + "\n\n",
+			func(sse string) error {
+				_, err := compatible().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+"data: [DONE]\n\n")), ignore)
+				return err
+			},
+		},
+		"chat, arguments": {
+			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"abc"}}]},"finish_reason":null}]}` + "\n\n",
+			func(sse string) error {
+				_, err := compatible().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+"data: [DONE]\n\n")), ignore)
+				return err
+			},
+		},
+		"responses": {
+			"event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"word","logprobs":[],"obfuscation":"x"}` + "\n\n",
+			func(sse string) error {
+				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(textItem))))), ignore)
+				return err
+			},
+		},
+		"responses, reasoning": {
+			`data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"word"}` + "\n\n",
+			func(sse string) error {
+				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(textItem))))), ignore)
+				return err
+			},
+		},
+	} {
+		cost := func(n int) float64 {
+			sse := strings.Repeat(c.delta, n)
+			return testing.AllocsPerRun(5, func() {
+				if err := c.stream(sse); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		few, many := cost(1), cost(n+1)
+		if each := (many - few) / n; each > 1.05 { // the buffers that gather the reply grow now and then
+			t.Errorf("%s: %.2f allocations a delta", name, each)
+		}
+	}
+}
+
+func ignore(model.StreamResult) error { return nil }
+
+func BenchmarkChatStream(b *testing.B) {
+	sse := strings.Repeat(events(delta(`{"content":"word "}`)), 1000) + events(finish("stop"), "[DONE]")
+	m := compatible()
+	b.SetBytes(int64(len(sse)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.stream(b.Context(), wire.NewEvents(strings.NewReader(sse)), ignore); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkResponsesStream(b *testing.B) {
+	sse := strings.Repeat(events(event("response.output_text.delta", `"item_id":"msg_1","output_index":0,"content_index":0,"delta":"word "`)), 1000) +
+		events(event("response.completed", `"response":`+output(textItem)))
+	m := stateless()
+	b.SetBytes(int64(len(sse)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.stream(b.Context(), wire.NewEvents(strings.NewReader(sse)), ignore); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

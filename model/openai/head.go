@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// head is the part of a body before its messages, with what it was made of. Steps of one run share it.
+type head struct {
+	stream   bool
+	system   string
+	tools    *model.Tool // identity of the slice; kept alive by this
+	count    int
+	settings model.Settings
+	output   json.RawMessage
+	bytes    []byte
+}
+
+// body is a request's body: the head, the messages' own bytes and the end. But for a new head and messages that were never sent
+// before, it costs one slice of pieces.
+func (c *client) body(
+	req *model.Request, stream bool,
+	begin func(dst []byte, req *model.Request, stream bool) []byte,
+	encoded func(message.Message) []byte,
+) httpapi.Body {
+	h := c.last.Load()
+	if h == nil || !h.fits(req, stream) {
+		h = newHead(req, stream)
+		h.bytes = begin(nil, req, stream)
+		c.last.Store(h)
+	}
+	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), h.bytes)
+	first := h.bytes[len(h.bytes)-1] == '['
+	for _, m := range req.Messages.All() {
+		b := encoded(m)
+		if len(b) == 0 {
+			continue
+		}
+		if first {
+			b, first = b[1:], false
+		}
+		body = append(body, b)
+	}
+	return append(body, end)
+}
+
+var end = []byte("]}")
+
+func newHead(req *model.Request, stream bool) *head {
+	s := req.Settings
+	s.Temperature, s.TopP, s.TopK, s.Seed = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed)
+	s.Stop = slices.Clone(s.Stop)
+	return &head{
+		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: s, output: bytes.Clone(req.Output),
+	}
+}
+
+func (h *head) fits(req *model.Request, stream bool) bool {
+	a, b := &h.settings, &req.Settings
+	return h.stream == stream && h.tools == first(req.Tools) && h.count == len(req.Tools) && h.system == req.System &&
+		a.MaxTokens == b.MaxTokens && same(a.Temperature, b.Temperature) && same(a.TopP, b.TopP) && same(a.TopK, b.TopK) &&
+		same(a.Seed, b.Seed) && slices.Equal(a.Stop, b.Stop) && a.ToolChoice == b.ToolChoice && bytes.Equal(h.output, req.Output)
+}
+
+func first(tools []model.Tool) *model.Tool {
+	if len(tools) == 0 {
+		return nil
+	}
+	return &tools[0]
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
+}
+
+// appendSampling appends the settings that have the same names in both protocols.
+func appendSampling(dst []byte, s *model.Settings) []byte {
+	if s.Temperature != nil {
+		dst = strconv.AppendFloat(append(dst, `,"temperature":`...), *s.Temperature, 'g', -1, 64)
+	}
+	if s.TopP != nil {
+		dst = strconv.AppendFloat(append(dst, `,"top_p":`...), *s.TopP, 'g', -1, 64)
+	}
+	return dst
+}
+
+// appendFunction appends the members that tell of a tool, which both protocols share.
+func appendFunction(dst []byte, t model.Tool) []byte {
+	dst = wire.AppendString(append(dst, `"name":`...), t.Name)
+	if t.Description != "" {
+		dst = wire.AppendString(append(dst, `,"description":`...), t.Description)
+	}
+	dst = append(dst, `,"parameters":`...)
+	with, ok := wire.AppendCompact(dst, t.Schema)
+	if !ok {
+		return append(dst, `{"type":"object","properties":{}}`...) // a tool without input
+	}
+	return with
+}
+
+// appendSchema appends the members that ask for a reply that follows a JSON Schema. It is strict where the schema allows that:
+// the provider refuses to be strict with any other.
+func appendSchema(dst []byte, schema json.RawMessage) []byte {
+	dst = strconv.AppendBool(append(dst, `"name":"output","strict":`...), strictSchema(schema))
+	dst, _ = wire.AppendCompact(append(dst, `,"schema":`...), schema)
+	return dst
+}
+
+// appendArray appends an array as a further member of an object; nothing for an empty one.
+func appendArray[T any](dst []byte, name string, list []T, element func(dst []byte, v T) []byte) []byte {
+	if len(list) == 0 {
+		return dst
+	}
+	dst = append(wire.AppendString(append(dst, ','), name), ":["...)
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(dst, v)
+	}
+	return append(dst, ']')
+}

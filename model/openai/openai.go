@@ -1,0 +1,177 @@
+package openai
+
+import (
+	"context"
+	"iter"
+	"math"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Vendor is a provider that speaks one of OpenAI's protocols, or both:
+//
+//	ollama := openai.Vendor{Name: "ollama", BaseURL: "http://localhost:11434/v1"}
+//	m := ollama.New("llama3")
+type Vendor struct {
+	Name    string   // in error texts, and before the model's name in Capabilities.Name: "ollama"
+	BaseURL string   // where it is, "/v1" included; model.WithBaseURL goes before it
+	Env     []string // environment variables that may have the key, in order; none: it needs no key
+}
+
+// New makes a model that is asked over Chat Completions with OpenAI's name and base URL; the key comes from the options or from
+// OPENAI_API_KEY. With model.WithBaseURL it asks any other server, which gets the same key: a [Vendor] has its own.
+// New never fails; a bad base URL or a missing key is an error of each call.
+func New(name string, opts ...model.Option) *Model { return vendor("openai").New(name, opts...) }
+
+// NewResponses makes a model that is asked over the Responses API, otherwise as [New] does.
+func NewResponses(name string, opts ...model.Option) *Responses {
+	return vendor("openai-responses").NewResponses(name, opts...)
+}
+
+func vendor(name string) Vendor {
+	return Vendor{Name: name, BaseURL: "https://api.openai.com/v1", Env: []string{"OPENAI_API_KEY"}}
+}
+
+// New makes a model of this vendor that is asked over Chat Completions. See the function [New].
+func (v Vendor) New(name string, opts ...model.Option) *Model {
+	c := v.client(name, opts)
+	return &Model{client: c, format: chatFormat(c.own())}
+}
+
+// NewResponses makes a model of this vendor that is asked over the Responses API. See the function [NewResponses].
+func (v Vendor) NewResponses(name string, opts ...model.Option) *Responses {
+	return &Responses{client: v.client(name, opts)}
+}
+
+// client is what both protocols share.
+type client struct {
+	api    *httpapi.API
+	vendor Vendor
+	name   string // of the model
+	bad    error  // what every call fails with
+	last   atomic.Pointer[head]
+}
+
+func (v Vendor) client(name string, opts []model.Option) *client {
+	c := &client{vendor: v, name: name}
+	c.api = httpapi.New(v.Name, v.BaseURL, v.Env, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
+	c.api.Explain = explain
+	switch u, err := url.Parse(c.api.Base); {
+	case err != nil:
+		c.bad = errdefs.Validation.Errorf("%s: base URL: %w", v.Name, err)
+	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		c.bad = errdefs.Validation.Errorf("%s: base URL %q: want http(s)://host/path", v.Name, c.api.Base)
+	case len(v.Env) > 0 && c.api.Header.Get("Authorization") == "" && c.api.Base == strings.TrimRight(v.BaseURL, "/"):
+		c.bad = errdefs.Unauthorized.Errorf("%s: no API key: set %s or use model.WithKey", v.Name, strings.Join(v.Env, " or "))
+	}
+	return c
+}
+
+// own reports whether the server is OpenAI's, or Azure's, which runs the same.
+func (c *client) own() bool {
+	u, err := url.Parse(c.api.Base)
+	if err != nil {
+		return false
+	}
+	host := strings.ToLower(u.Hostname())
+	return strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".azure.com")
+}
+
+// admit finds what is wrong with a request before it is sent. file tells what is wrong with a file, "" for nothing.
+func (c *client) admit(req *model.Request, can model.Capabilities, file func(message.File) string) error {
+	if err := can.Admit(*req); err != nil {
+		return err
+	}
+	if req.Messages.Len() == 0 {
+		return errdefs.Validation.Errorf("%s: no messages to answer", c.vendor.Name)
+	}
+	for _, f := range []*float64{req.Temperature, req.TopP} {
+		if f != nil && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
+			return errdefs.Validation.Errorf("%s: temperature and top_p have to be finite numbers", c.vendor.Name)
+		}
+	}
+	for i, m := range req.Messages.All() {
+		if m.IsZero() {
+			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
+		}
+		if m.Role() == message.RoleAssistant || !m.HasFiles() {
+			continue
+		}
+		for f := range files(m) {
+			if what := file(f); what != "" {
+				return errdefs.Validation.Errorf("%s: message %d: file of type %q: %s", c.vendor.Name, i+1, f.MIME, what)
+			}
+		}
+	}
+	return c.bad
+}
+
+// complete asks for a whole reply and gives its body.
+func (c *client) complete(ctx context.Context, path string, body httpapi.Body) ([]byte, error) {
+	resp, err := c.api.Post(ctx, path, body, "") //nolint:bodyclose // httpapi.ReadAll closes it
+	if err != nil {
+		return nil, err
+	}
+	return c.api.ReadAll(ctx, resp)
+}
+
+// completeStream asks for a stream and hands it to stream, or to decode when the server answered as a whole.
+func (c *client) completeStream(
+	ctx context.Context, path string, body httpapi.Body, cb model.StreamHandler,
+	decode func(whole []byte) (*model.Response, error),
+	stream func(ctx context.Context, events *wire.Events, cb model.StreamHandler) (*model.Response, error),
+) error {
+	resp, err := c.api.Post(ctx, path, body, "text/event-stream")
+	if err != nil {
+		return err
+	}
+	var final *model.Response
+	if isJSON(resp.Header) {
+		var whole []byte
+		if whole, err = c.api.ReadAll(ctx, resp); err == nil {
+			final, err = decode(whole)
+		}
+	} else {
+		final, err = stream(ctx, wire.NewEvents(resp.Body), cb)
+	}
+	if err != nil {
+		_ = resp.Body.Close() // what the server still has to say isn't waited for
+		return err
+	}
+	httpapi.Finish(resp)
+	return cb(model.StreamResult{Final: true, Response: final})
+}
+
+func isJSON(h http.Header) bool {
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return kind == "application/json"
+}
+
+// files yields the files of m and of the results in it.
+func files(m message.Message) iter.Seq[message.File] {
+	return func(yield func(message.File) bool) {
+		for p := range m.Parts() {
+			switch p := p.(type) {
+			case message.File:
+				if !yield(p) {
+					return
+				}
+			case message.ToolResult:
+				for _, f := range p.Files {
+					if !yield(f) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

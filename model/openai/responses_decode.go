@@ -1,0 +1,289 @@
+package openai
+
+import (
+	"bytes"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// decode reads a whole reply.
+func (m *Responses) decode(body []byte) (*model.Response, error) {
+	return m.response(body, "completed", nil)
+}
+
+// response reads a response object. status is what to take for its status if it has none. done are the items that a stream finished;
+// they count when the object has fewer, as with servers that leave its output empty.
+func (m *Responses) response(data []byte, status string, done [][]byte) (*model.Response, error) {
+	if wire.IsNull(data) {
+		data = []byte("{}")
+	}
+	r := responsesReply{}
+	var output, failure []byte
+	var why string
+	o := wire.Object(data)
+	for o.Next() {
+		switch string(o.Key) {
+		case "id":
+			r.ID = wire.String(o.Value)
+		case "model":
+			r.Model = wire.String(o.Value)
+		case "status":
+			if s := wire.String(o.Value); s != "" {
+				status = s
+			}
+		case "output":
+			output = o.Value
+		case "usage":
+			if !wire.IsNull(o.Value) {
+				r.Usage = decodeUsage(o.Value)
+			}
+		case "error":
+			failure = o.Value
+		case "incomplete_details":
+			why = wire.String(wire.Get(o.Value, "reason"))
+		}
+	}
+	if o.Err() != nil {
+		return nil, m.api.Malformed("not a JSON object", data)
+	}
+	if err := m.unfinished(status, failure, data, r.ID); err != nil {
+		return nil, err
+	}
+	if output == nil && done == nil {
+		return nil, m.api.Malformed("the reply has no output", data)
+	}
+	var items [][]byte
+	if !wire.IsNull(output) {
+		for e := wire.Array(output); e.Next(); {
+			items = append(items, e.Value)
+		}
+	}
+	if len(items) < len(done) {
+		items = done
+	}
+	for _, item := range items {
+		r.item(item)
+	}
+	r.Message = message.New(message.RoleAssistant, r.parts...)
+	r.Stop = r.stop(status, why)
+	return &r.Response, nil
+}
+
+// unfinished gives the error of a response that has no answer to read.
+func (m *Responses) unfinished(status string, failure, data []byte, id string) error {
+	var e *model.Error
+	switch {
+	case !wire.IsNull(failure), status == "failed":
+		e = m.api.InStream(data)
+	case status == "queued", status == "in_progress":
+		e = &model.Error{Kind: errdefs.NotAvailable, Code: status, Message: "the reply is made in the background, and isn't waited for"}
+	case status == "cancelled":
+		e = &model.Error{Kind: errdefs.NotAvailable, Code: status, Message: "the reply was cancelled at the provider"}
+	default:
+		return nil
+	}
+	e.Provider = m.api.Provider
+	if e.RequestID == "" {
+		e.RequestID = id
+	}
+	return e
+}
+
+type responsesReply struct {
+	model.Response
+	parts []message.Part
+	calls bool
+}
+
+func (r *responsesReply) stop(status, why string) model.StopReason {
+	switch {
+	case status == "incomplete" && (why == "max_output_tokens" || why == "max_tokens"):
+		return model.StopLength
+	case status == "incomplete" && why == "":
+		return model.StopReason(status)
+	case status == "incomplete":
+		return model.StopReason(why) // "content_filter" is the same word
+	case r.Reason != "":
+		return model.StopRefusal
+	case r.calls:
+		return model.StopTools
+	}
+	return model.StopEnd
+}
+
+// item takes an item of the output. One that isn't known, or isn't as it should be, is kept as it is.
+func (r *responsesReply) item(data []byte) {
+	known := false
+	switch wire.String(wire.Get(data, "type")) {
+	case "message":
+		known = r.message(data)
+	case "reasoning":
+		known = r.reasoning(data)
+	case "function_call":
+		known = r.call(data)
+	}
+	if !known {
+		raw, _ := wire.AppendCompact(nil, data)
+		r.parts = append(r.parts, message.Opaque{Provider: responses, JSON: string(raw)})
+	}
+}
+
+// message takes a message item: a part for each text, the first of which keeps what else the item has. false when there is no text
+// to keep it.
+func (r *responsesReply) message(data []byte) bool {
+	var item extra
+	var content []byte
+	for o := wire.Object(data); o.Next(); {
+		switch string(o.Key) {
+		case "content":
+			content = o.Value
+		case "type":
+		case "role":
+			if wire.String(o.Value) != "assistant" {
+				return false
+			}
+		default:
+			item.add(string(o.Key), o.Value)
+		}
+	}
+	if wire.IsNull(content) || content[0] != '[' {
+		return false
+	}
+	var texts, others [][]byte // others has null for each text
+	said, mixed := false, false
+	for e := wire.Array(content); e.Next(); {
+		switch wire.String(wire.Get(e.Value, "type")) {
+		case "output_text":
+			texts, others = append(texts, e.Value), append(others, []byte("null"))
+			said = said || wire.String(wire.Get(e.Value, "text")) != ""
+			continue
+		case "refusal":
+			r.Reason += wire.String(wire.Get(e.Value, "refusal"))
+		}
+		others, mixed = append(others, e.Value), true
+	}
+	if !said {
+		return !mixed // an item that says nothing is nothing; one that refuses is kept as it is
+	}
+	if mixed {
+		item.add("content", append(append([]byte{'['}, bytes.Join(others, []byte{','})...), ']'))
+	}
+	for i, text := range texts {
+		var x extra
+		if i == 0 {
+			x.add(noteItem, []byte(item.object()))
+		}
+		r.parts = append(r.parts, textPart(text, &x))
+	}
+	return true
+}
+
+func textPart(data []byte, x *extra) message.Text {
+	var text string
+	for o := wire.Object(data); o.Next(); {
+		switch string(o.Key) {
+		case "text":
+			text = wire.String(o.Value)
+		case "type":
+		default:
+			x.add(string(o.Key), o.Value)
+		}
+	}
+	return message.Text{Text: text, Origin: message.Origin{Provider: responses, Extra: x.object()}}
+}
+
+// reasoning takes a reasoning item. Its summary and content are kept as they are unless the text alone says the same.
+func (r *responsesReply) reasoning(data []byte) bool {
+	var x extra
+	var summary, content []byte
+	var signature string
+	for o := wire.Object(data); o.Next(); {
+		switch string(o.Key) {
+		case "summary":
+			summary = o.Value
+		case "content":
+			content = o.Value
+		case "encrypted_content":
+			if signature = wire.String(o.Value); signature == "" {
+				x.add("encrypted_content", o.Value)
+			}
+		case "type":
+		default:
+			x.add(string(o.Key), o.Value)
+		}
+	}
+	text := joinReasoning(summary, content)
+	if content != nil || !plainSummary(summary, text) {
+		if summary != nil {
+			x.add("summary", summary)
+		}
+		if content != nil {
+			x.add("content", content)
+		}
+	}
+	r.parts = append(r.parts, message.Reasoning{Text: text, Signature: signature, Origin: message.Origin{Provider: responses, Extra: x.String()}})
+	return true
+}
+
+// joinReasoning gives the texts of a summary and of content, with an empty line between them, as they are streamed.
+func joinReasoning(lists ...[]byte) string {
+	var b []byte
+	for _, list := range lists {
+		if wire.IsNull(list) {
+			continue
+		}
+		for e := wire.Array(list); e.Next(); {
+			text := wire.String(wire.Get(e.Value, "text"))
+			if text != "" && len(b) > 0 {
+				b = append(b, "\n\n"...)
+			}
+			b = append(b, text...)
+		}
+	}
+	return string(b)
+}
+
+// plainSummary reports whether the encoder makes this summary of the text alone.
+func plainSummary(summary []byte, text string) bool {
+	n, plain := 0, true
+	for e := wire.Array(summary); e.Next(); n++ {
+		for o := wire.Object(e.Value); o.Next(); {
+			key := string(o.Key)
+			plain = plain && (key == "text" || key == "type" && wire.String(o.Value) == "summary_text")
+		}
+	}
+	return summary != nil && plain && (n == 0 || n == 1 && text != "")
+}
+
+func (r *responsesReply) call(data []byte) bool {
+	var x extra
+	c := message.ToolCall{}
+	var text []byte
+	for o := wire.Object(data); o.Next(); {
+		switch string(o.Key) {
+		case "call_id":
+			c.ID = wire.String(o.Value)
+		case "name":
+			c.Name = wire.String(o.Value)
+		case "arguments":
+			text = argumentText(nil, o.Value)
+		case "type":
+		default:
+			x.add(string(o.Key), o.Value)
+		}
+	}
+	in, spelled := input(text)
+	if spelled {
+		x.addString(noteArguments, string(text))
+	}
+	if c.ID == "" {
+		c.ID = callID(len(r.parts))
+	}
+	c.Input, c.Origin = in, message.Origin{Provider: responses, Extra: x.String()}
+	r.parts = append(r.parts, c)
+	r.calls = true
+	return true
+}

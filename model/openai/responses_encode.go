@@ -1,0 +1,153 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// begin appends the part of a body before its items.
+func (m *Responses) begin(dst []byte, req *model.Request, stream bool) []byte {
+	dst = wire.AppendString(append(dst, `{"model":`...), m.name)
+	dst = append(dst, `,"store":false`...)
+	if reasons(m.name) {
+		dst = append(dst, `,"include":["reasoning.encrypted_content"]`...)
+	}
+	if stream {
+		dst = append(dst, `,"stream":true`...)
+	}
+	if req.MaxTokens > 0 {
+		dst = strconv.AppendInt(append(dst, `,"max_output_tokens":`...), int64(req.MaxTokens), 10)
+	}
+	dst = appendSampling(dst, &req.Settings)
+	dst = appendResponsesTools(dst, req)
+	if len(req.Output) > 0 {
+		dst = append(appendSchema(append(dst, `,"text":{"format":{"type":"json_schema",`...), req.Output), "}}"...)
+	}
+	if req.System != "" {
+		dst = wire.AppendString(append(dst, `,"instructions":`...), req.System)
+	}
+	return append(dst, `,"input":[`...)
+}
+
+// reasons reports whether a model may reason. OpenAI refuses to be asked for the encrypted reasoning of one that doesn't, with
+// status 400 "Encrypted content is not supported with this model."; the models that it says so of have these names.
+func reasons(name string) bool {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, old := range []string{"gpt-3.5", "gpt-4", "chatgpt-"} {
+		if strings.HasPrefix(name, old) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(name, "-chat-latest")
+}
+
+func appendResponsesTools(dst []byte, req *model.Request) []byte {
+	dst = appendArray(dst, "tools", req.Tools, func(dst []byte, t model.Tool) []byte {
+		return append(appendFunction(append(dst, `{"type":"function","strict":false,`...), t), '}') // strict is the default here
+	})
+	switch c := req.ToolChoice; {
+	case c == model.ToolsAuto, c == model.ToolsNone && len(req.Tools) == 0:
+	case c == model.ToolsNone:
+		dst = append(dst, `,"tool_choice":"none"`...)
+	case c == model.ToolsRequired:
+		dst = append(dst, `,"tool_choice":"required"`...)
+	default:
+		dst = append(wire.AppendString(append(dst, `,"tool_choice":{"type":"function","name":`...), string(c)), '}')
+	}
+	return dst
+}
+
+// encodeResponses gives a message as items, each after a comma.
+func encodeResponses(m message.Message) []byte {
+	switch m.Role() {
+	case message.RoleAssistant:
+		return encodeResponsesAssistant(m)
+	case message.RoleTool:
+		return encodeResponsesResults(m)
+	}
+	return appendResponsesUser(nil, slices.Collect(m.Parts()))
+}
+
+func appendResponsesUser(dst []byte, parts []message.Part) []byte {
+	content := appendContent(nil, parts)
+	if len(content) == 0 {
+		return dst
+	}
+	dst = append(append(dst, `,{"type":"message","role":"user","content":[`...), content[1:]...)
+	return append(dst, "]}"...)
+}
+
+// appendContent appends texts and files as content parts, each after a comma.
+func appendContent(dst []byte, parts []message.Part) []byte {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case message.Text:
+			dst = appendInputText(dst, p.Text)
+		case message.File:
+			dst = appendResponsesFile(dst, p)
+		}
+	}
+	return dst
+}
+
+func appendInputText(dst []byte, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	return append(wire.AppendString(append(dst, `,{"type":"input_text","text":`...), text), '}')
+}
+
+// encodeResponsesResults makes an item of each result.
+func encodeResponsesResults(m message.Message) (dst []byte) {
+	var rest []message.Part
+	for p := range m.Parts() {
+		r, ok := p.(message.ToolResult)
+		if !ok {
+			rest = append(rest, p)
+			continue
+		}
+		dst = wire.AppendString(append(dst, `,{"type":"function_call_output","call_id":`...), r.Call)
+		dst = append(dst, `,"output":`...)
+		content := appendInputText(nil, r.Content)
+		for _, f := range r.Files {
+			content = appendResponsesFile(content, f)
+		}
+		if len(r.Files) == 0 || len(content) == 0 {
+			dst = append(wire.AppendString(dst, r.Content), '}')
+			continue
+		}
+		dst = append(append(dst, '['), content[1:]...)
+		dst = append(dst, "]}"...)
+	}
+	return appendResponsesUser(dst, rest)
+}
+
+// responsesFile tells why a file can't be sent; "" when it can.
+func responsesFile(f message.File) string {
+	switch kindOf(f) {
+	case "image", "text", "pdf":
+		return misplaced(f, true)
+	}
+	return "only images, text and PDF can be sent"
+}
+
+func appendResponsesFile(dst []byte, f message.File) []byte {
+	kind := kindOf(f)
+	switch {
+	case kind == "image":
+		dst = appendAddress(append(dst, `,{"type":"input_image","detail":"auto","image_url":`...), f)
+	case f.Data == "":
+		dst = wire.AppendString(append(dst, `,{"type":"input_file","file_url":`...), f.URL)
+	case kind == "text":
+		return appendInputText(dst, textOf(f))
+	default:
+		dst = wire.AppendString(append(dst, `,{"type":"input_file","filename":`...), fileName(f))
+		dst = appendDataURL(append(dst, `,"file_data":`...), f)
+	}
+	return append(dst, '}')
+}
