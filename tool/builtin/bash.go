@@ -1,0 +1,205 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// The time that a command may take.
+const (
+	bashDefault = 2 * time.Minute
+	bashMost    = 10 * time.Minute
+)
+
+type bashInput struct {
+	Command     string `json:"command"`
+	Timeout     period `json:"timeout"`
+	Workdir     string `json:"workdir"`
+	Description string `json:"description"`
+}
+
+const bashSchema = `{"type":"object","additionalProperties":false,"required":["command"],"properties":{
+"command":{"type":"string","description":"what bash -c runs; any number of lines, pipes, heredocs"},
+"timeout":{"anyOf":[{"type":"number"},{"type":"string"}],"description":"how long it may take: milliseconds, or a string with a unit such as \"90s\" or \"5m\"; default 2 minutes, at most 10 minutes"},
+"workdir":{"type":"string","description":"directory to run in, inside the project; default the project directory"},
+"description":{"type":"string","description":"what the command does, in a few words, for the people who watch"}}}`
+
+// Bash is the tool that runs a shell command: {command, timeout, workdir, description}.
+//
+// The command runs with bash -c (sh -c where there is no bash) in a session and process group of its own, without a terminal and with an empty standard input. What it
+// writes is given to [tool.Call] Output and Errors as it comes, raw; these writers must not block. The result has both streams in
+// the order in which they arrived, as valid UTF-8; of more than 30,000 bytes it has the first and the last 10,000 and names the file
+// that keeps the whole (up to 100 MB). An exit code other than 0, a signal and a timeout are told on the last line of an error
+// result.
+//
+// timeout is in milliseconds, or a string with a unit; 2 minutes by default and 10 minutes at most. At a timeout and when ctx is
+// cancelled the whole process group gets SIGTERM and 1 s later SIGKILL, and so does, where there is /proc, whatever else the command
+// started, recognised by the variable PAWL_CALL in its environment. A cancelled call returns the error of ctx, and its result has
+// the output so far.
+//
+// A command is over when its shell has ended. Background processes that still write to its output then have 500 ms to end; after
+// that they are stopped in the same way, and the result says so. Those that write elsewhere (server >log 2>&1 &) go on, until
+// [Workspace.Close] where there is /proc.
+//
+// Without process groups (Windows) the tool fails with errdefs.NotAvailable.
+func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
+
+func (w *Workspace) newBash() tool.Tool {
+	return tool.Func("bash", `Run a shell command in the project directory and get its output. Standard input is empty, so nothing may ask back. `+
+		`Each call is a new shell: directory changes and variables do not carry over. Long output is shortened and kept in a file. `+
+		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`,
+		guarded(w, "bash", w.bash), tool.Destructive, tool.OpenWorld, tool.WithSchema(json.RawMessage(bashSchema)),
+		tool.WithAliases(map[string]string{"working_directory": "workdir"}))
+}
+
+func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error) {
+	if strings.TrimSpace(in.Command) == "" || strings.ContainsRune(in.Command, 0) {
+		return tool.Result{}, errdefs.Validation.Errorf("the command is empty or has a NUL character: give one that a shell can run")
+	}
+	limit := time.Duration(in.Timeout)
+	if limit == 0 {
+		limit = bashDefault
+	}
+	dir, err := w.workdir(in.Workdir)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	call := tool.FromContext(ctx)
+	out := &capture{w: w, id: randomID()}
+	c := command{text: in.Command, dir: dir, env: w.env, mark: w.id + "." + out.id, scratch: w.outDir}
+	end, err := c.run(ctx, limit, &stream{live: call.Output, to: out}, &stream{live: call.Errors, to: out})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return end.result(ctx, out.finish(), limit)
+}
+
+// workdir is the directory that a command runs in. It is looked up through the Root to be told what is wrong with it; it is no fence,
+// as the command may go anywhere.
+func (w *Workspace) workdir(name string) (string, error) {
+	if name == "" {
+		return w.real, nil
+	}
+	p, err := w.locateToWrite(name)
+	if err != nil {
+		return "", err
+	}
+	info, err := p.root.Stat(p.rel)
+	if err != nil {
+		return "", w.reason(p, err)
+	}
+	if !info.IsDir() {
+		return "", errdefs.Validation.Errorf("%s is no directory to run in", p.shown)
+	}
+	return filepath.Join(w.real, p.rel), nil
+}
+
+// ending is how a command ended.
+type ending struct {
+	code       int
+	signal     string // the name of the signal that killed it
+	timedOut   bool
+	canceled   bool
+	background bool // processes were stopped that it left behind
+}
+
+func (e ending) result(ctx context.Context, output string, limit time.Duration) (tool.Result, error) {
+	if output == "" {
+		output = "(no output)"
+	}
+	lines := []string{output}
+	if e.background {
+		lines = append(lines, "(background processes that still held the output were stopped; to keep one, send its output to a file: cmd >log 2>&1 &)")
+	}
+	var err error
+	switch {
+	case e.canceled:
+		err = ctx.Err()
+		lines = append(lines, "canceled: the command and everything it started was killed")
+	case e.timedOut:
+		hint := ""
+		if limit < time.Second {
+			hint = " (a timeout without a unit is in milliseconds)"
+		}
+		lines = append(lines, fmt.Sprintf("timed out after %v: the command and everything it started was killed%s", limit, hint))
+	case e.signal != "":
+		lines = append(lines, "killed by signal: "+e.signal)
+	case e.code != 0:
+		lines = append(lines, fmt.Sprintf("exit code: %d", e.code))
+	}
+	failed := e.canceled || e.timedOut || e.signal != "" || e.code != 0
+	return tool.Result{Content: strings.Join(lines, "\n"), IsError: failed}, err
+}
+
+// stream takes one output stream of a command: as it is to who watches, as text to the result.
+type stream struct {
+	live io.Writer
+	to   *capture
+}
+
+// copy reads r to its end, or to its deadline. A watcher that fails doesn't matter to the command.
+func (s *stream) copy(r *os.File) {
+	var text cleaner
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			_, _ = s.live.Write(buf[:n])
+			s.to.add(text.clean(buf[:n]))
+		}
+		if err != nil {
+			s.to.add(text.flush())
+			return
+		}
+	}
+}
+
+// copyAll copies both streams; done is closed when both have ended.
+func copyAll(streams [2]*stream, from [2]*os.File) (done chan struct{}) {
+	done = make(chan struct{})
+	var wg sync.WaitGroup
+	for i, s := range streams {
+		wg.Go(func() { s.copy(from[i]) })
+	}
+	go func() {
+		wg.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// period is a timeout: a number of milliseconds, or a string with a unit.
+type period time.Duration
+
+func (p *period) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		s = string(b)
+	}
+	s = strings.TrimSpace(s)
+	d, err := time.ParseDuration(s)
+	if ms, e := strconv.ParseFloat(s, 64); e == nil { // "0" is a duration too
+		d, err = time.Duration(max(-1, min(ms, 1e9))*float64(time.Millisecond)), nil
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("timeout: %s is neither a number of milliseconds nor a time with a unit such as \"90s\" or \"5m\"", show(s))
+	case d <= 0:
+		return fmt.Errorf("timeout: %s is not more than 0", show(s))
+	case d > bashMost:
+		return fmt.Errorf("timeout: %s is more than the maximum of 10 minutes (%d ms)", show(s), bashMost.Milliseconds())
+	}
+	*p = period(d)
+	return nil
+}

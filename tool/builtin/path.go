@@ -1,0 +1,286 @@
+package builtin
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// place is a file or directory in one of the two roots.
+type place struct {
+	root  *os.Root
+	rel   string // inside root; without symbolic links when it was looked at. The Root stands for what happens later
+	shown string // what the model is told: relative to the project, with slashes; absolute in the output directory
+}
+
+// locate finds the place that a model means by a relative or absolute path. The file need not exist.
+func (w *Workspace) locate(name string) (place, error) {
+	if name == "" || strings.ContainsRune(name, 0) {
+		return place{}, errdefs.Validation.Errorf("%s is no path: it must have at least one character, and no NUL", show(name))
+	}
+	abs := filepath.FromSlash(name)
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(w.dir, abs)
+	}
+	abs = filepath.Clean(abs)
+	for _, abs := range []string{abs, resolved(abs)} { // one directory may have several names, through links above it
+		if rel, ok := within(abs, w.outDir, w.outReal); ok {
+			return w.follow(w.out, rel, name)
+		}
+		if rel, ok := within(abs, w.dir, w.real); ok {
+			return w.follow(w.root, rel, name)
+		}
+	}
+	return place{}, w.outside(show(name) + " is outside of the project directory")
+}
+
+// locateToWrite is locate without the output directory, which is read-only.
+func (w *Workspace) locateToWrite(name string) (place, error) {
+	p, err := w.locate(name)
+	if err != nil {
+		return p, err
+	}
+	_, kept := within(filepath.Join(w.real, p.rel), w.outReal)
+	if p.root == w.out || kept {
+		return place{}, w.outside(show(name) + " is in the directory of long outputs, which can only be read")
+	}
+	return p, nil
+}
+
+func (w *Workspace) outside(why string) error {
+	return errdefs.PolicyDenied.Errorf("%s: give a path inside %s, relative to it or absolute", why, w.dir)
+}
+
+// within gives abs relative to the first of dirs that it lies in or is.
+func within(abs string, dirs ...string) (string, bool) {
+	for _, dir := range dirs {
+		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+			return rel, true
+		}
+	}
+	return "", false
+}
+
+// resolved is abs with the symbolic links of what exists of it resolved.
+func resolved(abs string) string {
+	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if r, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(r, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return abs
+		}
+	}
+}
+
+// follow resolves the symbolic links in rel as far as it exists, so that errors can say which link leads out, links with an absolute
+// target inside the root work, and a file is replaced behind its link. It is no check: a Root that works with the result holds its
+// own.
+func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
+	const most = 40
+	todo, at := strings.Split(filepath.Clean(rel), string(filepath.Separator)), "."
+	for links := 0; len(todo) > 0; {
+		next := todo[0]
+		todo = todo[1:]
+		switch next {
+		case "", ".":
+			continue
+		case "..":
+			if at == "." {
+				return place{}, w.outside(show(name) + " leads through a symbolic link out of the project directory")
+			}
+			at = filepath.Dir(at)
+			continue
+		}
+		at = filepath.Join(at, next)
+		info, err := root.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			rest := filepath.Join(append([]string{at}, todo...)...)
+			if !filepath.IsLocal(rest) {
+				return place{}, w.outside(show(name) + " leads through a symbolic link out of the project directory")
+			}
+			return w.place(root, rest), nil
+		}
+		if err != nil {
+			return place{}, w.reason(w.place(root, at), err)
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		target, err := root.Readlink(at)
+		if err != nil {
+			return place{}, w.reason(w.place(root, at), err)
+		}
+		if links++; links > most {
+			return place{}, errdefs.Validation.Errorf("%s: more than %d symbolic links on the way", show(name), most)
+		}
+		link := at
+		at = filepath.Dir(at)
+		if filepath.IsAbs(target) {
+			inside, ok := within(filepath.Clean(target), w.namesOf(root)...)
+			if !ok {
+				return place{}, w.outside(show(name) + ": " + w.place(root, link).shown + " is a symbolic link to " + show(target) + ", which is outside of the project directory")
+			}
+			target, at = inside, "."
+		}
+		todo = append(strings.Split(filepath.FromSlash(target), string(filepath.Separator)), todo...)
+	}
+	return w.place(root, at), nil
+}
+
+func (w *Workspace) namesOf(root *os.Root) []string {
+	if root == w.out {
+		return []string{w.outDir, w.outReal}
+	}
+	return []string{w.dir, w.real}
+}
+
+func (w *Workspace) place(root *os.Root, rel string) place {
+	if root == w.out {
+		return place{root, rel, show(filepath.Join(w.outDir, rel))}
+	}
+	return place{root, rel, show(filepath.ToSlash(rel))}
+}
+
+// openFile opens a regular file for reading. It never waits, not even for a named pipe.
+func (w *Workspace) openFile(p place) (*os.File, fs.FileInfo, error) {
+	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, nil, w.reason(p, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notRegular(p, info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, w.reason(p, err)
+	}
+	return f, info, nil
+}
+
+func notRegular(p place, info fs.FileInfo) error {
+	if info.IsDir() {
+		return errdefs.Validation.Errorf("%s is a directory: list the files in it with glob", p.shown)
+	}
+	return errdefs.Validation.Errorf("%s is not a regular file but a device, a pipe or a socket", p.shown)
+}
+
+// reason makes the error of a file operation one that helps a model.
+func (w *Workspace) reason(p place, err error) error {
+	if errdefs.Of(err) != nil {
+		return err
+	}
+	var pe *fs.PathError
+	cause := err
+	if errors.As(err, &pe) {
+		cause = pe.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return w.missing(p)
+	case errors.Is(err, fs.ErrPermission):
+		return errdefs.PolicyDenied.Errorf("%s: permission denied by the file system", p.shown)
+	case errors.Is(err, syscall.ENOTDIR):
+		return errdefs.NotFound.Errorf("%s: a part of the path is a file, not a directory", p.shown)
+	case cause.Error() == "path escapes from parent":
+		return w.outside(p.shown + " leads out of the project directory")
+	}
+	return errdefs.NotAvailable.Errorf("%s: %w", p.shown, cause)
+}
+
+// missing is the error for a file that isn't there; it names the nearest names that are.
+func (w *Workspace) missing(p place) error {
+	dir := p.rel
+	for dir != "." { // the deepest directory that exists
+		want := filepath.Base(dir)
+		dir = filepath.Dir(dir)
+		f, err := p.root.Open(dir)
+		if err != nil {
+			continue
+		}
+		names, _ := f.Readdirnames(10_000)
+		_ = f.Close()
+		if near := nearest(want, names); len(near) > 0 {
+			for i := range near {
+				near[i] = w.place(p.root, filepath.Join(dir, near[i])).shown
+			}
+			return errdefs.NotFound.Errorf("%s does not exist; did you mean %s?", p.shown, strings.Join(near, " or "))
+		}
+		if dir != filepath.Dir(p.rel) {
+			return errdefs.NotFound.Errorf("%s does not exist, nor does the directory %s", p.shown, w.place(p.root, filepath.Join(dir, want)).shown)
+		}
+		break
+	}
+	return errdefs.NotFound.Errorf("%s does not exist; find files with glob", p.shown)
+}
+
+// nearest gives up to 5 of names that somebody who wrote want may mean, the nearest first.
+func nearest(want string, names []string) []string {
+	type scored struct {
+		name string
+		far  int
+	}
+	var near []scored
+	w := strings.ToLower(want)
+	stem := strings.TrimSuffix(w, filepath.Ext(w))
+	for _, name := range names {
+		n := strings.ToLower(name)
+		far := distance(w, n)
+		switch {
+		case far <= max(1, len(w)/3):
+		case far == 2 && anagrams(w, n): // two letters that changed places
+		case stem != "" && strings.TrimSuffix(n, filepath.Ext(n)) == stem: // another extension
+			far = 3
+		case len(w) >= 4 && len(n) >= 4 && (strings.Contains(n, w) || strings.Contains(w, n)):
+			far = 100 + far
+		default:
+			continue
+		}
+		near = append(near, scored{name, far})
+	}
+	slices.SortFunc(near, func(a, b scored) int {
+		if a.far != b.far {
+			return a.far - b.far
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var out []string
+	for _, s := range near[:min(5, len(near))] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+func anagrams(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return string(x) == string(y)
+}
+
+// distance is the number of single-byte edits between two file names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diag, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diag+cost)
+		}
+	}
+	return row[len(b)]
+}

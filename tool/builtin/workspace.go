@@ -1,0 +1,184 @@
+package builtin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Workspace is a project directory with the tools for it. Made by [Open]; safe for concurrent use.
+type Workspace struct {
+	dir, real       string // as given (absolute), and without symbolic links
+	outDir, outReal string
+	root, out       *os.Root
+	env             []string
+	gitignore       bool
+	ownOut          bool   // the output directory is ours to remove
+	id              string // marks the processes that our commands start
+	tools           []tool.Tool
+	writing         sync.Mutex // an edit reads first and then replaces
+
+	life  context.Context // ends with Close; not a caller's, so it has its place here
+	end   context.CancelFunc
+	mu    sync.Mutex // guards closed, and calls.Add against calls.Wait
+	done  bool
+	calls sync.WaitGroup
+	close func() error
+}
+
+// Option changes what [Open] makes.
+type Option func(*Workspace)
+
+// WithOutputDir keeps long outputs in dir, which is created with mode 0700 and stays after Close. By default they are in a fresh
+// temporary directory, which Close removes. The project directory must not lie inside dir.
+func WithOutputDir(dir string) Option { return func(w *Workspace) { w.outDir = dir } }
+
+// WithEnv sets the environment of commands, as "NAME=value". The default is os.Environ() at the time of Open. Two names are added
+// for each command: PWD, and PAWL_CALL, which marks the processes that it starts.
+func WithEnv(env []string) Option {
+	return func(w *Workspace) { w.env = append([]string{}, env...) }
+}
+
+// WithGitignore says whether glob and grep leave out what .gitignore files name. On by default. The directory .git is always left
+// out.
+func WithGitignore(on bool) Option { return func(w *Workspace) { w.gitignore = on } }
+
+// Open opens a project directory for the tools. It fails when dir is not a directory. Close frees it.
+func Open(dir string, opts ...Option) (*Workspace, error) {
+	w := &Workspace{gitignore: true, id: randomID()}
+	for _, o := range opts {
+		o(w)
+	}
+	if w.env == nil {
+		w.env = os.Environ()
+	}
+	if err := w.open(dir); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errdefs.NotFound.Errorf("builtin: open %s: %w", dir, err)
+		}
+		return nil, errdefs.Validation.Errorf("builtin: open %s: %w", dir, err)
+	}
+	w.life, w.end = context.WithCancel(context.Background())
+	w.close = sync.OnceValue(w.free)
+	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep()}
+	return w, nil
+}
+
+func (w *Workspace) open(dir string) (err error) {
+	if w.dir, w.real, err = bothNames(dir); err != nil {
+		return err
+	}
+	if w.root, err = os.OpenRoot(w.real); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.closeRoots())
+		}
+	}()
+	if w.outDir == "" {
+		w.outDir, err = os.MkdirTemp("", "pawl-output-")
+		w.ownOut = err == nil
+	} else {
+		err = os.MkdirAll(w.outDir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	if w.outDir, w.outReal, err = bothNames(w.outDir); err != nil {
+		return err
+	}
+	if _, inside := within(w.real, w.outReal); inside {
+		return errdefs.Validation.Errorf("the project lies inside the output directory %s: choose another one", w.outDir)
+	}
+	w.out, err = os.OpenRoot(w.outReal)
+	return err
+}
+
+// bothNames gives a directory's absolute name, and that without symbolic links.
+func bothNames(dir string) (abs, resolved string, err error) {
+	if abs, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	resolved, err = filepath.EvalSymlinks(abs)
+	return abs, resolved, err
+}
+
+// Dir is the project directory, absolute, as it was given.
+func (w *Workspace) Dir() string { return w.dir }
+
+// Tools gives bash, read, write, edit, glob and grep, in this order.
+func (w *Workspace) Tools() []tool.Tool { return slices.Clone(w.tools) }
+
+// Close stops the commands that still run, waits for all calls, stops the background processes that earlier commands left running
+// (where there is /proc) and removes the temporary output directory. Later calls of the tools fail with errdefs.NotAvailable.
+// Further Closes do nothing and return the same error.
+func (w *Workspace) Close() error { return w.close() }
+
+func (w *Workspace) free() error {
+	w.mu.Lock()
+	w.done = true
+	w.mu.Unlock()
+	w.end()
+	w.calls.Wait()
+	stopMarked(w.id)
+	return w.closeRoots()
+}
+
+func (w *Workspace) closeRoots() error {
+	var errs []error
+	for _, r := range []*os.Root{w.root, w.out} {
+		if r != nil {
+			errs = append(errs, r.Close())
+		}
+	}
+	if w.ownOut {
+		errs = append(errs, os.RemoveAll(w.outDir))
+	}
+	return errors.Join(errs...)
+}
+
+// guarded makes a call of a tool end with the workspace, and Close wait for the call.
+func guarded[In any](w *Workspace, name string, fn func(context.Context, In) (tool.Result, error)) func(context.Context, In) (tool.Result, error) {
+	return func(ctx context.Context, in In) (tool.Result, error) {
+		w.mu.Lock()
+		if w.done {
+			w.mu.Unlock()
+			return tool.Result{}, errdefs.NotAvailable.Errorf("%s: the workspace %s is closed", name, w.dir)
+		}
+		w.calls.Add(1)
+		w.mu.Unlock()
+		defer w.calls.Done()
+		own, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(w.life, cancel)() //nolint:contextcheck // a second end of the call, besides the caller's
+		var res tool.Result
+		err := own.Err()
+		if err == nil {
+			res, err = fn(own, in)
+		}
+		switch {
+		case err == nil:
+			return res, nil
+		case own.Err() != nil && ctx.Err() == nil:
+			return res, errdefs.NotAvailable.Errorf("%s: the workspace %s was closed meanwhile", name, w.dir)
+		}
+		return res, fmt.Errorf("%s: %w", name, err)
+	}
+}
+
+func randomID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

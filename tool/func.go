@@ -1,0 +1,244 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Option shapes a tool made by [Func].
+type Option func(*funcTool)
+
+// ReadOnly marks a tool that changes nothing.
+func ReadOnly(f *funcTool) { f.def.ReadOnly = true }
+
+// Idempotent marks a tool that honours Call.Key.
+func Idempotent(f *funcTool) { f.def.Idempotent = true }
+
+// Destructive marks a tool that may take away what was there.
+func Destructive(f *funcTool) { f.def.Destructive = true }
+
+// OpenWorld marks a tool that reaches beyond this machine.
+func OpenWorld(f *funcTool) { f.def.OpenWorld = true }
+
+// Sequential marks a tool that has to run alone.
+func Sequential(f *funcTool) { f.def.Sequential = true }
+
+// WithSchema replaces the inferred schema of the input by one that says more. Func panics if it is not valid.
+func WithSchema(schema json.RawMessage) Option {
+	return func(f *funcTool) { f.def.Schema = schema }
+}
+
+// WithAliases accepts other names for members of the input, such as {"working_directory": "workdir"}. They are replaced before the
+// input is checked and before any hook sees it; a member given under both names is refused.
+func WithAliases(aliases map[string]string) Option {
+	return func(f *funcTool) { f.aliases = aliases }
+}
+
+// Func makes a tool of a function. The JSON Schema of the input is inferred from In (a struct or a map) once, here: fields are required unless
+// they are pointers or tagged omitempty, `json` gives a field's name, `jsonschema` its description, and members that In doesn't
+// have are refused. Input is checked against it before fn runs. Out is shown to the model: a string as it is, a [Result] whole,
+// anything else as JSON. An error of fn becomes an error result with its text; a [Result] that comes with it is handed on.
+//
+// Func panics when In has no schema (a channel, a function) or isn't an object: a mistake in the program, found at its start.
+func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) Tool {
+	f := &funcTool{}
+	f.def.Name, f.def.Description = name, description
+	for _, o := range opts {
+		o(f)
+	}
+	if f.def.Schema == nil {
+		f.def.Schema = schemaOf[In](name)
+	}
+	check, err := compile(f.def.Schema)
+	if err != nil {
+		panic(fmt.Sprintf("tool: Func %s: schema: %v", name, err))
+	}
+	f.check = check
+	f.run = func(ctx context.Context, input json.RawMessage) (Result, error) {
+		in, err := decode[In](input)
+		if err != nil {
+			return Result{}, errdefs.Validation.Errorf("tool %s: input: %w", name, err)
+		}
+		out, err := fn(ctx, in)
+		if err != nil {
+			partial, _ := any(out).(Result) // what there was before it failed
+			return partial, err
+		}
+		return show(out)
+	}
+	return f
+}
+
+type funcTool struct {
+	def     Definition
+	aliases map[string]string
+	check   *checker
+	run     func(context.Context, json.RawMessage) (Result, error)
+}
+
+func (f *funcTool) Definition() Definition { return f.def }
+
+// Execute checks the input itself when nobody has: a tool may be used without an engine, or by another tool, whose call it then sees.
+func (f *funcTool) Execute(ctx context.Context, input json.RawMessage) (Result, error) {
+	if c := FromContext(ctx); c.ID == "" || !strings.EqualFold(c.Name, f.def.Name) {
+		var err error
+		if input, err = f.canonical(input); err == nil {
+			err = f.check.check(input)
+		}
+		if err != nil {
+			return Result{}, errdefs.Validation.Errorf("tool %s: %w", f.def.Name, err)
+		}
+	}
+	return f.run(ctx, input)
+}
+
+// canonical replaces aliases; the input itself when it has none.
+func (f *funcTool) canonical(input json.RawMessage) (json.RawMessage, error) {
+	found := false
+	for alias := range f.aliases {
+		found = found || bytes.Contains(input, []byte(`"`+alias+`"`))
+	}
+	if !found {
+		return input, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(input, &members); err != nil {
+		return input, nil // not an object: the schema says so
+	}
+	changed := false
+	for alias, name := range f.aliases {
+		v, ok := members[alias]
+		if !ok {
+			continue
+		}
+		if _, both := members[name]; both {
+			return nil, errdefs.Validation.Errorf("%q and %q are the same: give one of them", alias, name)
+		}
+		delete(members, alias)
+		members[name], changed = v, true
+	}
+	if !changed {
+		return input, nil
+	}
+	return marshal(members)
+}
+
+func show(out any) (Result, error) {
+	switch out := out.(type) {
+	case string:
+		return Result{Content: out}, nil
+	case Result:
+		return out, nil
+	case nil:
+		return Result{}, nil
+	}
+	b, err := marshal(out)
+	return Result{Content: string(b)}, err
+}
+
+// marshal is json.Marshal without HTML escapes: models read it, browsers don't.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// decode reads an input that is valid by its schema. JSON Schema calls 1.0 and 1e3 integers, and models write them;
+// encoding/json doesn't, so they are written out for it when it stumbles over one.
+func decode[In any](input json.RawMessage) (in In, err error) {
+	var wrong *json.UnmarshalTypeError
+	if err = json.Unmarshal(input, &in); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Value, "number ") {
+		return in, err
+	}
+	var fresh In
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return fresh, err
+	}
+	plain, merr := marshal(integers(v))
+	if merr != nil {
+		return fresh, err
+	}
+	err = json.Unmarshal(plain, &fresh)
+	return fresh, err
+}
+
+// integers writes numbers without a fraction as integers, as far as float64 is exact.
+func integers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = integers(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = integers(v[i])
+		}
+	case json.Number:
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return json.Number(strconv.FormatInt(int64(f), 10))
+		}
+	}
+	return v
+}
+
+// inference says how types of encoding/json look that are written in a way of their own.
+var inference = &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[json.RawMessage](): {},
+	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+}}
+
+func schemaOf[In any](name string) json.RawMessage {
+	s, err := jsonschema.For[In](inference)
+	if err == nil && s.Type != "object" {
+		err = fmt.Errorf("the input must be a struct or a map, so that it is a JSON object")
+	}
+	if err == nil {
+		tighten(s)
+		var b []byte
+		if b, err = marshal(s); err == nil {
+			return b
+		}
+	}
+	panic(fmt.Sprintf("tool: Func %s: %v", name, err))
+}
+
+// tighten takes away the null that inference allows for slices and pointers, as a model that may write null will, and makes pointers
+// optional.
+func tighten(s *jsonschema.Schema) {
+	s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return nullable(s.Properties[name]) && s.Properties[name].Types[1] != "array" })
+	if nullable(s) {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, p := range s.Properties {
+		tighten(p)
+	}
+	if s.Items != nil {
+		tighten(s.Items)
+	}
+	if s.AdditionalProperties != nil {
+		tighten(s.AdditionalProperties)
+	}
+}
+
+func nullable(s *jsonschema.Schema) bool {
+	return s != nil && len(s.Types) == 2 && s.Types[0] == "null"
+}

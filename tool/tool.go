@@ -1,0 +1,77 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Tool does one thing for a model. Safe for concurrent use.
+type Tool interface {
+	// Definition is always the same.
+	Definition() Definition
+	// Execute runs with input that was checked against the schema. An error is shown to the model as the result; it does not
+	// end the run. When ctx is cancelled Execute has 5 s to return: then the run goes on without it, and its outcome is unknown.
+	Execute(ctx context.Context, input json.RawMessage) (Result, error)
+}
+
+// Definition describes a tool to models, hooks and the journal.
+type Definition struct {
+	model.Tool
+	Annotations
+}
+
+// Annotations are what a tool says of itself. A tool that says nothing counts as one that writes: it runs alone, and is never run
+// again when it is not known how it ended.
+type Annotations struct {
+	ReadOnly    bool `json:"read_only,omitempty"`   // changes nothing: may run beside others, may run again
+	Idempotent  bool `json:"idempotent,omitempty"`  // running again with the same Call.Key does nothing more
+	Destructive bool `json:"destructive,omitempty"` // may take away what was there; for people and permission rules
+	OpenWorld   bool `json:"open_world,omitempty"`  // reaches beyond this machine; for people and permission rules
+	Sequential  bool `json:"sequential,omitempty"`  // runs alone even if ReadOnly
+}
+
+// Concurrent reports whether the tool may run beside its neighbours.
+func (a Annotations) Concurrent() bool { return a.ReadOnly && !a.Sequential }
+
+// Repeatable reports whether the tool may run again when it is not known how it ended.
+func (a Annotations) Repeatable() bool { return a.ReadOnly || a.Idempotent }
+
+// Result is what the model is told.
+type Result struct {
+	Content string
+	Files   []message.File // images; must not be written to any more
+	IsError bool
+}
+
+// Call is one use of a tool, which Execute finds in its context.
+type Call struct {
+	ID, Name string
+	Key      string    // the idempotency key: the same over crashes, resumes and workers
+	Output   io.Writer // what is written is shown as it comes, and is not part of the result; never nil in Execute
+	Errors   io.Writer // likewise, as the standard error stream
+}
+
+type callKey struct{}
+
+// WithCall is for those who run tools: whoever sets it has checked the input with [Set.Check].
+func WithCall(ctx context.Context, c Call) context.Context {
+	if c.Output == nil {
+		c.Output = io.Discard
+	}
+	if c.Errors == nil {
+		c.Errors = io.Discard
+	}
+	return context.WithValue(ctx, callKey{}, &c)
+}
+
+// FromContext gives the running call. Outside of a run it has no ID, and its writers discard.
+func FromContext(ctx context.Context) Call {
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
+		return *c
+	}
+	return Call{Output: io.Discard, Errors: io.Discard}
+}
