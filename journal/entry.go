@@ -1,0 +1,284 @@
+package journal
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Entry is one fact.
+type Entry struct {
+	Seq     int64     // 1, 2, 3 … in its session; given by Append
+	Time    time.Time // when it was appended, UTC
+	Session string
+	Run     string
+	Key     Key  // the effect that this begins or ends; zero for none
+	Data    Data // what it says; its Kind is written with it
+}
+
+// Key names an effect, uniquely in its attempt of a run: it is derived from the run's own progress and so the same on resume, in replay and
+// on every worker. A key has at most one intent and one outcome: a second of either is refused.
+type Key struct {
+	Scope string `json:"scope,omitempty"` // of a graph node or branch: "review"; nested "review:draft"; "" on the engine's main path
+	Op    string `json:"op"`              // "model", "judge", "ask", "tool", …
+	ID    string `json:"id,omitempty"`    // the step or the call
+}
+
+// String gives "model/2" or "review:tool/c1", for people.
+func (k Key) String() string {
+	s := k.Op
+	if k.ID != "" {
+		s += "/" + k.ID
+	}
+	if k.Scope != "" {
+		s = k.Scope + ":" + s
+	}
+	return s
+}
+
+// Kind names a type of Data on disk and in events.
+type Kind string
+
+// Data is what an entry says. The types below are all there are; their fields are only ever added to.
+type Data interface{ Kind() Kind }
+
+// SessionCreated opens a session; with Parent it is a fork that shares the parent's entries up to At.
+type SessionCreated struct {
+	Parent string `json:"parent,omitempty"`
+	At     int64  `json:"at,omitempty"`
+}
+
+// RunStarted opens a run, or a further attempt of it. Owner is who drives; the entry is its fence.
+type RunStarted struct {
+	Agent     string         `json:"agent"`
+	User      string         `json:"user,omitempty"`
+	ParentRun string         `json:"parent_run,omitempty"`
+	Owner     string         `json:"owner"`
+	Attempt   int            `json:"attempt"` // 1, 2, …: a revise is attempt 2
+	Inputs    map[string]any `json:"inputs,omitempty"`
+	Model     string         `json:"model,omitempty"`
+	Engine    string         `json:"engine,omitempty"`
+	Dir       string         `json:"dir,omitempty"`
+}
+
+// Resumed hands a run to another driver; the one before it gets Conflict from then on.
+type Resumed struct {
+	Owner string `json:"owner"`
+}
+
+// Said is a message that no model and no tool made: a person's at the start of a run, and, with a key, one that came in between: a
+// person's steering, or the loop's own word to the model (By "pawl": go on, you repeat yourself).
+type Said struct {
+	Message message.Message `json:"message"`
+	By      string          `json:"by,omitempty"`
+}
+
+// Seeded is how a caller's seeder made the run's first transcript differ from the session's.
+type Seeded struct {
+	Edit message.Edit `json:"edit"`
+}
+
+// Prepared is what the PreGeneration hooks made of the run.
+type Prepared struct {
+	System string       `json:"system,omitempty"`
+	Edit   message.Edit `json:"edit"`
+}
+
+// ModelStarted is the intent of a model call.
+type ModelStarted struct {
+	Model string `json:"model,omitempty"`
+}
+
+// ModelFinished is the reply.
+type ModelFinished struct {
+	Message    message.Message  `json:"message"`
+	Usage      model.Usage      `json:"usage"`
+	CostMicros *int64           `json:"cost_micros,omitempty"` // millionths of a dollar; nil: unknown, which is not zero
+	Stop       model.StopReason `json:"stop,omitempty"`
+	Reason     string           `json:"reason,omitempty"` // the provider's words for a refusal
+	Model      string           `json:"model,omitempty"`
+	ID         string           `json:"id,omitempty"`      // the provider's id of the reply
+	Millis     int64            `json:"ms,omitempty"`      // how long the call took
+	Partial    bool             `json:"partial,omitempty"` // cut off by a cancel; what had come of its text was kept
+}
+
+// ModelFailed is a model call that gave nothing. It is no outcome: a resumed run calls again.
+type ModelFailed struct {
+	Class string `json:"class,omitempty"`
+	Error string `json:"error"`
+}
+
+// ToolJudged is what was said of a call before it could run. Input is set when it is to run with another input than the model gave.
+type ToolJudged struct {
+	Call    string `json:"call"`
+	Verdict string `json:"verdict"` // "allow", "ask", "deny" (a gate refused it), "invalid" (there is no such tool, or its input is wrong)
+	Reason  string `json:"reason,omitempty"`
+	Input   string `json:"input,omitempty"`
+}
+
+// Asked is a question to a person; with Call it is about that tool call.
+type Asked struct {
+	ID     string  `json:"id"`
+	Prompt string  `json:"prompt,omitempty"`
+	Call   *Called `json:"call,omitempty"`
+}
+
+// Called is a tool call as it is to run.
+type Called struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+// Answered answers Asked, from any process, once. Input edits the call.
+type Answered struct {
+	ID       string `json:"id"`
+	Approved bool   `json:"approved"`
+	Text     string `json:"text,omitempty"`
+	Input    string `json:"input,omitempty"`
+	By       string `json:"by,omitempty"`
+}
+
+// ToolStarted is the intent of a tool run, with the input that it gets.
+type ToolStarted struct {
+	Call Called `json:"call"`
+}
+
+// Outcome says how a tool run ended.
+type Outcome string
+
+// The outcomes. Denied and rejected calls never run; theirs are given by ToolJudged and Answered.
+const (
+	OutcomeOK       Outcome = "ok"
+	OutcomeError    Outcome = "error"    // the tool failed; the model is told how
+	OutcomeDenied   Outcome = "denied"   // a gate refused the call
+	OutcomeRejected Outcome = "rejected" // a person refused the call
+	OutcomeCanceled Outcome = "canceled" // the run was cancelled, and the tool stopped
+	OutcomeUnknown  Outcome = "unknown"  // nobody knows whether it took effect
+)
+
+// ToolFinished is the outcome of a tool run.
+type ToolFinished struct {
+	Call    string         `json:"call"`
+	Name    string         `json:"name"`
+	Content string         `json:"content"`
+	Files   []message.File `json:"files,omitempty"`
+	IsError bool           `json:"is_error,omitempty"`
+	Outcome Outcome        `json:"outcome"`
+	Millis  int64          `json:"ms,omitempty"`
+	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
+}
+
+// Compacted replaces a part of the transcript by a summary; the original stays in the journal.
+type Compacted struct {
+	Edit message.Edit `json:"edit"`
+}
+
+// Stopped is what the PostGeneration hooks said when the model stopped; Again sends it back to work.
+type Stopped struct {
+	Again  string   `json:"again,omitempty"`
+	Errors []string `json:"errors,omitempty"` // of hooks that failed: the reply stays
+}
+
+// Parked leaves a run unfinished after an interrupt: it can be resumed.
+type Parked struct {
+	Cause  string `json:"cause"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Board is what a graph node or a script changed.
+type Board struct {
+	Append map[string][]message.Message `json:"append,omitempty"`
+	Set    map[string]any               `json:"set,omitempty"`
+	Delete []string                     `json:"delete,omitempty"`
+}
+
+// RunFinished closes a run. Discarded drops its output from the transcript, not from the journal.
+type RunFinished struct {
+	Status    string          `json:"status"`
+	Reason    string          `json:"reason,omitempty"`
+	Class     string          `json:"class,omitempty"` // of the error, see errdefs
+	Error     string          `json:"error,omitempty"`
+	Stack     string          `json:"stack,omitempty"` // of a panic
+	Committed bool            `json:"committed"`
+	Discarded bool            `json:"discarded,omitempty"`
+	Handoff   json.RawMessage `json:"handoff,omitempty"`
+}
+
+// Kind is "session.created".
+func (SessionCreated) Kind() Kind { return "session.created" }
+
+// Kind is "run.started".
+func (RunStarted) Kind() Kind { return "run.started" }
+
+// Kind is "resumed".
+func (Resumed) Kind() Kind { return "resumed" }
+
+// Kind is "said".
+func (Said) Kind() Kind { return "said" }
+
+// Kind is "seeded".
+func (Seeded) Kind() Kind { return "seeded" }
+
+// Kind is "prepared".
+func (Prepared) Kind() Kind { return "prepared" }
+
+// Kind is "model.started".
+func (ModelStarted) Kind() Kind { return "model.started" }
+
+// Kind is "model.finished".
+func (ModelFinished) Kind() Kind { return "model.finished" }
+
+// Kind is "model.failed".
+func (ModelFailed) Kind() Kind { return "model.failed" }
+
+// Kind is "tool.judged".
+func (ToolJudged) Kind() Kind { return "tool.judged" }
+
+// Kind is "asked".
+func (Asked) Kind() Kind { return "asked" }
+
+// Kind is "answered".
+func (Answered) Kind() Kind { return "answered" }
+
+// Kind is "tool.started".
+func (ToolStarted) Kind() Kind { return "tool.started" }
+
+// Kind is "tool.finished".
+func (ToolFinished) Kind() Kind { return "tool.finished" }
+
+// Kind is "compacted".
+func (Compacted) Kind() Kind { return "compacted" }
+
+// Kind is "stopped".
+func (Stopped) Kind() Kind { return "stopped" }
+
+// Kind is "parked".
+func (Parked) Kind() Kind { return "parked" }
+
+// Kind is "board".
+func (Board) Kind() Kind { return "board" }
+
+// Kind is "run.finished".
+func (RunFinished) Kind() Kind { return "run.finished" }
+
+// role says what an entry is to the effect of its key.
+type role int
+
+const (
+	note    role = iota // nothing: it tells, and is never looked up
+	intent              // the effect begins
+	outcome             // the effect is done
+)
+
+func roleOf(d Data) role {
+	switch d.(type) {
+	case ModelStarted, ToolStarted, Asked:
+		return intent
+	case ModelFailed:
+		return note
+	}
+	return outcome
+}

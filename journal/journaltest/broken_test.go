@@ -1,0 +1,291 @@
+package journaltest_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// defect is a store with one defect, and the cases that must notice it.
+type defect struct {
+	open    func() journal.Store
+	durable func() func(*testing.T, string) journal.Store
+	fails   []string
+}
+
+// pattern selects the groups in which a case has to fail: the whole suite for each defect would take long.
+func (d defect) pattern() string {
+	var groups []string
+	for _, f := range d.fails {
+		group, _, _ := strings.Cut(f, "/")
+		groups = append(groups, regexp.QuoteMeta(strings.ReplaceAll(group, " ", "_")))
+	}
+	return "^TestOnABrokenStore$/^(" + strings.Join(groups, "|") + ")"
+}
+
+var broken = map[string]defect{
+	"a Conflict leaves the first entry behind": {
+		open: func() journal.Store { return halfway{journal.Memory()} },
+		fails: []string{
+			"append/an append that does not follow the last entry is a Conflict and leaves nothing",
+			"fork/a fork that is not appended where it begins is a Conflict", "concurrency/one appender wins each position",
+		},
+	},
+	"it checks, and then it writes": {
+		open:  func() journal.Store { return &racy{Store: journal.Memory()} },
+		fails: []string{"concurrency/one appender wins each position"},
+	},
+	"an append goes to the end, whatever it should follow": {
+		open:  func() journal.Store { return unfenced{journal.Memory()} },
+		fails: []string{"append/an append that does not follow", "log/a Log over it folds, takes over and fences"},
+	},
+	"a fork sees what its parent says later": {
+		open: func() journal.Store {
+			return &liveForks{Store: journal.Memory(), of: map[string]journal.SessionCreated{}}
+		},
+		fails: []string{"fork/a fork shares what was and then goes its own way", "fork/deleting the parent keeps what the fork shares"},
+	},
+	"it forgets the key": {
+		open:  func() journal.Store { return forgetful{journal.Memory()} },
+		fails: []string{"append/every kind comes back byte for byte", "log/a Log over it folds"},
+	},
+	"it holds a lock while the consumer works": {
+		open:  func() journal.Store { return &locked{Store: journal.Memory()} },
+		fails: []string{"read/nothing is held while the consumer works"},
+	},
+	"a listing is limited before it is filtered": {
+		open:  func() journal.Store { return limitFirst{journal.Memory()} },
+		fails: []string{"sessions/queries narrow, and the limit counts what matches"},
+	},
+	"leases never run out and can't be given up": {
+		open:  func() journal.Store { return endless{journal.Memory()} },
+		fails: []string{"lease/a lease can be given up", "lease/a lease runs out"},
+	},
+	"it counts from its own position": {
+		open:  func() journal.Store { return offByOne{journal.Memory()} },
+		fails: []string{"read/reading begins after a position"},
+	},
+	"it writes although the context has ended": {
+		open:  func() journal.Store { return stubborn{journal.Memory()} },
+		fails: []string{"append/with a cancelled context nothing is added"},
+	},
+	"the last append is written by the next one": {
+		durable: func() func(*testing.T, string) journal.Store {
+			disks := map[string]journal.Store{}
+			return func(_ *testing.T, dir string) journal.Store {
+				if disks[dir] == nil {
+					disks[dir] = journal.Memory()
+				}
+				return &lazy{Store: journal.Memory(), disk: disks[dir]}
+			}
+		},
+		fails: []string{"everything is there after closing", "each append is there when it returned"},
+	},
+}
+
+type halfway struct{ journal.Store }
+
+func (s halfway) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	err := s.Store.Append(ctx, session, after, entries...)
+	if errors.Is(err, errdefs.Conflict) {
+		for n := range int64(1000) {
+			if s.Store.Append(ctx, session, n, entries[0]) == nil {
+				break
+			}
+		}
+	}
+	return err
+}
+
+// length is what a store of a careless author asks before it writes.
+func length(ctx context.Context, s journal.Store, session string) (n int64) {
+	for _, err := range s.Read(ctx, session, 0) {
+		_ = err
+		n++
+	}
+	return n
+}
+
+type racy struct {
+	journal.Store
+	mu sync.Mutex
+}
+
+func (s *racy) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if len(entries) == 0 || entries[0].Data == (journal.SessionCreated{Parent: "p", At: 1}) {
+		return s.Store.Append(ctx, session, after, entries...)
+	}
+	if have := length(ctx, s.Store, session); have != after {
+		return errdefs.Conflict.Errorf("%d, not %d", have, after)
+	}
+	for range 20 {
+		runtime.Gosched()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Store.Append(ctx, session, length(ctx, s.Store, session), entries...)
+}
+
+type unfenced struct{ journal.Store }
+
+func (s unfenced) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	err := s.Store.Append(ctx, session, after, entries...)
+	if errors.Is(err, errdefs.Conflict) {
+		err = s.Store.Append(ctx, session, length(ctx, s.Store, session), entries...)
+	}
+	return err
+}
+
+type liveForks struct {
+	journal.Store
+	mu sync.Mutex
+	of map[string]journal.SessionCreated
+}
+
+func (s *liveForks) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	err := s.Store.Append(ctx, session, after, entries...)
+	if err == nil {
+		if c, ok := entries[0].Data.(journal.SessionCreated); ok && c.Parent != "" {
+			s.mu.Lock()
+			s.of[session] = c
+			s.mu.Unlock()
+		}
+	}
+	return err
+}
+
+func (s *liveForks) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	s.mu.Lock()
+	c, ok := s.of[session]
+	s.mu.Unlock()
+	if !ok || after > 0 {
+		return s.Store.Read(ctx, session, after)
+	}
+	return func(yield func(journal.Entry, error) bool) {
+		n := int64(0)
+		for _, seq := range []iter.Seq2[journal.Entry, error]{s.Read(ctx, c.Parent, 0), s.Store.Read(ctx, session, c.At)} {
+			for e, err := range seq {
+				n++
+				if e.Seq = n; !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type forgetful struct{ journal.Store }
+
+func (s forgetful) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for e, err := range s.Store.Read(ctx, session, after) {
+			if e.Key = (journal.Key{}); !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// locked would hang for good; so that its test ends, an append that finds the lock taken gives up after a while.
+type locked struct {
+	journal.Store
+	mu sync.RWMutex
+}
+
+func (s *locked) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	for wait := time.Now().Add(30 * time.Millisecond); !s.mu.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(wait) {
+			return errdefs.NotAvailable.Errorf("locked by a reader")
+		}
+	}
+	defer s.mu.Unlock()
+	return s.Store.Append(ctx, session, after, entries...)
+}
+
+func (s *locked) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		s.Store.Read(ctx, session, after)(yield)
+	}
+}
+
+type limitFirst struct{ journal.Store }
+
+func (s limitFirst) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal.Info, error] {
+	return func(yield func(journal.Info, error) bool) {
+		for i, err := range s.Store.Sessions(ctx, journal.Query{Limit: q.Limit}) {
+			if (err != nil || q.Matches(i)) && !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
+type endless struct{ journal.Store }
+
+func (s endless) Lease(ctx context.Context, session, owner string, _ time.Time) error {
+	return s.Store.Lease(ctx, session, owner, time.Now().Add(time.Hour))
+}
+
+type offByOne struct{ journal.Store }
+
+func (s offByOne) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	if after > 256 {
+		after--
+	}
+	return s.Store.Read(ctx, session, after)
+}
+
+type stubborn struct{ journal.Store }
+
+func (s stubborn) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	return s.Store.Append(context.WithoutCancel(ctx), session, after, entries...)
+}
+
+// lazy keeps the last append to itself until the next one.
+type lazy struct {
+	journal.Store // what this process believes
+	disk          journal.Store
+	mu            sync.Mutex
+	flush         func() error
+	closed        bool
+}
+
+func (s *lazy) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("closed")
+	}
+	if s.flush != nil {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	s.flush = func() error { return s.disk.Append(context.WithoutCancel(ctx), session, after, entries...) }
+	return s.Store.Append(ctx, session, after, entries...)
+}
+
+func (s *lazy) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	if strings.HasPrefix(session, "s") {
+		return s.Store.Read(ctx, session, after)
+	}
+	return s.disk.Read(ctx, session, after)
+}
+
+func (s *lazy) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}

@@ -1,0 +1,70 @@
+package journaltest
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Samples gives an entry of every kind, with every field set and text that is easily spoiled. They are a corpus for codecs and
+// stores, in the order of a run's life but not a run. Each call makes new ones.
+func Samples() []journal.Entry {
+	cost := int64(1234)
+	tough := "tough: <b>&amp;</b> \"quoted\" \\ \u2028\x00\t é 👋🏽 \u202eabc \ufffd"
+	file := message.File{MIME: "image/png", Name: "a.png", Data: "\x89PNG\r\n\x1a\n\x00\xff"}
+	call := message.ToolCall{ID: "c1", Name: "read", Input: `{"path":"go.mod","n":[1,2.5]}`, Origin: message.Origin{Provider: "anthropic", Extra: `{"x":1}`}}
+	reply := message.New(message.RoleAssistant,
+		message.Reasoning{Text: "hm", Signature: "sig"}, message.Text{Text: tough}, call, message.Opaque{Provider: "openai", JSON: `{"type":"search","q":"<>"}`})
+	results := message.Results(message.ToolResult{Call: "c1", Name: "read", Content: tough, Files: []message.File{file}, IsError: true})
+	edit := message.Edit{Head: []message.Message{message.User("head")}, From: 1, To: 3, Tail: []message.Message{message.Assistant("tail"), results}}
+	called := journal.Called{ID: "c1", Name: "read", Input: `{"path": "go.mod"}`}
+	data := []journal.Data{
+		journal.SessionCreated{},
+		journal.RunStarted{
+			Agent: "coder", User: "ann", ParentRun: "r0", Owner: "host/1", Attempt: 1, Model: "m", Engine: "loop", Dir: "/src",
+			Inputs: map[string]any{"text": tough, "list": []any{1.5, true, nil, map[string]any{"n": 2.0}}, "long": json.Number("9007199254740993")},
+		},
+		journal.Resumed{Owner: "host/2"},
+		journal.Said{Message: message.New(message.RoleUser, message.Text{Text: tough}, file), By: "ann"},
+		journal.Seeded{Edit: edit},
+		journal.Prepared{System: tough, Edit: edit},
+		journal.ModelStarted{Model: "m"},
+		journal.ModelFinished{
+			Message: reply, Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1}, CostMicros: &cost,
+			Stop: model.StopTools, Reason: "because", Model: "m-1", ID: "msg_1", Millis: 12, Partial: true,
+		},
+		journal.ModelFailed{Class: "rate_limit", Error: tough},
+		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`},
+		journal.Asked{ID: "c1", Prompt: tough, Call: &called},
+		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann"},
+		journal.ToolStarted{Call: called},
+		journal.ToolFinished{
+			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow",
+			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
+		},
+		journal.Compacted{Edit: edit},
+		journal.Stopped{Again: tough, Errors: []string{"one", "two"}},
+		journal.Parked{Cause: "awaiting_person", Detail: tough},
+		journal.Board{Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Set: map[string]any{"k": tough, "n": 1.0}, Delete: []string{"x"}},
+		journal.RunFinished{
+			Status: "failed", Reason: tough, Class: "internal", Error: "boom", Committed: true, Discarded: true,
+			Handoff: json.RawMessage(`{"to":"bob","why":"<x>"}`),
+		},
+	}
+	at := time.Date(2026, 2, 3, 4, 5, 6, 789012345, time.UTC)
+	entries := make([]journal.Entry, len(data))
+	for i, d := range data {
+		entries[i] = journal.Entry{Time: at.Add(time.Duration(i) * time.Microsecond), Run: "run-1", Data: d}
+		switch d.(type) {
+		case journal.SessionCreated:
+			entries[i].Run = ""
+		case journal.RunStarted, journal.Resumed, journal.Said, journal.Seeded, journal.Parked, journal.RunFinished:
+		default:
+			entries[i].Key = journal.Key{Scope: "review:draft", Op: string(d.Kind()), ID: "1/é"}
+		}
+	}
+	return entries
+}

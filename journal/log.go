@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Log is one session, open in this process: its entries kept folded, and the way to add more. Safe for concurrent use.
+type Log struct {
+	store   Store
+	session string
+	mu      sync.Mutex
+	st      State
+	owner   string // the driver that this Log is
+}
+
+// Open reads a session and folds it; a session that isn't there yet is empty. Cost: linear in its entries, once.
+func Open(ctx context.Context, s Store, session string) (*Log, error) {
+	if session == "" {
+		return nil, errdefs.Validation.Errorf("journal: a session needs a name")
+	}
+	l := &Log{store: s, session: session}
+	if err := l.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Log) catchUp(ctx context.Context) error {
+	for e, err := range l.store.Read(ctx, l.session, l.st.Seq) {
+		if err != nil {
+			return err
+		}
+		if e.Seq != l.st.Seq+1 {
+			return errdefs.Internal.Errorf("journal: session %s: after entry %d its store gives entry %d", l.session, l.st.Seq, e.Seq)
+		}
+		l.st.apply(e)
+	}
+	return nil
+}
+
+// Drive makes owner the driver of the session by appending first (a RunStarted or a Resumed of owner, and what goes with it). From
+// then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely.
+func (l *Log) Drive(ctx context.Context, owner string, first ...Entry) error {
+	if got := driver(first); got != owner || owner == "" {
+		return errdefs.Validation.Errorf("journal: to drive session %s as %q takes a run.started or resumed of that owner, not of %q", l.session, owner, got)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(ctx, func(st *State) error { return st.free(first) }, func() { l.owner = owner }, first)
+}
+
+// driver is who drives after entries.
+func driver(entries []Entry) (owner string) {
+	for _, e := range entries {
+		switch d := e.Data.(type) {
+		case RunStarted:
+			owner = d.Owner
+		case Resumed:
+			owner = d.Owner
+		}
+	}
+	return owner
+}
+
+// Append adds entries of the driver and returns when they are durable; Seq, Time and Session are filled in. What other processes wrote
+// in between (answers) is folded in and the append tried again. It fails with errdefs.Conflict when another driver took over, or
+// when a key has such an entry already.
+func (l *Log) Append(ctx context.Context, entries ...Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(ctx, func(st *State) error {
+		if l.owner != "" && st.Driver != l.owner {
+			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
+		}
+		return st.free(entries)
+	}, nil, entries)
+}
+
+// Answer answers a pending question, from any process, whenever this Log was opened. The first wins; a later one, or one to nothing,
+// gets errdefs.Conflict.
+func (l *Log) Answer(ctx context.Context, a Answered) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.catchUp(ctx); err != nil { // the question may be newer than what was read
+		return err
+	}
+	entry := []Entry{{Data: a}}
+	return l.append(ctx, func(st *State) error {
+		i := slices.IndexFunc(st.Pending, func(p Pending) bool { return p.ID == a.ID })
+		if i < 0 {
+			return errdefs.Conflict.Errorf("journal: %s is not pending: it was answered, or never asked", a.ID)
+		}
+		entry[0].Run, entry[0].Key = st.Run, st.Pending[i].Key
+		return nil
+	}, nil, entry)
+}
+
+// append is the one way in: decide on the folded state, append if nobody came between, else fold and decide again. l.mu is held.
+func (l *Log) append(ctx context.Context, decide func(*State) error, done func(), entries []Entry) error {
+	for {
+		if err := decide(&l.st); err != nil {
+			return err
+		}
+		now := time.Now().UTC().Round(0)
+		for i := range entries {
+			entries[i].Time, entries[i].Session, entries[i].Seq = now, l.session, l.st.Seq+int64(i)+1
+		}
+		err := l.store.Append(ctx, l.session, l.st.Seq, entries...)
+		if err == nil {
+			for _, e := range entries {
+				l.st.apply(e)
+			}
+			if done != nil {
+				done()
+			}
+			return nil
+		}
+		if !errdefs.Conflict.Is(err) {
+			return err
+		}
+		before := l.st.Seq
+		if err := l.catchUp(ctx); err != nil {
+			return err
+		}
+		if l.st.Seq == before {
+			return err // a Conflict that reading does not explain
+		}
+	}
+}
+
+// Recorded gives the outcome on record of an effect (nil: none), and whether it was begun. Only the unfinished run is kept indexed.
+func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.st.effects[key]
+	return r.outcome, r.begun > 0
+}
+
+// Begun gives the number of the entry that began an effect; 0 when none did.
+func (l *Log) Begun(key Key) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.effects[key].begun
+}
+
+// HasCall reports whether a tool call of that id was ever made in the session.
+func (l *Log) HasCall(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.calls[id]
+}
+
+// State is the session now. The value is the caller's; what it refers to is immutable. O(1), but while tool calls are open one word a
+// message: use Seq where only the position matters.
+func (l *Log) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.st
+	st.join()
+	return st
+}
+
+// Seq is the number of the last entry; 0 for none.
+func (l *Log) Seq() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.Seq
+}
+
+// Session is the session's name.
+func (l *Log) Session() string { return l.session }

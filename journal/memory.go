@@ -1,0 +1,160 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Memory is a Store for tests and for those who want no persistence. A fork shares its parent's entries by reference. It has no Close:
+// dropping it frees it.
+func Memory() Store { return &memory{sessions: map[string]*memorySession{}} }
+
+type memory struct {
+	mu       sync.Mutex
+	sessions map[string]*memorySession
+}
+
+type memorySession struct {
+	entries []Entry // immutable once appended
+	info    Info
+	owner   string
+	until   time.Time
+}
+
+func (m *memory) Append(ctx context.Context, session string, after int64, entries ...Entry) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if session == "" || len(entries) == 0 {
+		return errdefs.Validation.Errorf("journal: append needs a session and entries")
+	}
+	for _, e := range entries {
+		if err := known(e.Data); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[session]
+	have := int64(0)
+	if s != nil {
+		have = int64(len(s.entries))
+	}
+	if fork, ok := entries[0].Data.(SessionCreated); ok && fork.Parent != "" {
+		if s != nil {
+			return errdefs.Conflict.Errorf("journal: fork of %s to %s: there is a session of that name", fork.Parent, session)
+		}
+		parent := m.sessions[fork.Parent]
+		if parent == nil || fork.At < 0 || fork.At > int64(len(parent.entries)) {
+			return errdefs.NotFound.Errorf("journal: fork of %s at %d: there is no such entry", fork.Parent, fork.At)
+		}
+		have = fork.At
+		s = &memorySession{entries: parent.entries[:fork.At:fork.At]}
+		for _, e := range s.entries {
+			s.info.Apply(e)
+		}
+		s.info.Session = session
+	}
+	if have != after {
+		return errdefs.Conflict.Errorf("journal: append to %s after entry %d: its last is %d", session, after, have)
+	}
+	if s == nil {
+		s = &memorySession{}
+	}
+	m.sessions[session] = s
+	now := time.Now().UTC().Round(0)
+	for i, e := range entries {
+		e.Seq, e.Session = after+int64(i)+1, session
+		if e.Time = e.Time.UTC().Round(0); e.Time.IsZero() {
+			e.Time = now
+		}
+		s.entries = append(s.entries, e)
+		s.info.Apply(e)
+	}
+	return nil
+}
+
+func (m *memory) Read(ctx context.Context, session string, after int64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		m.mu.Lock()
+		var have []Entry
+		if s := m.sessions[session]; s != nil {
+			have = s.entries[min(max(after, 0), int64(len(s.entries))):]
+		}
+		m.mu.Unlock()
+		for _, e := range have {
+			if err := ctx.Err(); err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Sessions(ctx context.Context, q Query) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(Info{}, err)
+			return
+		}
+		m.mu.Lock()
+		var all []Info
+		for _, s := range m.sessions {
+			if q.Matches(s.info) {
+				all = append(all, s.info)
+			}
+		}
+		m.mu.Unlock()
+		slices.SortFunc(all, func(a, b Info) int {
+			return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Session, b.Session))
+		})
+		for n, i := range all {
+			if q.Limit > 0 && n == q.Limit || !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Delete(ctx context.Context, session string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sessions[session] == nil {
+		return errdefs.NotFound.Errorf("journal: there is no session %q", session)
+	}
+	delete(m.sessions, session)
+	return nil
+}
+
+func (m *memory) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.sessions[session]
+	if s == nil {
+		return errdefs.NotFound.Errorf("journal: there is no session %q", session)
+	}
+	if s.owner != owner && s.until.After(time.Now()) {
+		return errdefs.Conflict.Errorf("journal: session %s is driven by %s", session, s.owner)
+	}
+	s.owner, s.until = owner, until
+	return nil
+}

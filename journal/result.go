@@ -1,0 +1,44 @@
+package journal
+
+import "github.com/pawl-dev/pawl/message"
+
+// CalledOf gives a model's call as it is to run.
+func CalledOf(c message.ToolCall) Called { return Called{c.ID, c.Name, c.Input} }
+
+// Result is what the model is told of a tool run.
+func (d ToolFinished) Result() message.ToolResult {
+	return message.ToolResult{Call: d.Call, Name: d.Name, Content: d.Content, Files: d.Files, IsError: d.IsError}
+}
+
+// Refused reports whether the call does not run.
+func (d ToolJudged) Refused() bool { return d.Verdict == "deny" || d.Verdict == "invalid" }
+
+// Result is what the model is told of a call that was refused.
+func (d ToolJudged) Result(c message.ToolCall) message.ToolResult { return refusal(c, d.Reason) }
+
+// Result is what the model is told of a rejected call.
+func (a Answered) Result(c message.ToolCall) message.ToolResult {
+	if a.Text == "" {
+		return refusal(c, "Rejected by a person. It was not run.")
+	}
+	return refusal(c, "Rejected by a person: "+a.Text)
+}
+
+// NotRun is what the model is told of a call that had no result when its run ended.
+func NotRun(c message.ToolCall) message.ToolResult {
+	return refusal(c, "Not run: the run ended before its turn came.")
+}
+
+// Unknown is what the model is told of a call that had begun when its process died or lost its journal: it may have taken effect.
+func Unknown(c message.ToolCall) message.ToolResult {
+	return refusal(c, "The process died while this call was under way. Whether it took effect is unknown: check before you repeat it.")
+}
+
+// CutOff is what the model is told of the calls in a reply that was cut off at the output limit. None of them runs: the last may be half written.
+func CutOff(c message.ToolCall) message.ToolResult {
+	return refusal(c, "Not run: the reply with this call was cut off at the output limit, so the call may be incomplete. Make it again, with less text.")
+}
+
+func refusal(c message.ToolCall, why string) message.ToolResult {
+	return message.ToolResult{Call: c.ID, Name: c.Name, Content: why, IsError: true}
+}

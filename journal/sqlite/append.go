@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// maxEntry is how many bytes an entry's data may have. A variable for tests.
+var maxEntry = 256 << 20
+
+// years that nanoseconds in an int64 can tell apart.
+const firstYear, lastYear = 1678, 2261
+
+// Append implements [journal.Store]. It returns when the entries are on the disk, together with those of other callers that came at the same
+// time. When ctx ends while they are queued, nothing was written; once they are being written ctx is not looked at any more.
+func (s *Store) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if session == "" || len(entries) == 0 {
+		return errdefs.Validation.Errorf("journal/sqlite: append: give a session and entries")
+	}
+	a := addition{session: session, after: after, entries: make([]encoded, len(entries))}
+	size := 0
+	now := time.Now()
+	for i, e := range entries {
+		data, err := encode(e)
+		if err != nil {
+			return err
+		}
+		if e.Time.IsZero() {
+			e.Time = now
+		}
+		e.Time, e.Session, e.Seq = e.Time.UTC().Round(0), session, after+int64(i)+1
+		a.entries[i] = encoded{e, data}
+		size += len(data)
+	}
+	return s.write(ctx, "append", size, a.do)
+}
+
+func encode(e journal.Entry) ([]byte, error) {
+	data, err := journal.EncodeData(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxEntry {
+		return nil, errdefs.Validation.Errorf("journal/sqlite: append: an entry of %d bytes: the limit is %d", len(data), maxEntry)
+	}
+	if y := e.Time.Year(); !e.Time.IsZero() && (y < firstYear || y > lastYear) {
+		return nil, errdefs.Validation.Errorf("journal/sqlite: append: an entry of the year %d: use one from %d to %d", y, firstYear, lastYear)
+	}
+	return data, nil
+}
+
+// encoded is an entry as it will be, with its bytes.
+type encoded struct {
+	journal.Entry
+	data []byte
+}
+
+// addition is an append that is queued.
+type addition struct {
+	session string
+	after   int64
+	entries []encoded
+}
+
+func (a *addition) do(tx *writing) error {
+	row, err := tx.find(a.session)
+	if err != nil {
+		return err
+	}
+	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
+	if isFork = isFork && fork.Parent != ""; isFork {
+		if row.num != 0 {
+			return refusal{errdefs.Conflict.Errorf("journal/sqlite: fork of %s to %s: there is a session of that name", fork.Parent, a.session)}
+		}
+		if row, err = tx.base(fork); err != nil {
+			return err
+		}
+	}
+	if row.Seq != a.after {
+		return refusal{errdefs.Conflict.Errorf("journal/sqlite: append to %s after entry %d: its last is %d", a.session, a.after, row.Seq)}
+	}
+	if a.after > maxSeq-int64(len(a.entries)) {
+		return refusal{errdefs.Validation.Errorf("journal/sqlite: append to %s: a session has up to %d entries", a.session, int64(maxSeq))}
+	}
+	if row.num == 0 {
+		row.Session, row.Created = a.session, a.entries[0].Time
+		if row.num, err = tx.create(row); err != nil {
+			return err
+		}
+	}
+	for _, e := range a.entries {
+		if err := tx.insert(row.num, e); err != nil {
+			return err
+		}
+		row.Apply(e.Entry)
+	}
+	return tx.update(row)
+}
+
+// base begins the row of a fork: what it shares, and who its parent was at that point.
+func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {
+	parent, err := tx.find(fork.Parent)
+	if err != nil {
+		return row, err
+	}
+	if parent.num == 0 || fork.At < 0 || fork.At > parent.Seq {
+		return row, refusal{errdefs.NotFound.Errorf("journal/sqlite: fork of %s at %d: there is no such entry", fork.Parent, fork.At)}
+	}
+	row.Seq = fork.At
+	if fork.At == 0 {
+		return row, nil
+	}
+	from := parent
+	for fork.At <= from.base { // what it shares the parent shares itself
+		if from, err = tx.row(from.baseNum); err != nil {
+			return row, err
+		}
+	}
+	row.baseNum, row.base = from.num, fork.At
+	if fork.At == parent.Seq {
+		row.Agent, row.User = parent.Agent, parent.User
+		return row, nil
+	}
+	last, err := tx.lastRun(from, fork.At)
+	row.Agent, row.User = last.Agent, last.User
+	return row, err
+}
+
+// lastRun finds the last run that was opened in a session up to an entry.
+func (tx *writing) lastRun(from row, upTo int64) (run journal.RunStarted, err error) {
+	for {
+		data, err := tx.newest(from.num, from.base, upTo, run.Kind())
+		if err != nil {
+			return run, err
+		}
+		if data != nil {
+			d, err := journal.DecodeData(run.Kind(), data)
+			if err != nil {
+				return run, errdefs.Internal.Errorf("a run.started of session %s can't be read: %w", from.Session, err)
+			}
+			return d.(journal.RunStarted), nil
+		}
+		if from.baseNum == 0 {
+			return run, nil
+		}
+		if upTo = min(upTo, from.base); upTo == 0 {
+			return run, nil
+		}
+		if from, err = tx.row(from.baseNum); err != nil {
+			return run, err
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+const (
+	applicationID = 0x5061776C // "Pawl"
+	version       = 1          // of the schema; PRAGMA user_version
+)
+
+// A session's entries lie side by side in one B-tree: an entry's id is its session's num and its own number in one integer. nums are never
+// used again, so that a reader of a session that was deleted meanwhile never sees another's.
+//
+// A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
+// before from a third. What is deleted stays as a row with deleted = 1 as long as a fork shares from it.
+const schema = `
+CREATE TABLE sessions (
+	num INTEGER PRIMARY KEY AUTOINCREMENT,
+	id TEXT NOT NULL,
+	deleted INTEGER NOT NULL DEFAULT 0,
+	base_num INTEGER NOT NULL DEFAULT 0,
+	base INTEGER NOT NULL DEFAULT 0,
+	parent TEXT NOT NULL DEFAULT '',
+	seq INTEGER NOT NULL DEFAULT 0,
+	agent TEXT NOT NULL DEFAULT '',
+	user TEXT NOT NULL DEFAULT '',
+	status TEXT NOT NULL DEFAULT '',
+	created INTEGER NOT NULL DEFAULT 0, -- this and the times below: nanoseconds since 1970
+	updated INTEGER NOT NULL DEFAULT 0,
+	owner TEXT NOT NULL DEFAULT '', -- of the lease
+	until INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX sessions_id ON sessions(id) WHERE deleted = 0;
+CREATE INDEX sessions_base ON sessions(base_num) WHERE base_num > 0;
+CREATE TABLE entries (
+	id INTEGER PRIMARY KEY, -- num << 32 | seq
+	time INTEGER NOT NULL,
+	run TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	scope TEXT NOT NULL,
+	op TEXT NOT NULL,
+	ref TEXT NOT NULL,
+	data BLOB NOT NULL -- JSON
+) STRICT;
+CREATE VIEW journal AS
+	SELECT s.id AS session, e.id & 0xFFFFFFFF AS seq, strftime('%Y-%m-%dT%H:%M:%fZ', e.time / 1e9, 'unixepoch') AS time,
+		e.run, e.kind, e.scope, e.op, e.ref, CAST(e.data AS TEXT) AS data
+	FROM entries e JOIN sessions s ON s.num = e.id >> 32 WHERE s.deleted = 0;
+`
+
+const (
+	seqBits = 32
+	maxSeq  = 1<<seqBits - 1
+	maxNum  = 1<<(63-seqBits) - 1
+)
+
+// entryID is the key of an entry in the table.
+func entryID(num, seq int64) int64 { return num<<seqBits | seq }
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// prepareFile makes sure that the file is a journal of this version, in WAL mode.
+func (s *Store) prepareFile(ctx context.Context, conn *sql.Conn) error {
+	fresh, err := s.inspect(ctx, conn)
+	if err != nil {
+		return err
+	}
+	var mode string
+	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode) }); err != nil {
+		return s.failed("open", err)
+	}
+	if !strings.EqualFold(mode, "wal") {
+		return errdefs.NotAvailable.Errorf("journal/sqlite: open %s: a write-ahead log can't be had there (mode %s): put the file on a disk of this machine", s.path, mode)
+	}
+	if !fresh {
+		return nil
+	}
+	if err := s.insist(ctx, func() error { return execute(ctx, conn, "BEGIN IMMEDIATE") }); err != nil {
+		return s.failed("open", err)
+	}
+	if fresh, err = s.inspect(ctx, conn); err == nil && fresh { // else another process made it meanwhile
+		if err = execute(ctx, conn, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)); err != nil {
+			err = s.failed("open", err)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, execute(ctx, conn, "ROLLBACK"))
+	}
+	if err := execute(ctx, conn, "COMMIT"); err != nil {
+		return s.failed("open", err)
+	}
+	return nil
+}
+
+func execute(ctx context.Context, conn *sql.Conn, query string) error {
+	_, err := conn.ExecContext(ctx, query)
+	return err
+}
+
+// inspect tells a new file from a journal, and refuses all else.
+func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (fresh bool, err error) {
+	var app, have, tables int64
+	for query, to := range map[string]*int64{"PRAGMA application_id": &app, "PRAGMA user_version": &have, "SELECT count(*) FROM sqlite_schema": &tables} {
+		if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(to) }); err != nil {
+			return false, s.unusable(err)
+		}
+	}
+	switch {
+	case app == 0 && have == 0 && tables == 0:
+		return true, nil
+	case app != applicationID:
+		return false, errdefs.Validation.Errorf("journal/sqlite: open %s: it is another program's database: choose another path", s.path)
+	case have > version:
+		return false, errdefs.NotAvailable.Errorf("journal/sqlite: open %s: it has schema version %d; this program knows up to %d: use a newer one", s.path, have, version)
+	case have < 1:
+		return false, errdefs.Internal.Errorf("journal/sqlite: open %s: it has no schema version: it was not made by this program", s.path)
+	}
+	return false, nil
+}
+
+// insist does something again while another process has the file locked, for as long as the store's patience. Mostly SQLite itself
+// waits (busy_timeout); where it does not, as while the file becomes one with a write-ahead log, there is a short pause between two tries.
+func (s *Store) insist(ctx context.Context, do func() error) error {
+	for end := time.Now().Add(s.patience); ; {
+		err := do()
+		if !locked(err) || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// row is a session as its table has it. The zero num means that there is none.
+type row struct {
+	journal.Info
+	num           int64
+	deleted       bool
+	baseNum, base int64
+	owner         string
+	until         int64
+}
+
+const rowColumns = "num, id, deleted, base_num, base, parent, seq, agent, user, status, created, updated, owner, until"
+
+func (r *row) scan(from interface{ Scan(...any) error }) error {
+	var created, updated int64
+	err := from.Scan(&r.num, &r.Session, &r.deleted, &r.baseNum, &r.base, &r.Parent, &r.Seq, &r.Agent, &r.User, &r.Status, &created, &updated, &r.owner, &r.until)
+	r.Created, r.Updated = time.Unix(0, created).UTC(), time.Unix(0, updated).UTC()
+	return err
+}
+
+// writing is the connection that writes, with its statements. Its methods' errors are SQLite's.
+type writing struct {
+	conn *sql.Conn
+	all  []*sql.Stmt
+
+	beginStmt, commitStmt, rollbackStmt           *sql.Stmt
+	findStmt, rowStmt, createStmt, insertStmt     *sql.Stmt
+	updateStmt, newestStmt, leaseStmt, sharedStmt *sql.Stmt
+	buryStmt, removeStmt, removeEntriesStmt       *sql.Stmt
+}
+
+func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
+	tx := &writing{conn: conn}
+	for _, p := range []struct {
+		to    **sql.Stmt
+		query string
+	}{
+		{&tx.beginStmt, "BEGIN IMMEDIATE"},
+		{&tx.commitStmt, "COMMIT"},
+		{&tx.rollbackStmt, "ROLLBACK"},
+		{&tx.findStmt, "SELECT " + rowColumns + " FROM sessions WHERE id = ? AND deleted = 0"},
+		{&tx.rowStmt, "SELECT " + rowColumns + " FROM sessions WHERE num = ?"},
+		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base) VALUES (?, ?, ?)"},
+		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.updateStmt, "UPDATE sessions SET parent = ?, seq = ?, agent = ?, user = ?, status = ?, created = ?, updated = ? WHERE num = ?"},
+		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
+		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ? WHERE num = ?"},
+		{&tx.sharedStmt, "SELECT coalesce(max(base), 0) FROM sessions WHERE base_num = ? AND base_num > 0"},
+		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', status = '', owner = '', until = 0 WHERE num = ?"},
+		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
+		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
+	} {
+		stmt, err := conn.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does
+		if err != nil {
+			return nil, errors.Join(err, tx.close())
+		}
+		*p.to = stmt
+		tx.all = append(tx.all, stmt)
+	}
+	return tx, nil
+}
+
+func (tx *writing) close() error {
+	var errs []error
+	for _, s := range tx.all {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, tx.conn.Close())...)
+}
+
+// No context reaches SQLite from here: one caller's cancel must not undo what its neighbours write.
+func exec(stmt *sql.Stmt, args ...any) error {
+	_, err := stmt.ExecContext(context.Background(), args...)
+	return err
+}
+
+func (tx *writing) begin() error  { return exec(tx.beginStmt) }
+func (tx *writing) commit() error { return exec(tx.commitStmt) }
+
+// rollback ends a transaction that failed. SQLite may have ended it itself, so its error says nothing.
+func (tx *writing) rollback() { _ = exec(tx.rollbackStmt) }
+
+// find gives the row of a session, the zero row when there is none.
+func (tx *writing) find(session string) (r row, err error) {
+	if err = r.scan(tx.findStmt.QueryRowContext(context.Background(), session)); errors.Is(err, sql.ErrNoRows) {
+		return row{}, nil
+	}
+	return r, err
+}
+
+// row gives the row with a num, of a deleted session too.
+func (tx *writing) row(num int64) (r row, err error) {
+	if err = r.scan(tx.rowStmt.QueryRowContext(context.Background(), num)); errors.Is(err, sql.ErrNoRows) {
+		return row{}, errdefs.Internal.Errorf("session number %d, which others share entries with, is missing: the file is damaged", num)
+	}
+	return r, err
+}
+
+func (tx *writing) create(r row) (num int64, err error) {
+	res, err := tx.createStmt.ExecContext(context.Background(), r.Session, r.baseNum, r.base)
+	if err != nil {
+		return 0, err
+	}
+	if num, err = res.LastInsertId(); num > maxNum {
+		return 0, errdefs.NotAvailable.Errorf("it has had %d sessions: begin another file", int64(maxNum))
+	}
+	return num, err
+}
+
+func (tx *writing) insert(num int64, e encoded) error {
+	return exec(tx.insertStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data)
+}
+
+func (tx *writing) update(r row) error {
+	return exec(tx.updateStmt, r.Parent, r.Seq, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.Updated.UnixNano(), r.num)
+}
+
+// newest gives the data of a session's last own entry of a kind, after one number and up to another; nil when there is none.
+func (tx *writing) newest(num, after, upTo int64, kind journal.Kind) (data []byte, err error) {
+	err = tx.newestStmt.QueryRowContext(context.Background(), entryID(num, after), entryID(num, max(after, upTo)), string(kind)).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
+func (s *Store) Delete(ctx context.Context, session string) error {
+	return s.write(ctx, "delete", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+		r, err := tx.find(session)
+		if err != nil {
+			return err
+		}
+		if r.num == 0 {
+			return refusal{errdefs.NotFound.Errorf("journal/sqlite: delete: there is no session %q", session)}
+		}
+		return tx.delete(r)
+	})
+}
+
+// delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
+func (tx *writing) delete(r row) error {
+	for {
+		var shared int64
+		if err := tx.sharedStmt.QueryRowContext(context.Background(), r.num).Scan(&shared); err != nil {
+			return err
+		}
+		if err := exec(tx.removeEntriesStmt, entryID(r.num, shared), entryID(r.num, maxSeq)); err != nil {
+			return err
+		}
+		if shared > 0 {
+			return exec(tx.buryStmt, r.num)
+		}
+		if err := exec(tx.removeStmt, r.num); err != nil {
+			return err
+		}
+		if r.baseNum == 0 {
+			return nil
+		}
+		base, err := tx.row(r.baseNum)
+		if err != nil || !base.deleted {
+			return err
+		}
+		r = base
+	}
+}
+
+// Lease implements [journal.Store]. Processes compare by the clock of their machine.
+func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	return s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+		r, err := tx.find(session)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		switch {
+		case r.num == 0:
+			return refusal{errdefs.NotFound.Errorf("journal/sqlite: lease: there is no session %q", session)}
+		case r.owner != owner && r.until > now.UnixNano():
+			return refusal{errdefs.Conflict.Errorf("journal/sqlite: lease: session %s is driven by %s", session, r.owner)}
+		}
+		end := int64(0)
+		switch {
+		case until.Year() > lastYear:
+			end = 1<<63 - 1
+		case until.After(now):
+			end = until.UnixNano()
+		}
+		return exec(tx.leaseStmt, owner, end, r.num)
+	})
+}

@@ -1,0 +1,314 @@
+package journal
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// State is a session, folded. Folding is pure: the same entries give the same State in every process and version.
+type State struct {
+	Seq              int64
+	Created, Updated time.Time
+	Messages         message.History // the transcript: always valid for a provider; calls still open are answered by NotRun, or by Unknown when they had begun
+	Seed             message.History // the transcript that the unfinished run began with: where resuming and revising start
+	Inputs           map[string]any  // of the unfinished run
+	Run              string          // the unfinished run, or ""
+	Agent, User      string          // of the last run
+	Driver           string
+	Attempt          int    // of the last run
+	Status           string // of the last run that finished, or "interrupted"; "" while one runs
+	Class, Error     string // of the last run, when it failed
+	Spent            Spent  // over the session
+	RunSpent         Spent  // over the last run, all its attempts
+	Pending          []Pending
+
+	effects map[Key]record // of the unfinished run's attempt
+	calls   map[string]bool
+	open    openCalls // the calls of the last reply, until all have a result
+}
+
+// Spent is what model calls took.
+type Spent struct {
+	Steps      int // model calls that gave a reply
+	Usage      model.Usage
+	CostMicros int64
+	Unpriced   int // calls whose price is not known
+}
+
+// Cost is the price in millionths of a dollar; nil when the price of a call is not known.
+func (s Spent) Cost() *int64 {
+	if s.Unpriced > 0 {
+		return nil
+	}
+	return &s.CostMicros
+}
+
+func (s *Spent) add(d ModelFinished) {
+	s.Steps++
+	s.Usage = s.Usage.Add(d.Usage)
+	if d.CostMicros == nil {
+		s.Unpriced++
+	} else {
+		s.CostMicros += *d.CostMicros
+	}
+}
+
+// Pending is a question without an answer.
+type Pending struct {
+	Key Key
+	Asked
+}
+
+type record struct {
+	begun   int64 // number of the intent; 0: none
+	outcome Data
+}
+
+// Fold folds entries from the beginning of a session: for readings at a position in the past, stop feeding it there.
+func Fold(entries ...Entry) State {
+	var s State
+	for _, e := range entries {
+		s.apply(e)
+	}
+	s.join()
+	return s
+}
+
+// With is the state after further entries; s stays as it is.
+func (s State) With(entries ...Entry) State {
+	s.effects, s.calls, s.open = maps.Clone(s.effects), maps.Clone(s.calls), s.open.clone()
+	for _, e := range entries {
+		e.Seq = s.Seq + 1
+		s.apply(e)
+	}
+	s.join()
+	return s
+}
+
+// free fails with Conflict when a key among entries has such an entry already, on record or among them.
+func (s *State) free(entries []Entry) error {
+	type taken struct{ intent, outcome bool }
+	old, now := s.effects, make(map[Key]taken, len(entries))
+	for _, e := range entries {
+		if err := known(e.Data); err != nil {
+			return err
+		}
+		if _, fresh := e.Data.(RunStarted); fresh { // an attempt has its own keys
+			old = nil
+			clear(now)
+		}
+		if e.Key == (Key{}) {
+			continue
+		}
+		r, t, part := old[e.Key], now[e.Key], roleOf(e.Data)
+		if part == intent && (r.begun > 0 || t.intent) || part == outcome && (r.outcome != nil || t.outcome) {
+			return errdefs.Conflict.Errorf("journal: %v has a %s already", e.Key, e.Data.Kind())
+		}
+		now[e.Key] = taken{t.intent || part == intent, t.outcome || part == outcome}
+	}
+	return nil
+}
+
+func (s *State) apply(e Entry) {
+	if s.Seq == 0 {
+		s.Created = e.Time
+	}
+	s.Seq, s.Updated = e.Seq, e.Time
+	if e.Key != (Key{}) && s.effects != nil {
+		r := s.effects[e.Key]
+		switch roleOf(e.Data) {
+		case intent:
+			r.begun = cmp.Or(r.begun, e.Seq)
+		case outcome:
+			if r.outcome == nil { // the first counts
+				r.outcome = e.Data
+			}
+		case note:
+		}
+		s.effects[e.Key] = r
+	}
+	main := e.Key.Scope == "" // a graph node's own conversation is not the session's
+	switch d := e.Data.(type) {
+	case SessionCreated:
+		if d.Parent != "" { // the parent's run is not the fork's
+			s.join()
+			s.end("", "", "")
+			s.Created, s.Driver, s.Seed = e.Time, "", s.Messages
+		}
+	case RunStarted:
+		s.start(e.Run, d)
+	case Resumed:
+		s.Driver, s.Status = d.Owner, ""
+	case Said:
+		if main {
+			s.say(d.Message)
+		}
+		if e.Key == (Key{}) {
+			s.Seed = s.Messages
+		}
+	case Seeded:
+		s.edit(true, d.Edit)
+		s.Seed = s.Messages
+	case Prepared:
+		s.edit(main, d.Edit)
+	case Compacted:
+		s.edit(main, d.Edit)
+	case ModelFinished:
+		s.Spent.add(d)
+		s.RunSpent.add(d)
+		s.reply(main, d)
+	case ToolJudged:
+		if d.Refused() {
+			s.answer(main, d.Call, d.Result)
+		}
+	case ToolStarted:
+		if i, ok := s.open.at[d.Call.ID]; main && ok {
+			s.open.begun[i] = true
+		}
+	case ToolFinished:
+		s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
+	case Asked:
+		s.Pending = append(slices.Clip(s.Pending), Pending{e.Key, d})
+	case Answered:
+		s.answered(main, d)
+	case Stopped:
+		if d.Again != "" && main {
+			s.say(message.User(d.Again))
+		}
+	case Board:
+		s.say(d.Append["main"]...)
+	case Parked:
+		s.Status = "interrupted"
+	case RunFinished:
+		if s.join(); d.Discarded {
+			s.Messages = s.Seed
+		}
+		s.end(d.Status, d.Class, d.Error)
+	}
+}
+
+func (s *State) start(run string, d RunStarted) {
+	s.join()
+	if d.Attempt > 1 {
+		s.Messages = s.Seed // a revise starts over
+	} else {
+		s.RunSpent = Spent{}
+	}
+	s.Run, s.Agent, s.User, s.Driver, s.Attempt = run, d.Agent, d.User, d.Owner, d.Attempt
+	s.Seed, s.Inputs = s.Messages, d.Inputs
+	s.Status, s.Class, s.Error = "", "", ""
+	s.effects, s.Pending = map[Key]record{}, nil
+}
+
+func (s *State) end(status, class, err string) {
+	s.Run, s.Status, s.Class, s.Error = "", status, class, err
+	s.effects, s.Pending, s.Inputs = nil, nil, nil
+}
+
+// say appends what came from outside. Open calls are answered first: nothing stands between a call and its result. What a provider
+// would not take is mended; the messages before are valid already and not looked at.
+func (s *State) say(ms ...message.Message) {
+	s.join()
+	n := s.Messages.Len()
+	all := s.Messages.Append(ms...)
+	said := all.Slice(n, all.Len())
+	if mended := message.Repair(said); !same(said, mended) {
+		all = s.Messages
+		for _, m := range mended.All() {
+			all = all.Append(m)
+		}
+	}
+	s.Messages = all
+}
+
+func same(a, b message.History) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i, m := range a.All() {
+		if m != b.At(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// edit changes the transcript. An edit that only adds costs what it adds; any other may have cut calls from their results, and is mended.
+func (s *State) edit(main bool, e message.Edit) {
+	switch {
+	case !main:
+	case len(e.Head) == 0 && e.From <= 0 && e.To >= s.settled():
+		s.say(e.Tail...)
+	default:
+		s.join()
+		s.Messages = message.Repair(s.Messages.Edit(e))
+	}
+}
+
+// settled is the length of the transcript once open calls are answered.
+func (s *State) settled() int {
+	s.join()
+	return s.Messages.Len()
+}
+
+// answered settles a question, and the call that it was about when a person refused it.
+func (s *State) answered(main bool, d Answered) {
+	call := d.ID
+	s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool {
+		if p.ID == d.ID && p.Call != nil {
+			call = p.Call.ID
+		}
+		return p.ID == d.ID
+	})
+	if !d.Approved {
+		s.answer(main, call, d.Result)
+	}
+}
+
+// reply appends a model's reply. One that says nothing is not part of the transcript: providers refuse it.
+func (s *State) reply(main bool, d ModelFinished) {
+	calls := d.Message.ToolCalls()
+	for _, c := range calls {
+		if s.calls == nil {
+			s.calls = map[string]bool{}
+		}
+		s.calls[c.ID] = true
+	}
+	if !main || d.Message.Blank() || d.Message.Role() == message.RoleTool {
+		return
+	}
+	s.join()
+	m := distinct(d.Message, calls)
+	s.Messages = s.Messages.Append(m)
+	if len(calls) == 0 {
+		return
+	}
+	calls = m.ToolCalls()
+	s.open = open(calls)
+	if d.Cut() {
+		for _, c := range calls {
+			s.answer(main, c.ID, CutOff)
+		}
+	}
+}
+
+// distinct leaves out calls whose id an earlier call of the same message has: they can't be answered apart.
+func distinct(m message.Message, calls []message.ToolCall) message.Message {
+	seen := make(map[string]bool, len(calls))
+	for _, c := range calls {
+		seen[c.ID] = true
+	}
+	if len(seen) == len(calls) {
+		return m
+	}
+	return message.Repair(message.NewHistory(m)).At(0)
+}
+
+// Cut reports whether the reply ended before the model was done, so that none of its calls may run.
+func (d ModelFinished) Cut() bool { return d.Partial || d.Stop == model.StopLength }
