@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Agent says who: plain data that any engine can drive.
+type Agent struct {
+	ID           string    `json:"id"` // required
+	Card         AgentCard `json:"card,omitzero"`
+	Instructions string    `json:"instructions,omitempty"` // the system prompt
+	// Tools names what the agent may call, in upper or lower case: nil admits all that the engine has, empty none. Enforced at execution.
+	Tools     []string          `json:"tools,omitzero"`
+	Hooks     []hook.Middleware `json:"-"` // around each generation and tool call, in every engine; its gates bind child runs too
+	Observers []Observer        `json:"-"` // see a whole run
+	Deciders  []Decider         `json:"-"` // judge a whole run
+}
+
+// AgentCard describes an agent for discovery; a subset of A2A's.
+type AgentCard struct {
+	Name               string   `json:"name"`
+	Description        string   `json:"description,omitempty"`
+	Skills             []Skill  `json:"skills,omitempty"`
+	DefaultInputModes  []string `json:"defaultInputModes,omitempty"`
+	DefaultOutputModes []string `json:"defaultOutputModes,omitempty"`
+}
+
+// Skill is one thing that the agent can do.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+}
+
+// Request is one run.
+type Request struct {
+	TaskID    string          `json:"taskId,omitempty"`
+	ContextID string          `json:"contextId,omitempty"` // the session; "" is a new one, named after the run
+	RunID     string          `json:"runId,omitempty"`     // "" is a new one
+	Message   message.Message `json:"message"`             // required
+	Inputs    map[string]any  `json:"inputs,omitempty"`    // become board vars; JSON values
+}
+
+// Status is how a run ended.
+type Status string
+
+// The statuses.
+const (
+	StatusCompleted   Status = "completed"
+	StatusInterrupted Status = "interrupted" // can be resumed; Cause says why
+	StatusCanceled    Status = "canceled"    // the caller's context ended
+	StatusFailed      Status = "failed"
+	StatusAborted     Status = "aborted" // a hook refused the whole run
+)
+
+// Result is what a run gave. Every outcome of the run itself is in Status and Err; Run's own error is for what stands around it.
+type Result struct {
+	TaskID    string            `json:"taskId,omitempty"`
+	ContextID string            `json:"contextId,omitempty"`
+	RunID     string            `json:"runId,omitempty"`
+	Status    Status            `json:"status"`
+	Cause     engine.Cause      `json:"cause,omitempty"`    // of an interrupt
+	Messages  []message.Message `json:"messages,omitempty"` // every new message of the run, tool calls and results included
+	Committed bool              `json:"committed"`
+	State     map[string]any    `json:"state,omitempty"`
+	Usage     model.Usage       `json:"usage"`           // of this run, all its attempts
+	Cost      *int64            `json:"cost_micros"`     // millionths of a dollar; nil: the price of a call is not known
+	Steps     int               `json:"steps,omitempty"` // model calls that gave a reply
+	Attempts  int               `json:"attempts,omitempty"`
+	Pending   []journal.Pending `json:"pending,omitempty"` // questions that wait for a person
+	Err       error             `json:"-"`                 // nil when completed
+	LastBoard *engine.Board     `json:"-"`
+}
+
+// Text is the answer: the last assistant text, whole even if the output limit cut it into several messages; "" on nil.
+func (r *Result) Text() string {
+	if r == nil {
+		return ""
+	}
+	return engine.Answer(r.Messages)
+}
+
+// RunInfo says whose run it is.
+type RunInfo struct{ AgentID, RunID, TaskID, ContextID string }
+
+// Observer sees a run from outside; it has no say. Its panics are dropped. It is called on the run's goroutine. Embed BaseObserver.
+type Observer interface {
+	OnRunStart(ctx context.Context, info RunInfo, req *Request) // before each attempt
+	OnInterrupt(ctx context.Context, info RunInfo, i engine.Interrupt)
+	OnRunRevise(ctx context.Context, info RunInfo, prev *Result, next int)
+	OnRunEnd(ctx context.Context, info RunInfo, res *Result) // once, on every exit of a run that began
+}
+
+// BaseObserver does nothing.
+type BaseObserver struct{}
+
+// OnRunStart does nothing.
+func (BaseObserver) OnRunStart(context.Context, RunInfo, *Request) {}
+
+// OnInterrupt does nothing.
+func (BaseObserver) OnInterrupt(context.Context, RunInfo, engine.Interrupt) {}
+
+// OnRunRevise does nothing.
+func (BaseObserver) OnRunRevise(context.Context, RunInfo, *Result, int) {}
+
+// OnRunEnd does nothing.
+func (BaseObserver) OnRunEnd(context.Context, RunInfo, *Result) {}
+
+// Decider judges a run when it is over: keep it, drop it, do it again. It must not change res. Its error and its panic
+// fail closed: Committed is false, and Run returns (res, err).
+type Decider interface {
+	BeforeFinalize(ctx context.Context, info RunInfo, req *Request, res *Result) (FinalizeDecision, error)
+}
+
+// DeciderFunc makes a function a Decider.
+type DeciderFunc func(ctx context.Context, info RunInfo, req *Request, res *Result) (FinalizeDecision, error)
+
+// BeforeFinalize calls f.
+func (f DeciderFunc) BeforeFinalize(ctx context.Context, info RunInfo, req *Request, res *Result) (FinalizeDecision, error) {
+	return f(ctx, info, req, res)
+}
+
+// FinalizeDecision is what a Decider wants; zero is no opinion. Booleans are or-ed, Discard beats Accept, the first Reason wins, and a later
+// decider's State wins per key.
+type FinalizeDecision struct {
+	AcceptOutput  bool // commit a run that did not complete, too
+	DiscardOutput bool // drop what the run said from the transcript; the journal keeps it
+	Revise        bool // do a completed run again, as often as WithMaxRevise allows
+	Reason        string
+	State         map[string]any // merged into Result.State
+}
+
+// Committer stores a committed run; idempotent by RunID; after the last decision, before OnRunEnd. Its error clears Committed, and Run returns it.
+type Committer interface {
+	Commit(ctx context.Context, info RunInfo, res *Result) error
+}
+
+// Seeder makes the first board of each attempt. Without one it is the session's transcript, the request's message and its inputs.
+type Seeder func(ctx context.Context, info RunInfo, req *Request) (*engine.Board, error)
+
+// BoardWith is the board of a caller who keeps transcripts himself: history, then the request's message and inputs.
+func BoardWith(h message.History, req *Request) *engine.Board {
+	return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: h.Append(req.Message)}, Vars: req.Inputs})
+}

@@ -1,0 +1,74 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// runs makes a function that does a whole run of n steps with a tool call each.
+func runs(t testing.TB, n int) func() {
+	t.Helper()
+	var s script
+	for i := range n {
+		s = append(s, message.Assistant("a", call(fmt.Sprint("c", i), "x", `{}`)))
+	}
+	x := tool.Func("x", "", func(context.Context, struct{}) (string, error) { return "ok", nil })
+	eng, err := loop.New(loop.Config{Model: append(s, message.Assistant("end")), Tools: []tool.Tool{x}, Limits: loop.Limits{Steps: -1, Repeats: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		res, err := agent.Run(context.Background(), agent.Agent{ID: "a"}, eng, asking("s", "go"))
+		if err != nil || res.Text() != "end" {
+			t.Fatal(res, err)
+		}
+	}
+}
+
+func TestAStepOfALongRunAllocatesAsMuchAsOneOfAShortRun(t *testing.T) {
+	cost := func(n int) float64 { return testing.AllocsPerRun(20, runs(t, n)) }
+	a, b, c := cost(0), cost(50), cost(100)
+	early, late := (b-a)/50, (c-b)/50
+	t.Logf("allocations: a run %.0f, each further step %.1f up to 50, %.1f up to 100", a, early, late)
+	if late > 1.1*early || late > 120 {
+		t.Errorf("a step costs %.1f allocations up to 50, %.1f up to 100", early, late)
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	for _, n := range []int{0, 10, 100} {
+		b.Run(fmt.Sprint("of ", n, " steps"), func(b *testing.B) {
+			f := runs(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+}
+
+// A run opens its session, which reads and folds all of it.
+func BenchmarkRunOfASession(b *testing.B) {
+	eng := looping(b, constantly{message.Assistant("", call("c", "x", `{}`)), message.Assistant("end")}, new(works).tool("x"))
+	for _, n := range []int{0, 10, 100} {
+		b.Run(fmt.Sprint("after ", n, " runs"), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				store := journal.Memory()
+				for range n {
+					run(b, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+				}
+				b.StartTimer()
+				run(b, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+			}
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// What a run leaves in Result.State.
+const (
+	StateRunID          = "run_id"          // the run's id
+	StateFinalizeReason = "finalize_reason" // why a decider decided, or "commit_failed"
+)
+
+// added is what a run's engine put behind its seed, or behind what the PreGeneration hooks made of the seed: that is not the run's own.
+func (t *turn) added(seed, last message.History) []message.Message {
+	if d, _ := t.log.Recorded(engine.Prepare{}.Key()); d != nil {
+		if p, ok := d.(journal.Prepared); ok {
+			if e := message.Diff(seed.Edit(p.Edit), last); len(e.Head) == 0 && e.From == 0 && e.To > 0 {
+				return e.Tail
+			}
+		}
+	}
+	e := message.Diff(seed, last)
+	if e.From == e.To { // nothing of the seed was kept
+		return append(slices.Clip(e.Head), e.Tail...)
+	}
+	return e.Tail
+}
+
+// result says how the run ended.
+func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int) *Result {
+	st := t.log.State()
+	res := &Result{
+		TaskID: t.req.TaskID, ContextID: t.info.ContextID, RunID: t.info.RunID, Attempts: n, Err: err, LastBoard: last,
+		State: map[string]any{StateRunID: t.info.RunID}, Usage: st.RunSpent.Usage, Cost: st.RunSpent.Cost(), Steps: st.RunSpent.Steps,
+	}
+	var intr engine.InterruptedError
+	switch {
+	case err == nil:
+		res.Status = StatusCompleted
+	case t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit):
+		res.Status, res.Err = StatusFailed, t.limit
+	case errors.As(err, &intr):
+		res.Status, res.Cause, res.Pending = StatusInterrupted, intr.Cause, st.Pending
+		t.observe(func(o Observer) { o.OnInterrupt(ctx, t.info, intr.Interrupt) })
+	case errdefs.Interrupted.Is(err):
+		res.Status, res.Cause, res.Pending = StatusInterrupted, engine.CauseCustom, st.Pending
+	case errdefs.Canceled(err) && ctx.Err() != nil: // the caller's context, not one that an engine or a client made
+		res.Status = StatusCanceled
+	case errdefs.Aborted.Is(err):
+		res.Status = StatusAborted
+	default:
+		res.Status = StatusFailed
+	}
+	return res
+}
+
+// decide asks every decider, in order. The first error ends it: then nothing is committed.
+func (t *turn) decide(ctx context.Context, res *Result) (all FinalizeDecision, err error) {
+	ctx = context.WithoutCancel(ctx) // a run that was cancelled is judged too
+	for _, d := range append(slices.Clone(t.ag.Deciders), t.deciders...) {
+		var one FinalizeDecision
+		err = guard("a decider", func() (err error) {
+			one, err = d.BeforeFinalize(ctx, t.info, t.req, res)
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+		all.AcceptOutput, all.DiscardOutput, all.Revise = all.AcceptOutput || one.AcceptOutput, all.DiscardOutput || one.DiscardOutput, all.Revise || one.Revise
+		if all.Reason == "" {
+			all.Reason = one.Reason
+		}
+		maps.Copy(res.State, one.State)
+	}
+	if all.Reason != "" {
+		res.State[StateFinalizeReason] = all.Reason
+	}
+	return all, nil
+}
+
+// finish closes the run in the journal, or leaves it open when it was interrupted, and commits. failed is the deciders' error.
+func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, failed error) error {
+	ctx = context.WithoutCancel(ctx)
+	var last journal.Data
+	if res.Status == StatusInterrupted && !d.DiscardOutput && !d.AcceptOutput {
+		var intr engine.InterruptedError
+		_ = errors.As(res.Err, &intr)
+		last = journal.Parked{Cause: string(res.Cause), Detail: intr.Detail}
+	} else {
+		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput}
+		if res.Err != nil {
+			end.Error, end.Class = res.Err.Error(), class(res)
+			var p *errdefs.Panic
+			if errors.As(res.Err, &p) {
+				end.Stack = p.Stack
+			}
+		}
+		last = end
+	}
+	entry := []journal.Entry{{Run: t.info.RunID, Data: last}}
+	if err := t.log.Append(ctx, entry...); err != nil {
+		res.Committed = false
+		return errors.Join(failed, err)
+	}
+	t.publish(ctx, entry...)
+	return errors.Join(failed, t.commit(ctx, res))
+}
+
+func class(res *Result) string {
+	if res.Status == StatusCanceled {
+		return "canceled"
+	}
+	if c := errdefs.Of(res.Err); c != nil {
+		return c.Error()
+	}
+	return errdefs.Internal.Error()
+}
+
+func (t *turn) commit(ctx context.Context, res *Result) error {
+	for _, x := range t.committers {
+		if !res.Committed {
+			break
+		}
+		if err := guard("a committer", func() error { return x.Commit(ctx, t.info, res) }); err != nil {
+			res.Committed, res.State[StateFinalizeReason] = false, "commit_failed"
+			return err
+		}
+	}
+	return nil
+}

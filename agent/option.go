@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"maps"
+	"time"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// RunOption shapes one Run.
+type RunOption func(*config)
+
+type config struct {
+	seed       Seeder
+	host       engine.Host
+	store      journal.Store
+	deps       *engine.Dependencies
+	attrs      map[string]string
+	observers  []Observer
+	deciders   []Decider
+	committers []Committer
+	hooks      []hook.Middleware
+	revise     int
+	parent     string
+	resume     *engine.Checkpoint
+	budget     *engine.Budget
+	timeout    time.Duration
+	dir        string
+}
+
+func configure(opts []RunOption) *config {
+	c := &config{host: engine.NoopHost{}}
+	for _, o := range opts {
+		if o != nil {
+			o(c)
+		}
+	}
+	if c.store == nil {
+		c.store = journal.Memory()
+	}
+	return c
+}
+
+// WithBoardSeed replaces the first board.
+func WithBoardSeed(s Seeder) RunOption { return func(c *config) { c.seed = s } }
+
+// WithEngineHost says where; the engine gets it as it is. Default: engine.NoopHost.
+func WithEngineHost(h engine.Host) RunOption { return func(c *config) { c.host = h } }
+
+// WithJournal keeps the session in s, under the request's ContextID. Default: journal.Memory, for this run only.
+func WithJournal(s journal.Store) RunOption { return func(c *config) { c.store = s } }
+
+// WithDependencies hands clients to the engine.
+func WithDependencies(d *engine.Dependencies) RunOption { return func(c *config) { c.deps = d } }
+
+// WithAttributes adds attributes; they can't override identity (agent.id, run.id, task.id, conversation.id, agent.attempt). "user.id" is the user
+// whose run it is.
+func WithAttributes(m map[string]string) RunOption {
+	return func(c *config) {
+		if c.attrs == nil {
+			c.attrs = make(map[string]string, len(m))
+		}
+		maps.Copy(c.attrs, m)
+	}
+}
+
+// WithObserver adds an observer, after the agent's.
+func WithObserver(o Observer) RunOption {
+	return func(c *config) { c.observers = append(c.observers, o) }
+}
+
+// WithDecider adds a decider, after the agent's.
+func WithDecider(d Decider) RunOption { return func(c *config) { c.deciders = append(c.deciders, d) } }
+
+// WithCommitter adds a committer.
+func WithCommitter(x Committer) RunOption {
+	return func(c *config) { c.committers = append(c.committers, x) }
+}
+
+// WithHooks adds hooks, after the agent's.
+func WithHooks(h ...hook.Middleware) RunOption {
+	return func(c *config) { c.hooks = append(c.hooks, h...) }
+}
+
+// WithMaxRevise allows up to n attempts; below 2 none is repeated. A further attempt runs its tools again.
+func WithMaxRevise(n int) RunOption { return func(c *config) { c.revise = n } }
+
+// WithParentRunID says which run started this one, for correlation only; bounds are inherited by context whether it is set or not.
+func WithParentRunID(id string) RunOption { return func(c *config) { c.parent = id } }
+
+// WithResumeFrom goes on with an interrupted run; NotAvailable when the engine can't. See [Resume] for sessions in a journal.
+func WithResumeFrom(cp *engine.Checkpoint) RunOption { return func(c *config) { c.resume = cp } }
+
+// WithBudget limits this run and everything below it.
+func WithBudget(b *engine.Budget) RunOption { return func(c *config) { c.budget = b } }
+
+// WithTimeout limits the time of this run, all attempts together. When it is over the run ends as failed with errdefs.BudgetExceeded; the caller's own
+// context ending gives canceled. 0: no limit.
+func WithTimeout(d time.Duration) RunOption { return func(c *config) { c.timeout = d } }
+
+// WithDir notes in the journal which directory the run works in.
+func WithDir(dir string) RunOption { return func(c *config) { c.dir = dir } }

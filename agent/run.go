@@ -1,0 +1,301 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Run executes one run. It returns (res, nil) for every outcome of the run, (nil, err) when it could not begin,
+// and (res, err) when a decider, a committer or the journal failed at its end.
+func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
+	c := configure(opts)
+	if err := c.admit(ag, eng, &req); err != nil {
+		return nil, err
+	}
+	if req.ContextID == "" && c.resume != nil {
+		req.ContextID = c.resume.Session
+	}
+	if req.ContextID == "" {
+		req.ContextID = req.RunID
+	}
+	log, err := journal.Open(ctx, c.store, req.ContextID)
+	if err != nil {
+		return nil, err
+	}
+	if c.resume != nil && log.State().Run != req.RunID {
+		return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s", req.ContextID, req.RunID)
+	}
+	bounds := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
+	if outer, ok := engine.BoundsFrom(ctx); ok {
+		bounds = outer.Child(bounds)
+	}
+	ctx = engine.WithBounds(ctx, bounds)
+	var limit error
+	if c.timeout > 0 {
+		limit = errdefs.BudgetExceeded.Errorf("the run's time limit of %v was reached", c.timeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, limit)
+		defer cancel()
+	}
+	t := &turn{
+		config: c, ag: ag, eng: eng, log: log, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
+		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
+	}
+	return t.run(ctx)
+}
+
+// Resume goes on with the session's unfinished run, wherever it died or was parked; NotFound when there is none. The agent, the engine
+// and its tools have to be those of the run; what is on record is not done again.
+func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, opts ...RunOption) (*Result, error) {
+	c := configure(opts)
+	log, err := journal.Open(ctx, c.store, session)
+	if err != nil {
+		return nil, err
+	}
+	st := log.State()
+	if st.Run == "" {
+		return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run", session)
+	}
+	cp := &engine.Checkpoint{ExecID: st.Run, Session: session, Seq: st.Seq}
+	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(cp))...)
+}
+
+// admit checks everything that can be checked before anything runs.
+func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
+	switch {
+	case eng == nil:
+		return errdefs.Validation.Errorf("agent: an engine is needed")
+	case ag.ID == "":
+		return errdefs.Validation.Errorf("agent: the agent needs an id")
+	case c.host == nil:
+		return errdefs.Validation.Errorf("agent: the host is nil: leave the option out, or give engine.NoopHost{}")
+	}
+	can := engine.CapabilitiesOf(eng)
+	for _, t := range can.Needs {
+		if !c.deps.Has(t) {
+			return errdefs.NotFound.Errorf("agent: the engine %s needs a %v among its dependencies: see engine.Provide", can.Name, t)
+		}
+	}
+	if c.resume != nil {
+		if !can.Resume {
+			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume", can.Name)
+		}
+		req.RunID = c.resume.ExecID
+		return nil
+	}
+	if req.Message.IsZero() || req.Message.Blank() {
+		return errdefs.Validation.Errorf("agent: the request has no message, or an empty one")
+	}
+	if r := req.Message.Role(); r != message.RoleUser {
+		return errdefs.Validation.Errorf("agent: the request's message is in the role %q: make it a user's", r)
+	}
+	if req.RunID == "" {
+		req.RunID = "run-" + name()
+	}
+	return nil
+}
+
+// turn is one Run under way.
+type turn struct {
+	*config
+	ag     Agent
+	eng    engine.Engine
+	log    *journal.Log
+	req    *Request
+	bounds engine.Bounds
+	limit  error // what the context ends with when the time of the run is over; nil: there is no limit
+	info   RunInfo
+	owner  string
+	spent  journal.Spent // before it was resumed
+}
+
+func (t *turn) run(ctx context.Context) (*Result, error) {
+	first := 1
+	if t.resume != nil {
+		st := t.log.State()
+		first, t.spent = st.Attempt, st.RunSpent
+		t.req.Inputs, t.req.Message = st.Inputs, st.Seed.Last() // a further attempt begins with them
+	}
+	var prev *Result
+	for attempt := first; ; attempt++ {
+		res, again, err := t.attempt(ctx, attempt)
+		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
+			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
+			res.Messages = prev.Messages
+			err = t.finish(ctx, res, FinalizeDecision{}, nil)
+		}
+		if t.resume = nil; again {
+			prev = res
+			t.observe(func(o Observer) { o.OnRunRevise(ctx, t.info, res, attempt+1) })
+			continue
+		}
+		if res == nil || res.Status != StatusInterrupted {
+			t.bounds.Budget.Leave(t.info.RunID)
+		}
+		if res != nil {
+			t.observe(func(o Observer) { o.OnRunEnd(context.WithoutCancel(ctx), t.info, res) })
+		}
+		return res, err
+	}
+}
+
+// attempt runs the engine once and says whether a decider wants it again.
+func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err error) {
+	board, err := t.start(ctx, n)
+	if err != nil {
+		return nil, false, err
+	}
+	t.bounds.Budget.Enter(t.info.RunID, t.spent)
+	seed := board.Channel(engine.MainChannel)
+	run := engine.Run{
+		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: t.ag.Tools,
+		Attributes: t.attributes(n), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
+	}
+	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
+	last, execErr := t.execute(ctx, run, board)
+	if last == nil {
+		last = board
+	}
+	res = t.result(ctx, last, execErr, n)
+	res.Messages = t.added(seed, last.Channel(engine.MainChannel))
+	d, err := t.decide(ctx, res)
+	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
+		return res, true, nil
+	}
+	res.Committed = err == nil && !d.DiscardOutput && (res.Status == StatusCompleted || d.AcceptOutput)
+	return res, false, t.finish(ctx, res, d, err)
+}
+
+func (t *turn) attributes(n int) map[string]string {
+	attrs := maps.Clone(t.attrs)
+	if attrs == nil {
+		attrs = make(map[string]string, 5)
+	}
+	attrs["agent.id"], attrs["run.id"], attrs["task.id"] = t.ag.ID, t.info.RunID, t.info.TaskID
+	attrs["conversation.id"], attrs["agent.attempt"] = t.info.ContextID, strconv.Itoa(n)
+	return attrs
+}
+
+// start journals the beginning and makes the board from it: nothing happens before the user's message is durable.
+func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
+	if t.resume != nil {
+		if err := t.drive(ctx, journal.Entry{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}); err != nil {
+			return nil, err
+		}
+		st := t.log.State()
+		if st.Run != t.info.RunID { // another driver finished it between our look and our fence
+			return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s any more", t.info.ContextID, t.info.RunID)
+		}
+		return newBoard(st.Seed, st.Inputs), nil
+	}
+	can := engine.CapabilitiesOf(t.eng)
+	var begin []journal.Entry
+	if t.log.State().Seq == 0 {
+		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
+	}
+	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
+		Agent: t.ag.ID, User: t.attrs["user.id"], Owner: t.owner, Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
+		Engine: can.Name, Model: can.Model, Dir: t.dir,
+	}})
+	if n == 1 {
+		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message}})
+	}
+	board, err := t.seeded(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	if board != nil {
+		edit := message.Diff(t.log.State().With(begin...).Messages, board.Channel(engine.MainChannel))
+		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: edit}})
+	}
+	if err := t.drive(ctx, begin...); err != nil {
+		return nil, err
+	}
+	seed := t.log.State().Messages
+	if board == nil {
+		return newBoard(seed, t.req.Inputs), nil
+	}
+	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
+	return board, nil
+}
+
+func newBoard(h message.History, vars map[string]any) *engine.Board {
+	return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: h}, Vars: vars})
+}
+
+// seeded asks the caller's seeder, if there is one.
+func (t *turn) seeded(ctx context.Context, n int) (board *engine.Board, err error) {
+	if t.seed == nil {
+		return nil, nil
+	}
+	err = guard("the seeder", func() (err error) {
+		board, err = t.seed(ctx, t.info, t.req)
+		return err
+	})
+	if err == nil && board == nil {
+		err = errdefs.Validation.Errorf("it gave no board")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent: seed board (attempt %d): %w", n, err)
+	}
+	return board, nil
+}
+
+// drive takes the session over and tells who listens.
+func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
+	if err := t.log.Drive(ctx, t.owner, first...); err != nil {
+		return err
+	}
+	t.publish(ctx, first...)
+	return nil
+}
+
+// publish tells the host. A listener cannot fail a run.
+func (t *turn) publish(ctx context.Context, entries ...journal.Entry) {
+	if !engine.Listening(t.host) {
+		return
+	}
+	for _, e := range entries {
+		_ = guard("the host", func() error { return t.host.Publish(ctx, event.Event{Entry: e, ParentRun: t.parent}) })
+	}
+}
+
+// execute runs the engine; its panic fails the run, not the process.
+func (t *turn) execute(ctx context.Context, run engine.Run, board *engine.Board) (last *engine.Board, err error) {
+	err = guard("the engine", func() (err error) {
+		last, err = t.eng.Execute(ctx, run, t.host, board)
+		return err
+	})
+	return last, err
+}
+
+func (t *turn) observe(f func(Observer)) {
+	for _, list := range [][]Observer{t.ag.Observers, t.observers} {
+		for _, o := range list {
+			_ = guard("an observer", func() error { f(o); return nil })
+		}
+	}
+}
+
+// guard turns a panic into an error.
+func guard(who string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errdefs.Recovered(who, p)
+		}
+	}()
+	return f()
+}
+
+func name() string { return strings.ToLower(rand.Text()) }

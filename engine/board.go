@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/message"
+)
+
+// MainChannel is the channel of the conversation itself.
+const MainChannel = "main"
+
+// Board is a run's working memory: channels of messages, and vars. Everything on it is immutable, so a Snapshot is O(1) and a
+// channel read copies nothing; the maps are copied on the first write after a Snapshot. Safe for concurrent use.
+type Board struct {
+	mu     sync.Mutex
+	s      Snapshot
+	shared bool
+}
+
+// Snapshot is a board at one moment; read-only. Vars hold JSON values.
+type Snapshot struct {
+	Channels map[string]message.History
+	Vars     map[string]any
+}
+
+// NewBoard gives a board that starts as s; the zero Snapshot is empty.
+func NewBoard(s Snapshot) *Board { return &Board{s: s, shared: true} }
+
+// Channel gives a channel's messages.
+func (b *Board) Channel(name string) message.History {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s.Channels[name]
+}
+
+// SetChannel replaces a channel.
+func (b *Board) SetChannel(name string, h message.History) {
+	b.write(func(s *Snapshot) { s.Channels[name] = h })
+}
+
+// Append adds to a channel.
+func (b *Board) Append(name string, ms ...message.Message) {
+	b.write(func(s *Snapshot) { s.Channels[name] = s.Channels[name].Append(ms...) })
+}
+
+// Var gives a var, nil if unset.
+func (b *Board) Var(name string) any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.s.Vars[name]
+}
+
+// SetVar sets a var to a value that must not change any more.
+func (b *Board) SetVar(name string, v any) { b.write(func(s *Snapshot) { s.Vars[name] = v }) }
+
+// Snapshot freezes the board as it is now, in O(1).
+func (b *Board) Snapshot() Snapshot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.shared = true
+	return b.s
+}
+
+func (b *Board) write(f func(*Snapshot)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shared {
+		b.s = Snapshot{maps.Clone(b.s.Channels), maps.Clone(b.s.Vars)}
+		b.shared = false
+	}
+	if b.s.Channels == nil {
+		b.s.Channels = map[string]message.History{}
+	}
+	if b.s.Vars == nil {
+		b.s.Vars = map[string]any{}
+	}
+	f(&b.s)
+}
+
+// Checkpoint is a run that can go on. With a journal it is only a position; a Host that keeps its own gets what the engine had.
+type Checkpoint struct {
+	ExecID            string            `json:"exec_id"`
+	Step              string            `json:"step"`
+	Iteration         int               `json:"iteration"`
+	Board             *Snapshot         `json:"-"`
+	Payload           json.RawMessage   `json:"payload,omitempty"`
+	Attributes        map[string]string `json:"attributes,omitempty"`
+	Timestamp         time.Time         `json:"timestamp"`
+	OriginalStartedAt time.Time         `json:"original_started_at"`
+	SpecVersion       string            `json:"spec_version,omitempty"`
+	Session           string            `json:"session,omitempty"`
+	Seq               int64             `json:"seq,omitempty"` // the position in the journal
+}

@@ -1,0 +1,80 @@
+package engine_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/message"
+)
+
+func texts(h message.History) (out []string) {
+	for _, m := range h.All() {
+		out = append(out, m.Text())
+	}
+	return out
+}
+
+func TestASnapshotDoesNotChangeWithTheBoard(t *testing.T) {
+	b := engine.NewBoard(engine.Snapshot{})
+	if b.Channel("main").Len() != 0 || b.Var("x") != nil {
+		t.Error("a new board is empty")
+	}
+	b.Append("main", message.User("a"))
+	b.SetVar("x", 1)
+	s := b.Snapshot()
+	b.Append("main", message.User("b"))
+	b.Append("other", message.User("c"))
+	b.SetVar("x", 2)
+	b.SetVar("y", 3)
+	same(t, "the snapshot's messages", []string{"a"}, texts(s.Channels["main"]))
+	same(t, "the snapshot's vars", map[string]any{"x": 1}, s.Vars)
+	same(t, "the board's messages", []string{"a", "b"}, texts(b.Channel("main")))
+	if b.Var("x") != 2 || len(s.Channels) != 1 {
+		t.Error(b.Var("x"), len(s.Channels))
+	}
+	b.SetChannel("main", message.History{})
+	if again := b.Snapshot(); again.Channels["main"].Len() != 0 || s.Channels["main"].Len() != 1 {
+		t.Error("SetChannel")
+	}
+}
+
+func TestABoardNeverWritesToTheMapsThatItWasMadeOf(t *testing.T) {
+	in := engine.Snapshot{Channels: map[string]message.History{}, Vars: map[string]any{"x": 1}}
+	b := engine.NewBoard(in)
+	b.SetVar("x", 2)
+	b.Append("main", message.User("a"))
+	if in.Vars["x"] != 1 || len(in.Channels) != 0 {
+		t.Error(in)
+	}
+}
+
+func TestASnapshotCostsTheSameAtAnySize(t *testing.T) {
+	for _, n := range []int{1, 10_000} {
+		b := engine.NewBoard(engine.Snapshot{})
+		for i := range n {
+			b.SetVar(fmt.Sprint(i), i)
+		}
+		if allocs := testing.AllocsPerRun(100, func() { _ = b.Snapshot(); _ = b.Var("1"); _ = b.Channel("main") }); allocs != 0 {
+			t.Errorf("%d vars: %v allocations", n, allocs)
+		}
+	}
+}
+
+func TestABoardServesManyGoroutines(t *testing.T) {
+	b := engine.NewBoard(engine.Snapshot{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				b.Append("main", message.User("x"))
+				b.SetVar(fmt.Sprint(i), b.Snapshot().Channels["main"].Len())
+			}
+		})
+	}
+	wg.Wait()
+	if n := b.Channel("main").Len(); n != 400 {
+		t.Error(n)
+	}
+}

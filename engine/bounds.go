@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Bounds is what binds a run and everything below it. It travels in the context, so that no tool, node or script can forget it.
+type Bounds struct {
+	Hooks  []hook.Middleware // all four points for the run itself, the tool points (hook.Gates) for its children
+	Budget *Budget
+	Depth  int // 0 for a run that no run started
+}
+
+// Child gives the bounds of a run below b: b's gates first, then its own hooks; a share of the budget.
+func (b Bounds) Child(own Bounds) Bounds {
+	out := Bounds{Hooks: append(hook.Gates(b.Hooks), own.Hooks...), Budget: own.Budget, Depth: b.Depth + 1}
+	out.Budget = out.Budget.under(b.Budget)
+	return out
+}
+
+type boundsKey struct{}
+
+// WithBounds binds everything below; only agent.Run needs it.
+func WithBounds(ctx context.Context, b Bounds) context.Context {
+	return context.WithValue(ctx, boundsKey{}, &b)
+}
+
+// BoundsFrom gives the bounds in force; ok is false when nothing binds yet.
+func BoundsFrom(ctx context.Context) (b Bounds, ok bool) {
+	if p, is := ctx.Value(boundsKey{}).(*Bounds); is {
+		b = *p
+		b.Hooks = slices.Clip(b.Hooks)
+		return b, true
+	}
+	return b, false
+}
+
+// Budget limits a whole tree of runs. It is shared and so not deterministic: it is only looked at inside effects.
+// A zero limit is none. Safe for concurrent use; the limits must not be changed while a run uses it. A Budget may bind any number of runs, and
+// nil is one without limits.
+type Budget struct {
+	Tokens     int64 // input, output and cached tokens together
+	CostMicros int64 // millionths of a dollar
+
+	tokens, cost atomic.Int64
+	own, above   *Budget // of a link in a chain, which is made by under: a caller's own Budget is never changed
+	mu           sync.Mutex
+	runs         map[string]bool // unfinished runs that are counted here
+}
+
+// under gives b with what is above it: everything counts in both. What is above b already is not counted twice.
+func (b *Budget) under(above *Budget) *Budget {
+	if above == nil {
+		return b
+	}
+	for _, l := range slices.Backward(slices.Collect(b.levels)) {
+		if !above.has(l) {
+			above = &Budget{own: l, above: above}
+		}
+	}
+	return above
+}
+
+// levels yields the budgets of a chain, from the bottom up.
+func (b *Budget) levels(yield func(*Budget) bool) {
+	for ; b != nil; b = b.above {
+		if !yield(b.self()) {
+			return
+		}
+	}
+}
+
+func (b *Budget) self() *Budget {
+	if b.own != nil {
+		return b.own
+	}
+	return b
+}
+
+func (b *Budget) has(level *Budget) bool {
+	for l := range b.levels {
+		if l == level {
+			return true
+		}
+	}
+	return false
+}
+
+// Enter says that a run begins to spend, here and above. A resumed run brings what it has spent so far; that counts unless the run spent it here: it
+// is known by its id until it leaves.
+func (b *Budget) Enter(run string, spent journal.Spent) {
+	for l := range b.levels {
+		l.mu.Lock()
+		if !l.runs[run] {
+			l.spend(spent.Usage, spent.CostMicros)
+		}
+		if l.runs == nil {
+			l.runs = map[string]bool{}
+		}
+		l.runs[run] = true
+		l.mu.Unlock()
+	}
+}
+
+// Leave says that a run is over and will not be resumed.
+func (b *Budget) Leave(run string) {
+	for l := range b.levels {
+		l.mu.Lock()
+		delete(l.runs, run)
+		l.mu.Unlock()
+	}
+}
+
+// Check fails with errdefs.BudgetExceeded when this budget or one above is used up. It is asked before every model call.
+func (b *Budget) Check() error {
+	for b := range b.levels {
+		if t := b.tokens.Load(); b.Tokens > 0 && t >= b.Tokens {
+			return errdefs.BudgetExceeded.Errorf("the budget of %d tokens is used up: %d were used", b.Tokens, t)
+		}
+		if c := b.cost.Load(); b.CostMicros > 0 && c >= b.CostMicros {
+			return errdefs.BudgetExceeded.Errorf("the budget of $%.6g is used up: $%.6g were spent", float64(b.CostMicros)/1e6, float64(c)/1e6)
+		}
+	}
+	return nil
+}
+
+// LimitsCost reports whether this budget or one above limits money, so that a model without a known price must be refused.
+func (b *Budget) LimitsCost() bool {
+	for b := range b.levels {
+		if b.CostMicros > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Spend counts a call, here and above.
+func (b *Budget) Spend(u model.Usage, costMicros int64) {
+	for b := range b.levels {
+		b.spend(u, costMicros)
+	}
+}
+
+func (b *Budget) spend(u model.Usage, costMicros int64) {
+	b.tokens.Add(int64(u.Total()))
+	b.cost.Add(costMicros)
+}
+
+// Spent is what was counted so far; 0 for nil.
+func (b *Budget) Spent() (tokens, costMicros int64) {
+	if b == nil {
+		return 0, 0
+	}
+	b = b.self()
+	return b.tokens.Load(), b.cost.Load()
+}

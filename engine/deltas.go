@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Deltas publishes what is to be seen of a running effect before it is done. Made once an effect, it costs nothing a delta.
+type Deltas struct {
+	host  Host
+	event event.Event
+	on    bool
+}
+
+// DeltasOf is for the effect of a key, which must have begun. attempt counts the tries at it, from 0.
+func DeltasOf(run Run, host Host, key journal.Key, attempt int) Deltas {
+	d := Deltas{host: host, on: Listening(host)}
+	if d.on {
+		d.event = event.Event{Entry: journal.Entry{Session: run.Session, Run: run.ID, Key: key}, Attempt: attempt, ParentRun: run.ParentRunID}
+		if run.Log != nil {
+			d.event.Seq = run.Log.Begun(key)
+		}
+	}
+	return d
+}
+
+// On reports whether anybody listens.
+func (d *Deltas) On() bool { return d.on }
+
+// Emit publishes a delta, if it says something and anybody listens.
+func (d *Deltas) Emit(ctx context.Context, kind event.Delta, stream, text string) {
+	if d.on && text != "" {
+		e := d.event
+		e.Delta, e.Stream, e.Text = kind, stream, text
+		publish(ctx, d.host, e)
+	}
+}
+
+// publish hands an event to a host. A listener cannot fail a run: not by an error, and not by a panic.
+func publish(ctx context.Context, host Host, e event.Event) {
+	defer func() { _ = recover() }()
+	_ = host.Publish(ctx, e)
+}

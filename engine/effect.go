@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Effect is something to be done, as data: it crosses to a worker as JSON. Every one is of a type in this package or
+// registered with an engine.
+type Effect interface {
+	Key() journal.Key     // from the run's own progress, never from chance
+	Intent() journal.Data // made durable before it begins; nil: nothing need be known of it until it is done
+	Lost() journal.Data   // the outcome when it was begun and its end is not on record; nil: do it again
+	Concurrent() bool     // may run beside its neighbours that may too
+}
+
+// Performer does one effect, here and now. An engine is one: locally Steps calls it, on a workflow engine an activity does.
+// Everything that is not deterministic happens here: models, tools, hooks, people, budgets, clocks. To trace, limit or fault
+// every effect of a run, wrap it.
+//
+// With an error the outcome may still say what there was by then: it is recorded all the same. An error without an outcome leaves the effect's Lost;
+// if that is nil, nothing, or, if the effect is a Failing one, a note.
+type Performer interface {
+	Perform(ctx context.Context, run Run, host Host, e Effect) (journal.Data, error)
+}
+
+// Failing is an effect whose failure is noted in the journal. The note is no outcome: a resumed run tries again.
+type Failing interface{ Failed(err error) journal.Data }
+
+// once is for effects that may simply be done again when their end is not on record.
+type once struct{}
+
+// Intent is none.
+func (once) Intent() journal.Data { return nil }
+
+// Lost asks to be done again.
+func (once) Lost() journal.Data { return nil }
+
+// Concurrent is false: a barrier.
+func (once) Concurrent() bool { return false }
+
+// Prepare runs the PreGeneration hooks. Outcome: journal.Prepared.
+type Prepare struct {
+	once
+	System   string
+	Messages message.History `json:"-"` // here and below: in this process by reference; a worker takes it from the journal
+}
+
+// Key is "prepare".
+func (Prepare) Key() journal.Key { return journal.Key{Op: "prepare"} }
+
+// Generate calls the model. Outcome: journal.ModelFinished.
+type Generate struct {
+	once
+	Step     int
+	Model    string
+	System   string
+	Messages message.History `json:"-"`
+}
+
+// Key is "model/STEP".
+func (g Generate) Key() journal.Key { return journal.Key{Op: "model", ID: strconv.Itoa(g.Step)} }
+
+// Intent tells listeners that the model works.
+func (g Generate) Intent() journal.Data { return journal.ModelStarted{Model: g.Model} }
+
+// Failed notes why there is no reply.
+func (g Generate) Failed(err error) journal.Data {
+	d := journal.ModelFailed{Error: err.Error()}
+	if c := errdefs.Of(err); c != nil {
+		d.Class = c.Error()
+	} else if errdefs.Canceled(err) {
+		d.Class = "canceled"
+	}
+	return d
+}
+
+// Tell says something to the model that no person said. Outcome: journal.Said.
+type Tell struct {
+	once
+	Step      int
+	Text      string
+	Continues bool // the reply that follows goes on with the one before: together they are one answer
+}
+
+// continues marks the word that asks for the rest of a reply.
+const continues = `{"continues":true}`
+
+// Message is what is said.
+func (t Tell) Message() message.Message {
+	from := message.Origin{Provider: "pawl"}
+	if t.Continues {
+		from.Extra = continues
+	}
+	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: from})
+}
+
+// Answer joins the last answer in h: the text of the last assistant message that has some, with those that it goes on from. "" when there is none.
+func Answer(h []message.Message) (text string) {
+	for i := len(h) - 1; i >= 0; i-- {
+		if h[i].Role() != message.RoleAssistant || h[i].Text() == "" {
+			continue
+		}
+		text = h[i].Text()
+		for i >= 2 && asksForMore(h[i-1]) && h[i-2].Role() == message.RoleAssistant {
+			i -= 2
+			text = h[i].Text() + text
+		}
+		return text
+	}
+	return ""
+}
+
+func asksForMore(m message.Message) bool {
+	if m.Len() != 1 {
+		return false
+	}
+	t, ok := m.Part(0).(message.Text)
+	return ok && t.Origin == message.Origin{Provider: "pawl", Extra: continues}
+}
+
+// Key is "tell/STEP".
+func (t Tell) Key() journal.Key { return journal.Key{Op: "tell", ID: strconv.Itoa(t.Step)} }
+
+// Judge asks whether a call may run: the tool is known and admitted, its input valid, the hooks content. Outcome: journal.ToolJudged.
+type Judge struct {
+	once
+	Call message.ToolCall
+}
+
+// Key is "judge/CALL".
+func (j Judge) Key() journal.Key { return journal.Key{Op: "judge", ID: j.Call.ID} }
+
+// Ask puts a question to a person; nobody there parks the run. Outcome: journal.Answered, from here or by journal.Log.Answer.
+type Ask struct {
+	once
+	journal.Asked
+}
+
+// Key is "ask/ID".
+func (a Ask) Key() journal.Key { return journal.Key{Op: "ask", ID: a.ID} }
+
+// Intent is the pending question. Questions that stand side by side are made pending together, before the first is put to anybody, so that
+// people see all of them; then they are put in order.
+func (a Ask) Intent() journal.Data { return a.Asked }
+
+// UseTool runs an allowed call. Outcome: journal.ToolFinished; a tool's own failure is an outcome, not an error.
+type UseTool struct {
+	Call        journal.Called
+	Annotations tool.Annotations
+}
+
+// Key is "tool/CALL".
+func (u UseTool) Key() journal.Key { return journal.Key{Op: "tool", ID: u.Call.ID} }
+
+// Intent is durable before the tool begins.
+func (u UseTool) Intent() journal.Data { return journal.ToolStarted{Call: u.Call} }
+
+// Lost reports a tool that may not run twice to the model as unknown.
+func (u UseTool) Lost() journal.Data {
+	if u.Annotations.Repeatable() {
+		return nil
+	}
+	r := journal.Unknown(message.ToolCall{ID: u.Call.ID, Name: u.Call.Name})
+	return journal.ToolFinished{Call: r.Call, Name: r.Name, Content: r.Content, IsError: true, Outcome: journal.OutcomeUnknown}
+}
+
+// Concurrent is true for read-only tools that don't ask to be alone.
+func (u UseTool) Concurrent() bool { return u.Annotations.Concurrent() }
+
+// Stop runs the PostGeneration hooks. Outcome: journal.Stopped.
+type Stop struct {
+	once
+	Step     int
+	Messages message.History       `json:"-"`
+	From     int                   `json:"-"` // where the run's own messages begin
+	Reply    journal.ModelFinished `json:"-"`
+	Last     bool                  // what the hooks say comes to nothing: the model was sent back often enough
+}
+
+// Key is "stop/STEP".
+func (s Stop) Key() journal.Key { return journal.Key{Op: "stop", ID: strconv.Itoa(s.Step)} }

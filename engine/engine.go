@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Engine executes one run on a board. Whatever the outcome it returns the board as far as it got, with
+// nil when done, an [InterruptedError], ctx.Err() when cancelled, or a classified error.
+// A run with ResumeFrom set is continued or refused with errdefs.NotAvailable, never started afresh.
+type Engine interface {
+	Execute(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
+}
+
+// Func makes a function an Engine.
+type Func func(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
+
+// Execute calls f.
+func (f Func) Execute(ctx context.Context, run Run, host Host, board *Board) (*Board, error) {
+	return f(ctx, run, host, board)
+}
+
+// Run is one execution, read-only to the engine.
+type Run struct {
+	ID, ParentRunID string
+	AgentID         string
+	Session         string
+	Attempt         int               // 1, or more when a decider had the run done again
+	System          string            // the agent's instructions
+	Tools           []string          // the agent's gate: nil admits all, empty none; judged again when a tool is about to run
+	Attributes      map[string]string // agent.id, run.id, task.id, conversation.id, agent.attempt, and the caller's
+	Deps            *Dependencies
+	ResumeFrom      *Checkpoint
+	Bounds          Bounds
+	Values          *Values      // what hooks of this run share
+	Log             *journal.Log // the session; nil inside a workflow, where the worker's activities have it
+	Steps           Steps        // set by a place that performs effects itself (a workflow, replay); nil: [Local]
+}
+
+// Where gives the run's identity to hooks.
+func (r Run) Where() hook.Where {
+	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"]}
+}
+
+// Capabilities says what an engine can do and needs; agent.Run checks them before anything runs.
+type Capabilities struct {
+	Name   string // for people and the journal: "loop"
+	Model  string // likewise: the model that it talks to
+	Resume bool
+	Needs  []reflect.Type // what must be in Dependencies
+}
+
+// Describer is implemented by engines with Capabilities; one without has none.
+type Describer interface{ Capabilities() Capabilities }
+
+// CapabilitiesOf gives what e says of itself.
+func CapabilitiesOf(e Engine) Capabilities {
+	if d, ok := e.(Describer); ok {
+		return d.Capabilities()
+	}
+	return Capabilities{}
+}
+
+// Values is what hooks of one run in one process share. Its lock also keeps hooks of one run from running at the same time.
+type Values struct {
+	mu sync.Mutex
+	m  map[string]any
+}
+
+// Do calls f alone with the values. A nil Values gives f an empty map of its own.
+func (v *Values) Do(f func(values map[string]any)) {
+	if v == nil {
+		f(map[string]any{})
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.m == nil {
+		v.m = map[string]any{}
+	}
+	f(v.m)
+}
+
+// Dependencies hands clients to engines by their type. The zero value works; nil is empty. Not safe for concurrent writing.
+type Dependencies struct{ m map[reflect.Type]any }
+
+// Provide adds v under type T.
+func Provide[T any](d *Dependencies, v T) {
+	if d.m == nil {
+		d.m = map[reflect.Type]any{}
+	}
+	d.m[reflect.TypeFor[T]()] = v
+}
+
+// Need gets the T, or errdefs.NotFound.
+func Need[T any](d *Dependencies) (v T, err error) {
+	if d != nil {
+		if v, ok := d.m[reflect.TypeFor[T]()].(T); ok {
+			return v, nil
+		}
+	}
+	return v, errdefs.NotFound.Errorf("engine: no %v among the dependencies", reflect.TypeFor[T]())
+}
+
+// Has reports whether something of type t was provided.
+func (d *Dependencies) Has(t reflect.Type) bool {
+	if d == nil {
+		return false
+	}
+	_, ok := d.m[t]
+	return ok
+}

@@ -1,0 +1,23 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// An engine that has no model: it answers by itself.
+func Example() {
+	echo := engine.Func(func(_ context.Context, run engine.Run, _ engine.Host, board *engine.Board) (*engine.Board, error) {
+		said := board.Channel(engine.MainChannel).Last().Text()
+		board.Append(engine.MainChannel, message.Assistant(run.System+": "+said))
+		return board, nil
+	})
+	board := engine.NewBoard(engine.Snapshot{})
+	board.Append(engine.MainChannel, message.User("hello"))
+	board, err := echo.Execute(context.Background(), engine.Run{ID: "r", System: "echo"}, engine.NoopHost{}, board)
+	fmt.Println(board.Channel(engine.MainChannel).Last().Text(), err)
+	// Output: echo: hello <nil>
+}

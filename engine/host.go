@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Host is the place a run happens in. Embed [NoopHost] and override what you have. Safe for concurrent use, but Publish is
+// called from one goroutine at a time, the one that called Execute.
+//
+// A Host with a method Listening() bool says whether anybody listens; when not, no event is built and models are called
+// without a stream. One without the method is taken to listen.
+type Host interface {
+	Publish(ctx context.Context, e event.Event) error     // an error never fails the run
+	Interrupts() <-chan Interrupt                         // nil: never; read once and seen by every part of the run
+	AskUser(ctx context.Context, p Prompt) (Reply, error) // NotAvailable: nobody is there now, the run parks
+	Checkpoint(ctx context.Context, c Checkpoint) error   // after each outcome; the journal has it already, so an error does not fail the run
+	ReportUsage(ctx context.Context, u model.Usage) error // a delta per call; BudgetExceeded stops the run, any other error does not
+}
+
+// NoopHost drops, never interrupts, and has nobody to ask.
+type NoopHost struct{}
+
+// Publish drops the event.
+func (NoopHost) Publish(context.Context, event.Event) error { return nil }
+
+// Listening reports that nobody does. A host that embeds NoopHost and overrides Publish overrides this too.
+func (NoopHost) Listening() bool { return false }
+
+// Interrupts never fires.
+func (NoopHost) Interrupts() <-chan Interrupt { return nil }
+
+// AskUser is not available.
+func (NoopHost) AskUser(context.Context, Prompt) (Reply, error) {
+	return Reply{}, errdefs.NotAvailable.Errorf("engine: nobody to ask")
+}
+
+// Checkpoint drops it.
+func (NoopHost) Checkpoint(context.Context, Checkpoint) error { return nil }
+
+// ReportUsage drops it.
+func (NoopHost) ReportUsage(context.Context, model.Usage) error { return nil }
+
+// Listening reports whether an event would reach anybody.
+func Listening(h Host) bool {
+	l, ok := h.(interface{ Listening() bool })
+	return !ok || l.Listening()
+}
+
+// Prompt is a question to a person; Reply the answer.
+type Prompt struct {
+	journal.Asked
+	Schema []byte // JSON Schema of the wanted text; nil: free text or yes and no
+}
+
+// Reply answers a Prompt.
+type Reply struct{ journal.Answered }
+
+// Cause says why a run was interrupted.
+type Cause string
+
+// The causes.
+const (
+	CauseUserCancel     Cause = "user_cancel"
+	CauseUserInput      Cause = "user_input"
+	CauseHostShutdown   Cause = "host_shutdown"
+	CauseAwaitingPerson Cause = "awaiting_person" // a run that parks until a person answers
+	CauseCustom         Cause = "custom"
+)
+
+// Interrupt stops a run at its next step. Unlike a cancel it loses nothing: the run can be resumed.
+type Interrupt struct {
+	Cause  Cause
+	Detail string
+}
+
+// InterruptedError is what an interrupted engine returns; its class is errdefs.Interrupted.
+type InterruptedError struct{ Interrupt }
+
+// Error names the cause.
+func (e InterruptedError) Error() string {
+	if e.Detail == "" {
+		return fmt.Sprintf("interrupted: %s", e.Cause)
+	}
+	return fmt.Sprintf("interrupted: %s: %s", e.Cause, e.Detail)
+}
+
+// Is makes errors.Is(err, errdefs.Interrupted) true.
+func (e InterruptedError) Is(target error) bool { return target == error(errdefs.Interrupted) }

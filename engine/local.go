@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Local performs effects in this process and journals them in run.Log. Resuming is nothing but running again: what is on record
+// is given again, in memory, until the record ends.
+func Local(run Run, host Host, p Performer) Steps {
+	return &local{run: run, host: host, p: p, intr: &latch{c: host.Interrupts()}, driver: run.Log.State().Driver}
+}
+
+type local struct {
+	run    Run
+	host   Host
+	p      Performer
+	scopes []string
+	intr   *latch
+	driver string // of the session, when the steps began
+}
+
+// together bounds how many effects run at the same time.
+const together = 16
+
+func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, error) {
+	effects = s.scoped(effects)
+	out := make([]journal.Data, len(effects))
+	for from, to := 0, 0; from < len(effects); from = to {
+		for to = from + 1; to < len(effects) && to-from < together && beside(effects[from], effects[to]); to++ {
+		}
+		if err := s.group(ctx, effects[from:to], out[from:to]); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (s *local) scoped(effects []Effect) []Effect {
+	for _, scope := range slices.Backward(s.scopes) {
+		effects = slices.Clone(effects)
+		for i, e := range effects {
+			effects[i] = Scoped{scope, e}
+		}
+	}
+	return effects
+}
+
+// beside reports whether two neighbours belong to one group: they may run together, or they are questions, which are pending together and
+// put one after the other.
+func beside(a, b Effect) bool {
+	_, askA := unscoped(a).(Ask)
+	_, askB := unscoped(b).(Ask)
+	return a.Concurrent() && b.Concurrent() || askA && askB
+}
+
+// group performs effects together. Intents are made durable just before, and not earlier: begun means begun. Each outcome is on record
+// before its neighbours are waited for, and kept even when the run was cancelled while it was being made.
+func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data) error {
+	begun, missing, err := s.recall(ctx, effects, out)
+	if err != nil || missing == 0 {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if i := s.intr.get(); i != nil {
+		return InterruptedError{*i}
+	}
+	var intents []journal.Entry
+	for i, e := range effects {
+		if in := e.Intent(); in != nil && out[i] == nil && !begun[i] {
+			intents = append(intents, s.entry(e, in))
+		}
+	}
+	if err := s.write(ctx, s.host, intents...); err != nil {
+		if errdefs.Conflict.Is(err) && s.overtaken(intents) {
+			return s.group(ctx, effects, out) // another attempt at this effect was faster: look again
+		}
+		return err
+	}
+	if !effects[0].Concurrent() {
+		for i, e := range effects {
+			if err := s.one(ctx, s.host, e, &out[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return pump(ctx, s.host, len(effects), func(ctx context.Context, i int, host Host) error { return s.one(ctx, host, effects[i], &out[i]) })
+}
+
+// recall fills in what is on record, and settles what was begun and lost.
+func (s *local) recall(ctx context.Context, effects []Effect, out []journal.Data) (begun []bool, missing int, err error) {
+	begun = make([]bool, len(effects))
+	for i, e := range effects {
+		var done journal.Data
+		done, begun[i] = s.run.Log.Recorded(e.Key())
+		if done == nil && begun[i] {
+			if lost := e.Lost(); lost != nil {
+				if done, err = s.settle(ctx, s.host, e, lost); err != nil {
+					return begun, 0, err
+				}
+			}
+		}
+		if out[i] = done; done == nil {
+			missing++
+		}
+	}
+	return begun, missing, nil
+}
+
+// overtaken tells another attempt at the same effects, which has begun them, from another driver, who has the session to himself.
+func (s *local) overtaken(intents []journal.Entry) bool {
+	return s.drives() && slices.ContainsFunc(intents, func(e journal.Entry) bool {
+		_, begun := s.run.Log.Recorded(e.Key)
+		return begun
+	})
+}
+
+// drives reports whether the session's driver is the one that these steps began under. What is on record under another one may be of
+// another run: it must not be taken for this one's.
+func (s *local) drives() bool { return s.run.Log.State().Driver == s.driver }
+
+// one performs an effect and puts on record what came of it, whatever the error and whether or not ctx has ended meanwhile.
+func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data) error {
+	if *out != nil {
+		return nil
+	}
+	d, err := perform(ctx, s.p, s.run, host, e)
+	keep := context.WithoutCancel(ctx)
+	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
+		d = e.Lost() // it was begun, and nobody knows how far it came
+	}
+	if d != nil {
+		var lost error
+		*out, lost = s.settle(keep, host, e, d)
+		return errors.Join(err, lost)
+	}
+	if err != nil && !errors.As(err, new(InterruptedError)) {
+		if f, ok := unscoped(e).(Failing); ok {
+			return errors.Join(err, s.write(keep, host, s.entry(e, f.Failed(err))))
+		}
+	}
+	return err
+}
+
+// perform keeps a panic of a model or a host from taking the process, or the neighbours' outcomes, with it. When the run was cancelled, whatever an
+// effect fails with is that: what breaks then (a stream, a prompt) has no class of its own.
+func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d journal.Data, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			d, err = nil, errdefs.Recovered(e.Key().String(), v)
+		}
+		if end := ctx.Err(); end != nil && err != nil && (errdefs.Of(err) != nil || !errdefs.Canceled(err)) && !errors.As(err, new(InterruptedError)) {
+			err = fmt.Errorf("%w: %v: %v", end, e.Key(), err) //nolint:errorlint // see above
+		}
+	}()
+	return p.Perform(ctx, run, host, e)
+}
+
+func unscoped(e Effect) Effect {
+	for {
+		s, ok := e.(Scoped)
+		if !ok {
+			return e
+		}
+		e = s.Effect
+	}
+}
+
+// settle puts an outcome on record, or gives the one that was there first: that one counts.
+func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data) (journal.Data, error) {
+	err := s.write(ctx, host, s.entry(e, d))
+	if errdefs.Conflict.Is(err) && s.drives() {
+		if first, _ := s.run.Log.Recorded(e.Key()); first != nil {
+			return first, nil
+		}
+	}
+	if _, noop := host.(NoopHost); err == nil && !noop {
+		checkpoint(ctx, host, Checkpoint{ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: s.run.Log.Seq()})
+	}
+	return d, err
+}
+
+// checkpoint tells the host how far the run is. The journal has it already: neither an error nor a panic fails the run.
+func checkpoint(ctx context.Context, host Host, c Checkpoint) {
+	defer func() { _ = recover() }()
+	_ = host.Checkpoint(ctx, c)
+}
+
+func (s *local) Branch(ctx context.Context, branches ...Branch) error {
+	return pump(ctx, s.host, len(branches), func(ctx context.Context, i int, host Host) (err error) {
+		defer func() {
+			if v := recover(); v != nil { // in a goroutine of ours it would end the process
+				err = errdefs.Recovered("branch "+branches[i].Scope, v)
+			}
+		}()
+		sub := &local{run: s.run, host: host, p: s.p, scopes: append(slices.Clip(s.scopes), branches[i].Scope), intr: s.intr, driver: s.driver}
+		return branches[i].Run(ctx, sub)
+	})
+}
+
+func (s *local) entry(e Effect, d journal.Data) journal.Entry {
+	return journal.Entry{Run: s.run.ID, Key: e.Key(), Data: d}
+}
+
+func (s *local) write(ctx context.Context, host Host, entries ...journal.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := s.run.Log.Append(ctx, entries...); err != nil {
+		return err
+	}
+	if Listening(host) {
+		for _, e := range entries {
+			publish(ctx, host, event.Event{Entry: e, ParentRun: s.run.ParentRunID})
+		}
+	}
+	return nil
+}
+
+// join gives the one error there is as it is, and joins several.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(e error) bool { return e == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// pump runs n jobs and brings what they publish to this goroutine, so that a ranged stream is only ever called from the goroutine that
+// ranges over it. One job runs right here: no goroutine, no channel. It returns when all jobs have, with their errors in order.
+func pump(ctx context.Context, host Host, n int, job func(ctx context.Context, i int, host Host) error) error {
+	if n == 1 {
+		return job(ctx, 0, host)
+	}
+	inner, cancel := context.WithCancel(ctx)
+	events := make(chan event.Event)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		errs[i] = errGone
+		wg.Go(func() { errs[i] = job(inner, i, piped{host, events}) })
+	}
+	go func() { wg.Wait(); close(events) }()
+	defer func() { // a listener may end this goroutine (runtime.Goexit): the jobs must not wait for it for ever
+		cancel()
+		for range events {
+		}
+	}()
+	for e := range events {
+		publish(ctx, host, e)
+	}
+	return join(errs)
+}
+
+// errGone is the error of a job that called runtime.Goexit.
+var errGone = errdefs.Internal.Errorf("engine: an effect ended its goroutine without an outcome")
+
+type piped struct {
+	Host
+	events chan<- event.Event
+}
+
+func (p piped) Publish(_ context.Context, e event.Event) error { p.events <- e; return nil }
+func (p piped) Listening() bool                                { return Listening(p.Host) }
+
+// latch turns a channel that one reader drains into an interrupt that every part of a run sees.
+type latch struct {
+	mu   sync.Mutex
+	c    <-chan Interrupt
+	seen *Interrupt
+}
+
+func (l *latch) get() *Interrupt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen == nil && l.c != nil {
+		select {
+		case i, open := <-l.c:
+			if open {
+				l.seen = &i
+			} else {
+				l.c = nil
+			}
+		default:
+		}
+	}
+	return l.seen
+}

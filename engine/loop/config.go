@@ -1,0 +1,99 @@
+package loop
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/catalog"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Config makes a loop. Only Model is required.
+type Config struct {
+	Model      model.Model
+	Middleware []model.Middleware // around Model; the first is the outermost
+	Settings   model.Settings     // of every model call
+	Tools      []tool.Tool        // offered in this order
+	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
+	Limits     Limits
+	Prices     *catalog.Catalog // nil: catalog.Default()
+	Logger     *slog.Logger     // nil: nothing is logged
+	Channel    string           // the board's channel to talk on; "" is engine.MainChannel
+}
+
+// Limits end a run with errdefs.BudgetExceeded. They are looked at before each call, so that no call is cut off; what a call takes is known when
+// it is over, and the last one may go over a limit of tokens. 0 is the default given here, negative none.
+// Tokens and money of a whole tree of runs are limited by engine.Budget, the time of a run by agent.WithTimeout.
+type Limits struct {
+	Steps     int // model calls: 100
+	ToolCalls int // none
+	Tokens    int // of input, output and cache together: none
+	Repeats   int // the same calls with the same results in a row, before the model is told; once more ends the run with errdefs.NoProgress: 3
+}
+
+// ErrMaxSteps is found by errors.Is in the error of a run that reached Limits.Steps.
+var ErrMaxSteps = errdefs.BudgetExceeded.Errorf("the limit of model calls is reached")
+
+// Engine is the loop. It is immutable and serves many runs at once.
+type Engine struct {
+	cfg   Config
+	model model.Model
+	caps  model.Capabilities
+	price *catalog.Model // nil: not known
+	tools tool.Set
+	log   *slog.Logger
+}
+
+// New makes a loop. It fails on a missing model, on two tools of one name, and on a setting that the model can't honour.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Model == nil {
+		return nil, errdefs.Validation.Errorf("loop: a model is needed")
+	}
+	tools, err := tool.NewSet(cfg.Tools...)
+	if err != nil {
+		return nil, err
+	}
+	l := &Engine{cfg: cfg, model: model.Wrap(cfg.Model, cfg.Middleware...), tools: tools, log: cfg.Logger}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	if l.cfg.Limits.Steps == 0 {
+		l.cfg.Limits.Steps = 100
+	}
+	if l.cfg.Limits.Repeats == 0 {
+		l.cfg.Limits.Repeats = 3
+	}
+	if l.cfg.Channel == "" {
+		l.cfg.Channel = engine.MainChannel
+	}
+	var described bool
+	if l.caps, described = model.CapabilitiesOf(l.model); !described || l.caps.Name == "" {
+		l.caps.Name = fmt.Sprintf("%T", cfg.Model)
+	}
+	if described {
+		if err := l.caps.Admit(model.Request{Settings: cfg.Settings, Tools: tools.Models(nil)}); err != nil {
+			return nil, err
+		}
+	}
+	prices := cfg.Prices
+	if prices == nil {
+		prices = catalog.Default()
+	}
+	if m, ok := prices.Lookup(l.caps.Name); ok {
+		l.price = &m
+	}
+	return l, nil
+}
+
+// Capabilities says that a loop resumes and needs nothing from Dependencies.
+func (l *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Name: "loop", Model: l.caps.Name, Resume: true, Needs: []reflect.Type{}}
+}
+
+// Priced reports whether what the model costs is known, so that a budget in money can be kept.
+func (l *Engine) Priced() bool { return l.price != nil && l.price.Price != nil }

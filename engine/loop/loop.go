@@ -1,0 +1,101 @@
+package loop
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Execute is the loop.
+func (l *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
+	return board, l.Converse(ctx, engine.StepsOf(run, host, l), run, board)
+}
+
+// Converse is Execute on given steps: how another engine runs a loop in a scope of its own.
+func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, board *engine.Board) error {
+	talk := board.Channel(l.cfg.Channel)
+	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
+	say := func(ms ...message.Message) { talk = talk.Append(ms...) }
+
+	ready, err := engine.Do[journal.Prepared](ctx, do, engine.Prepare{System: run.System, Messages: talk})
+	if err != nil {
+		return err
+	}
+	talk = talk.Edit(ready.Edit)
+	from, used := talk.Len(), tally{limits: l.cfg.Limits}
+	for step := 1; ; step++ {
+		if err := used.mayCall(step); err != nil {
+			return err
+		}
+		reply, err := engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
+		calls := reply.Message.ToolCalls()
+		if !reply.Message.Blank() {
+			say(reply.Message)
+		}
+		if err != nil {
+			say(unanswered(reply, calls)...)
+			return err
+		}
+		switch next, tell, err := used.after(reply, calls); next {
+		case failed:
+			say(unanswered(reply, calls)...)
+			return err
+		case again: // cut off, paused, or empty
+			say(unanswered(reply, calls)...)
+			if err := l.tell(ctx, do, step, tell, say); err != nil {
+				return err
+			}
+		case stopped:
+			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Last: used.mayStop(), Messages: talk, From: from, Reply: reply})
+			if err != nil || end.Again == "" {
+				return err
+			}
+			say(message.User(end.Again))
+		case useTools:
+			results, err := l.useTools(ctx, do, calls)
+			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
+				say(message.Results(results...))
+			}
+			if err != nil {
+				return err
+			}
+			if tell, err = used.repeated(calls, results); err != nil {
+				return err
+			}
+			if err := l.tell(ctx, do, step, tell, say); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tell says a word of the loop's own to the model; "" is none.
+func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text string, say func(...message.Message)) error {
+	if text == "" {
+		return nil
+	}
+	said, err := engine.Do[journal.Said](ctx, do, engine.Tell{Step: step, Text: text, Continues: text == tellContinue})
+	if err == nil {
+		say(said.Message)
+	}
+	return err
+}
+
+// unanswered gives calls that will not run a result that says so; nothing when there are no calls.
+func unanswered(reply journal.ModelFinished, calls []message.ToolCall) []message.Message {
+	if len(calls) == 0 {
+		return nil
+	}
+	result := journal.NotRun
+	if reply.Cut() {
+		result = journal.CutOff
+	}
+	results := make([]message.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = result(c)
+	}
+	return []message.Message{message.Results(results...)}
+}

@@ -1,0 +1,203 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// Perform does one effect of the loop, here and now: in this process for local steps, in a worker for a workflow engine.
+func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
+	key := e.Key()
+	for {
+		scoped, ok := e.(engine.Scoped)
+		if !ok {
+			break
+		}
+		e = scoped.Effect
+	}
+	switch e := e.(type) {
+	case engine.Prepare:
+		return l.prepare(ctx, run, e)
+	case engine.Generate:
+		return l.generate(ctx, run, host, key, e)
+	case engine.Tell:
+		return journal.Said{Message: e.Message(), By: "pawl"}, nil
+	case engine.Judge:
+		return l.judge(ctx, run, e.Call), nil
+	case engine.Ask:
+		return ask(ctx, host, e)
+	case engine.UseTool:
+		return l.useTool(ctx, run, host, key, e)
+	case engine.Stop:
+		return l.stop(ctx, run, e), nil
+	}
+	return nil, errdefs.Internal.Errorf("loop: does not know the effect %T", e)
+}
+
+// prepare runs the PreGeneration hooks, and mends a transcript that came from outside.
+func (l *Engine) prepare(ctx context.Context, run engine.Run, e engine.Prepare) (journal.Data, error) {
+	g := &hook.Generation{Where: run.Where(), System: e.System, Messages: e.Messages}
+	var err error
+	run.Values.Do(func(values map[string]any) {
+		g.Values = values
+		err = hook.Prepare(ctx, l.hooks(run), g)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range g.Messages.All() {
+		if !m.IsZero() && !m.Role().Valid() {
+			return nil, errdefs.Validation.Errorf("loop: message %d has the role %q: want user, assistant or tool; instructions go into the system prompt", i+1, m.Role())
+		}
+	}
+	return journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages))}, nil
+}
+
+func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
+	r := e.Reply
+	g := &hook.Generation{
+		Where: run.Where(), Messages: e.Messages,
+		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
+	}
+	for _, m := range e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).All() {
+		g.Output = append(g.Output, m)
+	}
+	if run.Log != nil {
+		g.Usage = run.Log.State().RunSpent.Usage
+	}
+	var out journal.Stopped
+	run.Values.Do(func(values map[string]any) {
+		g.Values = values
+		again, errs := hook.Finish(ctx, l.hooks(run), g)
+		if !e.Last {
+			out.Again = again
+		}
+		for _, err := range errs {
+			l.log.WarnContext(ctx, "a hook failed after the generation", "run", run.ID, "error", err)
+			out.Errors = append(out.Errors, err.Error())
+		}
+	})
+	return out
+}
+
+// ask puts a question to whoever is there; nobody parks the run.
+func ask(ctx context.Context, host engine.Host, e engine.Ask) (journal.Data, error) {
+	reply, err := host.AskUser(ctx, engine.Prompt{Asked: e.Asked})
+	switch {
+	case errdefs.NotAvailable.Is(err):
+		return nil, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: e.ID}}
+	case err != nil:
+		return nil, err
+	}
+	reply.ID = e.ID
+	return reply.Answered, nil
+}
+
+// hooks are the run's, then the engine's own.
+func (l *Engine) hooks(run engine.Run) []hook.Middleware {
+	if len(l.cfg.Hooks) == 0 {
+		return run.Bounds.Hooks
+	}
+	return append(slices.Clip(run.Bounds.Hooks), l.cfg.Hooks...)
+}
+
+// admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read.
+func admitted(run engine.Run) func(string) bool {
+	if run.Tools == nil {
+		return nil
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(run.Tools, func(t string) bool { return strings.EqualFold(t, name) })
+	}
+}
+
+// generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came.
+func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Generate) (journal.Data, error) {
+	budget := run.Bounds.Budget
+	if err := budget.Check(); err != nil {
+		return nil, err
+	}
+	if budget.LimitsCost() && !l.Priced() {
+		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
+	}
+	began := time.Now()
+	req := model.Request{System: e.System, Messages: e.Messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings}
+	if len(req.Tools) == 0 {
+		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
+	}
+	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
+	if err != nil {
+		if text != "" && ctx.Err() != nil {
+			return journal.ModelFinished{Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds()}, err
+		}
+		return nil, err
+	}
+	usage := sane(resp.Usage)
+	out := journal.ModelFinished{
+		Message: own(run.Log, resp.Message, key.Scope, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
+		Millis: time.Since(began).Milliseconds(),
+	}
+	if l.price != nil {
+		if micros, known := l.price.Cost(usage); known {
+			out.CostMicros = &micros
+			budget.Spend(usage, micros)
+		}
+	}
+	if out.CostMicros == nil {
+		budget.Spend(usage, 0)
+	}
+	if err := report(ctx, host, usage); errdefs.BudgetExceeded.Is(err) {
+		return out, err
+	}
+	return out, nil
+}
+
+// report tells the host what a call took. A host that panics does not cost the run its reply.
+func report(ctx context.Context, host engine.Host, u model.Usage) (err error) {
+	defer func() { _ = recover() }()
+	return host.ReportUsage(ctx, u)
+}
+
+// complete calls the model, as a stream when somebody listens. With an error, text is what had come by then.
+func (l *Engine) complete(ctx context.Context, req model.Request, to engine.Deltas) (resp *model.Response, text string, err error) {
+	if !to.On() {
+		resp, err = l.model.Complete(ctx, req)
+		return resp, "", reply(l.caps.Name, resp, err)
+	}
+	var seen stream
+	err = l.model.CompleteStream(ctx, req, func(r model.StreamResult) error {
+		seen.take(ctx, &to, r)
+		if r.Final {
+			return nil // all of it is here
+		}
+		return ctx.Err() // for a model that does not look itself
+	})
+	return seen.final, seen.text.String(), reply(l.caps.Name, seen.final, err)
+}
+
+// reply makes an error of a model that breaks its contract, and gives one that has no class its own.
+func reply(name string, resp *model.Response, err error) error {
+	if err == nil && resp == nil {
+		return errdefs.Internal.Errorf("loop: the model %s gave neither a response nor an error", name)
+	}
+	if err == nil && resp.Message.Role() != message.RoleAssistant && !resp.Message.IsZero() {
+		return errdefs.Internal.Errorf("loop: the model %s replied in the role %q", name, resp.Message.Role())
+	}
+	switch {
+	case err == nil || errdefs.Of(err) != nil || errors.As(err, new(engine.InterruptedError)):
+		return err
+	case errors.Is(err, context.DeadlineExceeded): // the client's own, or else the run was cancelled
+		return errdefs.Timeout.Errorf("loop: model %s: %w", name, err)
+	}
+	return errdefs.NotAvailable.Errorf("loop: model %s: %w", name, err)
+}

@@ -1,0 +1,102 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
+type stream struct {
+	text      strings.Builder
+	reasoning bool // some was shown
+	final     *model.Response
+}
+
+func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
+	s.reasoning = s.reasoning || r.Reasoning != ""
+	if n := s.text.Cap(); n-s.text.Len() < len(r.Text) {
+		s.text.Grow(max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	}
+	s.text.WriteString(r.Text)
+	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
+	to.Emit(ctx, event.TextDelta, "", r.Text)
+	if !r.Final {
+		return
+	}
+	s.final = r.Response
+	if s.final == nil {
+		return
+	}
+	if !s.reasoning { // a model that does not stream shows all of it once
+		for p := range message.Of[message.Reasoning](s.final.Message) {
+			to.Emit(ctx, event.ReasoningDelta, "", p.Text)
+		}
+	}
+	if s.text.Len() == 0 {
+		to.Emit(ctx, event.TextDelta, "", s.final.Message.Text())
+	}
+}
+
+// sane takes out of a provider's usage what would make sums wrong: budgets are kept by them.
+func sane(u model.Usage) model.Usage {
+	const most = 1 << 40 // tokens
+	for _, n := range []*int{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite, &u.Reasoning} {
+		*n = min(max(*n, 0), most)
+	}
+	return u
+}
+
+// own makes a reply fit for the session: each call has an id that no call before it had, and input that is compact, so that it has the
+// same bytes after it was read back from the journal. Mostly it is the message itself. In a scope each id has the scope in it: loops that run side by
+// side can't look at what the others are about to record.
+func own(log *journal.Log, m message.Message, scope string, step int) message.Message {
+	calls := m.ToolCalls()
+	changed := false
+	seen := make(map[string]bool, len(calls))
+	taken := func(id string) bool { return id == "" || seen[id] || log != nil && log.HasCall(id) }
+	for i := range calls {
+		c := &calls[i]
+		if b, ok := wire.AppendCompact(nil, []byte(c.Input)); ok && len(b) != len(c.Input) {
+			c.Input, changed = string(b), true
+		}
+		if scope != "" {
+			h := fnv.New32a()
+			_, _ = h.Write([]byte(scope))
+			c.ID, changed = cmp.Or(c.ID, "call")+"_"+strconv.FormatUint(uint64(h.Sum32()), 36), true
+		}
+		if taken(c.ID) {
+			stem := cmp.Or(c.ID, "call")
+			for n := 0; taken(c.ID); n++ {
+				c.ID = stem + "_" + strconv.Itoa(step) + "_" + strconv.Itoa(i+1)
+				if n > 0 {
+					c.ID += "_" + strconv.Itoa(n)
+				}
+			}
+			changed = true
+		}
+		seen[c.ID] = true
+	}
+	if !changed {
+		return m
+	}
+	parts := make([]message.Part, 0, m.Len())
+	k := 0
+	for p := range m.Parts() {
+		if _, ok := p.(message.ToolCall); ok {
+			p = calls[k]
+			k++
+		}
+		parts = append(parts, p)
+	}
+	return message.New(m.Role(), parts...)
+}

@@ -1,0 +1,229 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// stubModel is document 000's "Mock Model Implementation": only the construction of its message is ours.
+type stubModel struct {
+	responses []model.Response
+	index     int
+}
+
+func (m *stubModel) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	if m.index >= len(m.responses) {
+		return &model.Response{Message: message.Assistant("done")}, nil
+	}
+	resp := m.responses[m.index]
+	m.index++
+	return &resp, nil
+}
+
+func (m *stubModel) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	resp, err := m.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Final: true, Response: resp})
+}
+
+func TestAModelThatGivesOneFinalResultShowsItsTextOnce(t *testing.T) {
+	thought := message.New(message.RoleAssistant, message.Reasoning{Text: "hm"}, message.Text{Text: "let me see"}, call("c", "x", `{}`))
+	host := &listener{}
+	d := play{cfg: loop.Config{Model: &stubModel{responses: []model.Response{{Message: thought}}}, Tools: []tool.Tool{constant("x")}}, host: host}.do(t)
+	if diff := cmp.Diff([]string{"let me see", "done"}, host.texts(event.TextDelta)); diff != "" || d.err != nil {
+		t.Error(d.err, diff)
+	}
+	if diff := cmp.Diff([]string{"hm"}, host.texts(event.ReasoningDelta)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// streams gives pieces, and then the whole.
+type streams struct {
+	pieces []model.StreamResult
+	final  message.Message
+	n      int // how often the pieces are given
+}
+
+func (s streams) Complete(context.Context, model.Request) (*model.Response, error) {
+	return &model.Response{Message: s.final}, nil
+}
+
+func (s streams) CompleteStream(_ context.Context, _ model.Request, cb model.StreamHandler) error {
+	for range max(s.n, 1) {
+		for _, p := range s.pieces {
+			if err := cb(p); err != nil {
+				return err
+			}
+		}
+	}
+	return cb(model.StreamResult{Final: true, Response: &model.Response{Message: s.final}})
+}
+
+func TestWhatWasStreamedIsNotShownAgain(t *testing.T) {
+	final := message.New(message.RoleAssistant, message.Reasoning{Text: "hm hm"}, message.Text{Text: "a b"})
+	for name, c := range map[string]struct {
+		pieces          []model.StreamResult
+		text, reasoning []string
+	}{
+		"all of it":              {[]model.StreamResult{{Reasoning: "hm "}, {Reasoning: "hm"}, {Text: "a "}, {Text: "b"}}, []string{"a ", "b"}, []string{"hm ", "hm"}},
+		"text only":              {[]model.StreamResult{{Text: "a b"}}, []string{"a b"}, []string{"hm hm"}},
+		"both in one piece":      {[]model.StreamResult{{Text: "a b", Reasoning: "hm hm"}, {}}, []string{"a b"}, []string{"hm hm"}},
+		"nothing before the end": {nil, []string{"a b"}, []string{"hm hm"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := &listener{}
+			d := play{cfg: loop.Config{Model: streams{pieces: c.pieces, final: final}}, host: host}.do(t)
+			if diff := cmp.Diff(c.text, host.texts(event.TextDelta)); diff != "" || d.err != nil {
+				t.Error(d.err, diff)
+			}
+			if diff := cmp.Diff(c.reasoning, host.texts(event.ReasoningDelta)); diff != "" {
+				t.Error(diff)
+			}
+			for _, e := range host.events {
+				if e.Delta != "" && (e.Seq == 0 || e.Key.String() != "model/1") {
+					t.Errorf("%+v", e)
+				}
+			}
+		})
+	}
+}
+
+func TestAStreamWithoutAnEndIsAnError(t *testing.T) {
+	for name, m := range map[string]model.Model{
+		"no final result":        endless{},
+		"a final one of nothing": endless{final: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := play{cfg: loop.Config{Model: m}, host: &listener{}}.do(t)
+			wantErr(t, d.err, errdefs.Internal, "neither")
+		})
+	}
+}
+
+type endless struct{ final bool }
+
+func (endless) Complete(context.Context, model.Request) (*model.Response, error) { return nil, nil }
+
+func (e endless) CompleteStream(_ context.Context, _ model.Request, cb model.StreamHandler) error {
+	if e.final {
+		return cb(model.StreamResult{Final: true})
+	}
+	return cb(model.StreamResult{Text: "a"})
+}
+
+// deaf listens and does nothing with it.
+type deaf struct{ engine.NoopHost }
+
+func (deaf) Listening() bool { return true }
+
+func TestADeltaCostsNoAllocation(t *testing.T) {
+	cost := func(n int, host engine.Host) float64 {
+		m := streams{pieces: []model.StreamResult{{Text: "word "}}, final: message.Assistant("x"), n: n}
+		return testing.AllocsPerRun(20, func() { play{cfg: loop.Config{Model: m}, host: host}.do(t) })
+	}
+	few, many, none := cost(10, deaf{}), cost(10_010, deaf{}), cost(10_010, engine.NoopHost{})
+	t.Logf("allocations of a run: %.0f with 10 deltas, %.0f with 10,010, %.0f when nobody listens", few, many, none)
+	if many-few > 5 {
+		t.Errorf("10,000 deltas more cost %.0f allocations more", many-few)
+	}
+	if none > few {
+		t.Errorf("%.0f allocations when nobody listens, %.0f when somebody does", none, few)
+	}
+}
+
+func TestNobodyListeningMeansNoStream(t *testing.T) {
+	d := play{cfg: loop.Config{Model: noStream{}}}.do(t)
+	if d.err != nil || d.talk.Last().Text() != "whole" {
+		t.Error(d.err)
+	}
+}
+
+type noStream struct{}
+
+func (noStream) Complete(context.Context, model.Request) (*model.Response, error) {
+	return &model.Response{Message: message.Assistant("whole")}, nil
+}
+
+func (noStream) CompleteStream(context.Context, model.Request, model.StreamHandler) error {
+	return errors.New("streamed")
+}
+
+func TestReplayOfALoopAsksForWhatWasDoneAndNothingElse(t *testing.T) {
+	n := 0
+	m := plays(uses(call("c", "x", `{}`), call("d", "x", `{}`)), says("done"))
+	d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{counted("x", &n)}}}.do(t)
+	want := dump(d.talk)
+	d.run.Steps = engine.Replay(d.run)
+	d.execute(t, t.Context(), engine.NoopHost{})
+	if diff := cmp.Diff(want, dump(d.talk)); diff != "" || d.err != nil || n != 2 || m.calls() != 2 {
+		t.Error(d.err, n, m.calls(), diff)
+	}
+	other, err := loop.New(loop.Config{Model: m, Limits: loop.Limits{Steps: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.eng = other // other code: its tools are read-only, it has a limit
+	board := engine.NewBoard(engine.Snapshot{})
+	if _, err := other.Execute(t.Context(), d.run, engine.NoopHost{}, board); !errdefs.BudgetExceeded.Is(err) {
+		t.Error(err)
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg   loop.Config
+		class *errdefs.Class
+	}{
+		"no model":       {loop.Config{}, errdefs.Validation},
+		"two of a name":  {loop.Config{Model: plays(), Tools: []tool.Tool{constant("x"), constant("X")}}, errdefs.Conflict},
+		"a bad setting":  {loop.Config{Model: plays(), Settings: model.Settings{Seed: new(int64)}}, errdefs.Validation},
+		"all that's due": {loop.Config{Model: plays()}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := loop.New(c.cfg)
+			wantErr(t, err, c.class)
+		})
+	}
+}
+
+func TestTheToolChoiceIsLeftOutWhenThereIsNoTool(t *testing.T) {
+	m := plays(says("a"))
+	play{cfg: loop.Config{Model: m, Tools: []tool.Tool{constant("x")}, Settings: model.Settings{ToolChoice: model.ToolsRequired}}, run: engine.Run{Tools: []string{}}}.do(t)
+	if m.asked[0].ToolChoice != model.ToolsAuto || len(m.asked[0].Tools) != 0 {
+		t.Error(m.asked[0].ToolChoice, m.asked[0].Tools)
+	}
+}
+
+func TestConverseIsReadOnOneScreen(t *testing.T) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, "loop.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "Converse" {
+			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > 60 {
+				t.Errorf("%d lines", n)
+			}
+			return
+		}
+	}
+	t.Error("there is no Converse")
+}

@@ -1,0 +1,131 @@
+package loop
+
+import (
+	"slices"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// How often the loop goes on by itself before it gives up.
+const (
+	maxContinues = 3 // of replies in a row that the output limit cut off
+	maxBlank     = 1 // of replies in a row that say nothing
+	maxAgain     = 3 // times that stop hooks may send the model back, in a run
+)
+
+// What the loop says to the model on its own account.
+const (
+	tellContinue = "Your reply was cut off at the output limit. Go on exactly where it stopped, without repeating what you said."
+	tellShorter  = "Your reply was cut off at the output limit before it said anything. Answer again, more briefly."
+	tellBlank    = "Your reply was empty. Go on with the task, or say in a sentence that it is done."
+	tellBadCall  = "Your tool call could not be read, and nothing was run. Make it again, with valid JSON as its input."
+	tellRepeats  = "You have made the same call several times in a row, with the same result each time. It will not change. Try something else, or say what stops you."
+)
+
+// next is what the loop does after a reply.
+type next int
+
+const (
+	failed next = iota
+	again
+	stopped
+	useTools
+)
+
+// tally is what a run has used. It is counted from outcomes alone, so it is the same on resume and in replay.
+type tally struct {
+	limits                                Limits
+	tokens, calls, cut, blank, sent, same int
+	lastCalls                             []message.ToolCall
+	lastResults                           []message.ToolResult
+}
+
+// mayCall fails when a limit forbids the next model call.
+func (t *tally) mayCall(step int) error {
+	if n := t.limits.Steps; n > 0 && step > n {
+		return errdefs.BudgetExceeded.Errorf("loop: %w: the run made %d model calls", ErrMaxSteps, n)
+	}
+	if n := t.limits.Tokens; n > 0 && t.tokens >= n {
+		return errdefs.BudgetExceeded.Errorf("loop: the run used %d tokens, its limit is %d", t.tokens, n)
+	}
+	return nil
+}
+
+// mayStop counts how often the model was sent back; true: this stop is the last.
+func (t *tally) mayStop() bool { t.sent++; return t.sent > maxAgain }
+
+// after decides what follows a reply, and what to tell the model if it has to go on.
+func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall) (next, string, error) {
+	t.tokens += r.Usage.Total()
+	cut, blank := t.cut, t.blank
+	t.cut, t.blank = 0, 0
+	switch {
+	case r.Stop == model.StopRefusal:
+		return failed, "", errdefs.Refused.Errorf("loop: the model refused to answer%s", because(r.Reason))
+	case r.Stop == model.StopFilter:
+		return failed, "", errdefs.Refused.Errorf("loop: the provider's content filter stopped the reply%s", because(r.Reason))
+	case r.Stop == model.StopWindow:
+		return failed, "", errdefs.Overflow.Errorf("loop: the reply filled the model's context window")
+	case r.Cut():
+		if t.cut = cut + 1; t.cut > maxContinues {
+			return failed, "", errdefs.Truncated.Errorf("loop: the reply was cut off at the output limit %d times in a row: raise it, or ask for less at once", t.cut)
+		}
+		switch {
+		case len(calls) > 0: // their results say it
+			return again, "", nil
+		case r.Message.Blank():
+			return again, tellShorter, nil
+		}
+		return again, tellContinue, nil
+	case r.Stop == model.StopPause && len(calls) == 0 && !r.Message.Blank(): // with calls it can't be sent back as it is
+		return again, "", nil
+	case len(calls) > 0:
+		if t.calls += len(calls); t.limits.ToolCalls > 0 && t.calls > t.limits.ToolCalls {
+			return failed, "", errdefs.BudgetExceeded.Errorf("loop: the run would make %d tool calls, its limit is %d", t.calls, t.limits.ToolCalls)
+		}
+		return useTools, "", nil
+	case r.Message.Blank(), r.Stop == model.StopBadCall:
+		if t.blank = blank + 1; t.blank > maxBlank {
+			return failed, "", errdefs.NoProgress.Errorf("loop: the model gave %d empty or unreadable replies in a row", t.blank)
+		}
+		if r.Stop == model.StopBadCall {
+			return again, tellBadCall, nil
+		}
+		return again, tellBlank, nil
+	}
+	return stopped, "", nil
+}
+
+// repeated notices a model that goes in circles: the same calls with the same results, in a row. It gives what to tell it the first
+// time, and an error when that was of no use.
+func (t *tally) repeated(calls []message.ToolCall, results []message.ToolResult) (string, error) {
+	if t.limits.Repeats < 0 {
+		return "", nil
+	}
+	if !slices.EqualFunc(calls, t.lastCalls, sameCall) || !slices.EqualFunc(results, t.lastResults, sameResult) {
+		t.same, t.lastCalls, t.lastResults = 0, calls, results
+	}
+	switch t.same++; {
+	case t.same == t.limits.Repeats:
+		return tellRepeats, nil
+	case t.same > t.limits.Repeats:
+		return "", errdefs.NoProgress.Errorf("loop: the model made the same call (%s) %d times in a row with the same result, and went on after it was told", calls[0].Name, t.same)
+	}
+	return "", nil
+}
+
+func sameCall(a, b message.ToolCall) bool { return a.Name == b.Name && a.Input == b.Input }
+
+func sameResult(a, b message.ToolResult) bool {
+	return a.Content == b.Content && a.IsError == b.IsError && slices.Equal(a.Files, b.Files)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}

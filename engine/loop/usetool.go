@@ -1,0 +1,210 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// grace is how long a tool may take to return after its context was cancelled. Then the run goes on without it.
+const grace = 5 * time.Second
+
+// judge says whether a call may run: the tool is known and admitted, its input valid, the hooks content.
+func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) journal.ToolJudged {
+	refuse := func(verdict string, err error) journal.ToolJudged {
+		return journal.ToolJudged{Call: c.ID, Verdict: verdict, Reason: err.Error()}
+	}
+	def, err := l.gate(run, c.Name)
+	if _, _, known := l.tools.Lookup(c.Name); err != nil && known {
+		return refuse(hook.Deny.String(), err)
+	} else if err != nil {
+		return refuse("invalid", err)
+	}
+	check := func(input string) (string, error) {
+		return l.tools.Check(message.ToolCall{ID: c.ID, Name: c.Name, Input: input})
+	}
+	input, err := check(c.Input)
+	if err != nil {
+		return refuse("invalid", err)
+	}
+	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c}
+	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
+	d := hook.Decision{}
+	if hooks := l.hooks(run); len(hooks) > 0 {
+		run.Values.Do(func(values map[string]any) {
+			use.Values = values
+			d = hook.Judge(ctx, hooks, use, check)
+		})
+	}
+	out := journal.ToolJudged{Call: c.ID, Verdict: hook.Allow.String(), Reason: d.Reason}
+	if d.Verdict > hook.Allow {
+		out.Verdict = d.Verdict.String()
+	}
+	if d.Verdict == hook.Deny {
+		out.Reason = cmp.Or(d.Reason, "a hook refused this call")
+	}
+	if use.Call.Input != c.Input {
+		out.Input = use.Call.Input
+	}
+	return out
+}
+
+// gate finds a tool that the agent may use.
+func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
+	allowed := admitted(run)
+	_, def, ok := l.tools.Lookup(name)
+	if !ok || allowed != nil && !allowed(def.Name) {
+		return def, l.tools.Unknown(name, allowed)
+	}
+	return def, nil
+}
+
+// useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
+func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool) (journal.Data, error) {
+	out := journal.ToolFinished{Call: e.Call.ID, Name: e.Call.Name}
+	def, err := l.gate(run, e.Call.Name) // looked at again: a gate holds where the tool runs, not only where it is shown
+	if err == nil {                      // a person may have edited the input
+		e.Call.Input, err = l.tools.Check(message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input})
+	}
+	if err != nil {
+		out.Content, out.IsError, out.Outcome = err.Error(), true, journal.OutcomeDenied
+		return out, nil
+	}
+	began := time.Now()
+	e.Call.Name = def.Name
+	res, err := l.attend(ctx, run, host, key, e.Call)
+	out.Millis = time.Since(began).Milliseconds()
+	switch {
+	case errors.Is(err, errLate):
+		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
+		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
+		out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
+		return out, nil
+	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
+		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
+	case err != nil:
+		res.Content, res.IsError = failure(res.Content, err), true
+	}
+	out.Outcome = journal.OutcomeOK
+	if res.IsError {
+		if out.Outcome = journal.OutcomeError; ctx.Err() != nil {
+			out.Outcome = journal.OutcomeCanceled
+		}
+	}
+	if hooks := l.hooks(run); len(hooks) > 0 {
+		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res}
+		run.Values.Do(func(values map[string]any) {
+			use.Values = values
+			if err := hook.After(ctx, hooks, use); err != nil {
+				out.Warning, out.Outcome = err.Error(), journal.OutcomeError
+			}
+		})
+	}
+	res = l.presentable(res)
+	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
+	return out, nil
+}
+
+// presentable leaves out files that the model can't take, and says so: one of them would make every later request an error.
+func (l *Engine) presentable(res tool.Result) tool.Result {
+	can, described := model.CapabilitiesOf(l.model)
+	var files []message.File
+	for _, f := range res.Files {
+		if strings.Contains(f.MIME, "/") && (!described || can.Takes(f.MIME)) {
+			files = append(files, f)
+			continue
+		}
+		res.Content += fmt.Sprintf("\n[a file of type %q is left out: this model does not take it]", f.MIME)
+	}
+	res.Files = files
+	return res
+}
+
+// failure is what the model is told of an error: what the tool said before it, then why.
+func failure(content string, err error) string {
+	if content == "" {
+		return err.Error()
+	}
+	return content + "\n" + err.Error()
+}
+
+// errLate: the tool did not stop in time.
+var errLate = errdefs.Timeout.Errorf("loop: the tool did not stop")
+
+type ended struct {
+	res tool.Result
+	err error
+}
+
+// attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine.
+func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, c journal.Called) (tool.Result, error) {
+	t, _, _ := l.tools.Lookup(c.Name)
+	to := engine.DeltasOf(run, host, key, 0)
+	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
+	defer close(left)
+	lines := make(chan chunk)
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: fmt.Sprintf("%s.%d/%v", run.ID, run.Attempt, key)}
+	if to.On() {
+		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
+	}
+	done := make(chan ended, 1)
+	go func() {
+		end := ended{err: errdefs.Internal.Errorf("the tool ended its goroutine without a result")} // runtime.Goexit
+		defer func() {
+			if p := recover(); p != nil {
+				l.log.ErrorContext(ctx, "a tool panicked", "tool", c.Name, "run", run.ID, "panic", p, "stack", string(debug.Stack()))
+				end = ended{err: errdefs.Internal.Errorf("the tool panicked: %v", p)}
+			}
+			done <- end
+		}()
+		res, err := t.Execute(tool.WithCall(ctx, call), json.RawMessage(c.Input))
+		end = ended{res, err}
+	}()
+	stop := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case e := <-done:
+			return e.res, e.err
+		case o := <-lines:
+			to.Emit(ctx, event.ToolOutput, o.stream, o.text)
+		case <-stop:
+			timer := time.NewTimer(grace)
+			defer timer.Stop()
+			stop, late = nil, timer.C
+		case <-late:
+			return tool.Result{}, errLate
+		}
+	}
+}
+
+type chunk struct{ stream, text string }
+
+// writer brings a tool's output to the goroutine that attends to it.
+type writer struct {
+	stream string
+	to     chan<- chunk
+	left   <-chan struct{}
+}
+
+func (w writer) Write(p []byte) (int, error) {
+	select {
+	case w.to <- chunk{w.stream, string(p)}:
+	case <-w.left:
+	}
+	return len(p), nil
+}

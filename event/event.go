@@ -1,0 +1,33 @@
+package event
+
+import "github.com/pawl-dev/pawl/journal"
+
+// Event is one thing that happened, passed by value: a delta costs no allocation.
+type Event struct {
+	journal.Entry        // of a delta: Session, Run, Key and the Seq of the intent that it belongs to; Data is nil
+	Delta         Delta  // what kind of delta; "" for an entry
+	Text          string // of a delta
+	Stream        string // of a ToolOutput: "stdout" or "stderr"
+	Attempt       int    // deltas of an earlier attempt at the same Key are void
+	ParentRun     string // of a child run's events
+}
+
+// Delta names a kind of delta.
+type Delta string
+
+// The deltas.
+const (
+	TextDelta      Delta = "text.delta"
+	ReasoningDelta Delta = "reasoning.delta"
+	ToolOutput     Delta = "tool.output"
+	Retry          Delta = "retry"
+	Warning        Delta = "warning"
+)
+
+// Type is the event's name: the entry's kind or the delta's.
+func (e Event) Type() string {
+	if e.Data != nil {
+		return string(e.Data.Kind())
+	}
+	return string(e.Delta)
+}

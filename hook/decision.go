@@ -1,0 +1,36 @@
+package hook
+
+// Verdict orders the decisions: the strictest wins.
+type Verdict int
+
+// The verdicts.
+const (
+	Continue Verdict = iota // no opinion
+	Allow
+	Ask
+	Deny
+)
+
+// String gives "continue", "allow", "ask" or "deny"; "deny" for what is no verdict.
+func (v Verdict) String() string {
+	if v < Continue || v > Deny {
+		return "deny"
+	}
+	return [...]string{"continue", "allow", "ask", "deny"}[v]
+}
+
+// Decision is a PreToolUse answer. The zero Decision is no opinion.
+type Decision struct {
+	Verdict Verdict
+	Reason  string // reaches the model when denied, the person when asked, the journal always
+	Input   string // rewritten input; "" leaves it. It is validated, and judged again by every hook.
+}
+
+// Allowed lets the call run unless another hook objects.
+func Allowed(reason string) Decision { return Decision{Verdict: Allow, Reason: reason} }
+
+// Denied refuses the call.
+func Denied(reason string) Decision { return Decision{Verdict: Deny, Reason: reason} }
+
+// Asking lets a person decide.
+func Asking(prompt string) Decision { return Decision{Verdict: Ask, Reason: prompt} }

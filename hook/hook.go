@@ -1,0 +1,55 @@
+package hook
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Middleware is a named bundle of up to four functions; nil ones are not called. Bundles run in the order they are given,
+// the agent's before the run's before the engine's. The functions of one run are never called at the same time.
+type Middleware struct {
+	Name string // in reasons and in the journal
+	// PreGeneration may change the system prompt and the messages. Its error ends the run before the first model call.
+	PreGeneration func(context.Context, *Generation) error
+	// PreToolUse judges a call. Its error and its panic deny.
+	PreToolUse func(context.Context, *ToolUse) (Decision, error)
+	// PostToolUse may change the result. Its error and its panic withhold the result from the model.
+	PostToolUse func(context.Context, *ToolUse) error
+	// PostGeneration runs each time the model stops, and may send it back with Generation.Again. Its error is journaled; the reply stays.
+	PostGeneration func(context.Context, *Generation) error
+}
+
+// Where says whose run it is.
+type Where struct{ Agent, Session, Run, User string }
+
+// Generation is a run as hooks see it.
+type Generation struct {
+	Where
+	System   string            // set by PreGeneration: the system prompt of this run
+	Messages message.History   // changed by PreGeneration: the transcript from now on, journaled as a difference
+	Response *model.Response   // in PostGeneration: the last reply
+	Output   []message.Message // in PostGeneration: what the run added so far
+	Usage    model.Usage       // in PostGeneration: of the run so far
+	Values   map[string]any    // for hooks of one run to talk to each other; not journaled, gone when the process is
+	again    string
+}
+
+// Again sends the model back to work, with text as the user's; the first hook to say so wins, and the ones after it wait for the next
+// stop. At most 3 times a run: then the reply stands.
+func (g *Generation) Again(text string) {
+	if g.again == "" {
+		g.again = text
+	}
+}
+
+// ToolUse is one call as hooks see it.
+type ToolUse struct {
+	Where
+	Tool   tool.Definition
+	Call   message.ToolCall // the input is valid by the tool's schema
+	Result *tool.Result     // in PostToolUse; may be changed
+	Values map[string]any   // as in Generation
+}

@@ -1,0 +1,142 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// maxRewrites bounds how often hooks may rewrite one call's input before it is denied: two hooks that undo each other's work would
+// go on for ever.
+const maxRewrites = 5
+
+// Judge asks every hook and merges: deny beats ask beats allow; nobody's opinion allows. check validates input that a hook rewrote and gives
+// its canonical form; nil takes it as it is. After a rewrite every hook is asked again about the new input, and only what is
+// said of the last one counts, but a denial stands at once.
+func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(input string) (string, error)) Decision {
+	rewritten := ""
+	for range maxRewrites + 1 {
+		d := round(ctx, hooks, use)
+		if d.Verdict < Deny && d.Input != "" && check != nil {
+			input, err := check(d.Input)
+			if err != nil {
+				return Denied(fmt.Sprintf("a hook rewrote the input to one that is not valid: %v", err))
+			}
+			d.Input = input
+		}
+		if d.Verdict >= Deny || d.Input == "" || d.Input == use.Call.Input {
+			d.Input = rewritten
+			return d
+		}
+		use.Call.Input, rewritten = d.Input, d.Input
+	}
+	return Denied(fmt.Sprintf("hooks rewrote the input %d times without agreeing", maxRewrites))
+}
+
+// round asks every hook once. The last rewrite of the round is taken up.
+func round(ctx context.Context, hooks []Middleware, use *ToolUse) (all Decision) {
+	for _, h := range hooks {
+		if h.PreToolUse == nil {
+			continue
+		}
+		d := judge(ctx, h, use)
+		if d.Verdict > all.Verdict {
+			all.Verdict, all.Reason = d.Verdict, d.Reason
+		}
+		if d.Input != "" {
+			all.Input = d.Input
+		}
+	}
+	return all
+}
+
+func judge(ctx context.Context, h Middleware, use *ToolUse) (d Decision) {
+	defer func() {
+		if p := recover(); p != nil {
+			d = Denied(fmt.Sprintf("hook %s panicked: %v", h.Name, p))
+		}
+	}()
+	seen := *use // a hook can't change the call behind the others' backs: rewriting goes through Decision.Input
+	d, err := h.PreToolUse(ctx, &seen)
+	switch {
+	case err != nil:
+		return Denied(fmt.Sprintf("hook %s: %v", h.Name, err))
+	case d.Verdict < Continue || d.Verdict > Deny:
+		return Denied(fmt.Sprintf("hook %s gave verdict %d, which is none", h.Name, int(d.Verdict)))
+	}
+	return d
+}
+
+// Prepare runs the PreGeneration hooks in order and stops at the first error or panic, which aborts the run.
+func Prepare(ctx context.Context, hooks []Middleware, g *Generation) error {
+	for _, h := range hooks {
+		if h.PreGeneration == nil {
+			continue
+		}
+		if err := guard(h.Name, func() error { return h.PreGeneration(ctx, g) }); err != nil {
+			return errdefs.Aborted.Errorf("hook %s: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
+// After runs the PostToolUse hooks in order. A hook that fails or panics withholds the result: the model is told only that it was withheld, and by
+// which hook. The error joins what failed, for the journal.
+func After(ctx context.Context, hooks []Middleware, use *ToolUse) (err error) {
+	for _, h := range hooks {
+		if h.PostToolUse == nil {
+			continue
+		}
+		seen := *use // a hook may change the result, or put another in its place: both count
+		e := guard(h.Name, func() error { return h.PostToolUse(ctx, &seen) })
+		if e == nil && seen.Result == nil {
+			e = errdefs.Validation.Errorf("it left no result")
+		}
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("hook %s: %w", h.Name, e))
+			seen.Result = &tool.Result{Content: "The result was withheld by " + h.Name + ".", IsError: true}
+		}
+		*use.Result = *seen.Result
+	}
+	return err
+}
+
+// Finish runs the PostGeneration hooks in order, until one says Again; it gives that text, and the errors of those that failed or
+// panicked: the reply stays all the same.
+func Finish(ctx context.Context, hooks []Middleware, g *Generation) (again string, errs []error) {
+	for _, h := range hooks {
+		if h.PostGeneration == nil {
+			continue
+		}
+		if err := guard(h.Name, func() error { return h.PostGeneration(ctx, g) }); err != nil {
+			errs = append(errs, fmt.Errorf("hook %s: %w", h.Name, err))
+		}
+		if g.again != "" {
+			break
+		}
+	}
+	return g.again, errs
+}
+
+// Gates keeps the tool points of hooks: what a child run inherits from its parent.
+func Gates(hooks []Middleware) []Middleware {
+	out := make([]Middleware, 0, len(hooks))
+	for _, h := range hooks {
+		if h.PreToolUse != nil || h.PostToolUse != nil {
+			out = append(out, Middleware{Name: h.Name, PreToolUse: h.PreToolUse, PostToolUse: h.PostToolUse})
+		}
+	}
+	return out
+}
+
+func guard(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errdefs.Internal.Errorf("%s panicked: %v", name, p)
+		}
+	}()
+	return f()
+}
