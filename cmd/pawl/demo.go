@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/model/scripted"
+)
+
+//go:embed demo
+var demoFiles embed.FS
+
+func demoCommand(s streams) *cobra.Command {
+	var c common
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See an agent work, without a key and without a network",
+		Long: `In a fresh temporary Go module with a failing test, the built-in scripted model finds the test, reads the code, edits it and runs the
+test again. The model is a script; the loop, the tools, the stream and the journal are the real ones.`,
+		Example: "  pawl demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), s, c) },
+	}
+	c.addJournal(cmd)
+	return cmd
+}
+
+const demoPrompt = "A test in this module fails. Find out why, and fix it."
+
+func demo(ctx context.Context, s streams, c common) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return usage("the demo tests a Go module: it needs the go command on PATH")
+	}
+	dir, err := demoProject()
+	if err != nil {
+		return &exitError{exitFailed, err}
+	}
+	script, err := demoFiles.ReadFile("demo/script.yaml")
+	if err != nil {
+		return err
+	}
+	play, err := scripted.Parse("demo", script)
+	if err != nil {
+		return err
+	}
+	store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeStore() }()
+	rt, err := pawl.New(ctx, pawl.Options{Model: play.Model(), ProjectRoot: dir, Journal: store, OutputDir: c.outputs(dir)})
+	if err != nil {
+		return wrongUse(err)
+	}
+	defer func() { _ = rt.Close() }()
+
+	fmt.Fprintf(s.out, "project  %s\nprompt   %s\n\n", dir, demoPrompt)
+	show := newProgress(s.out, s.out, coloured(s.out))
+	res, err := rt.Run(ctx, pawl.Request{Prompt: demoPrompt}, agent.WithEngineHost(&lineHost{show: show.event}))
+	if err != nil {
+		return &exitError{codeOf(res, err), err}
+	}
+	fmt.Fprintf(s.out, "\n%s after %d steps and %d tokens\n", res.Status, res.Steps, res.Usage.Total())
+	if out, err := goTest(ctx, dir); err != nil {
+		return &exitError{exitFailed, fmt.Errorf("the agent says it is done, but go test says:\n%s%w", out, err)}
+	}
+	next := "pawl sessions show " + res.ContextID
+	switch c.journal {
+	case "":
+	case "memory": // it is gone with this process
+		next = "pawl sessions list"
+	default:
+		next += " --journal " + c.journal
+	}
+	_, err = fmt.Fprintf(s.out, "go test passes: checked apart from the agent\n\nsession  %s\nnext     %s\n         pawl run --help\n", res.ContextID, next)
+	return err
+}
+
+// demoProject makes a module with a failing test in a fresh temporary directory, which stays: people want to look at it.
+func demoProject() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "pawl-demo-"); err != nil {
+		return "", err
+	}
+	files := map[string]string{"stats.go": "demo/stats.go.txt", "stats_test.go": "demo/stats_test.go.txt"}
+	for name, from := range files {
+		b, e := demoFiles.ReadFile(from)
+		err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, name), b, 0o600))
+	}
+	return dir, errors.Join(err, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/stats\n\ngo 1.24\n"), 0o600))
+}
+
+func goTest(ctx context.Context, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "./...")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

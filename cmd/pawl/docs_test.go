@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are what strangers read first. What they show has to work.
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/architecture.md"}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../..", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+func TestTheGoCodeInThePagesCompiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs")
+	}
+	for _, name := range pages {
+		for _, block := range goBlock.FindAllStringSubmatch(page(t, name), -1) {
+			code := block[1]
+			if !strings.Contains(code, "package main") {
+				code = "package main\n\nimport (\n\t\"context\"\n\n\t\"github.com/pawl-dev/pawl/tool\"\n)\n\nfunc main() {\n" + code + "\n_ = add\n}\n"
+			}
+			file := filepath.Join(t.TempDir(), "main.go")
+			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("go", "build", "-o", os.DevNull, file)
+			cmd.Dir = "../.."
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s\n%s", name, err, out, code)
+			}
+		}
+	}
+}
+
+var (
+	commandLine = regexp.MustCompile(`(?:^|[|\x60])\s*pawl ((?:[a-z]+ ?)+)([^\x60#|]*)`)
+	flagName    = regexp.MustCompile(`--[a-z][a-z-]*`)
+)
+
+func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
+	w := newWorld(t)
+	known := 0
+	for _, name := range pages {
+		for line := range strings.Lines(page(t, name)) {
+			for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
+				words := strings.Fields(m[1])
+				if words[0] == "sessions" && len(words) > 1 {
+					words = words[:2]
+				} else {
+					words = words[:1]
+				}
+				help := w.pawl(append(words, "--help")...)
+				if help.code != 0 || !strings.Contains(help.out, "pawl "+strings.Join(words, " ")) {
+					t.Errorf("%s: %q is no command: %s", name, strings.Join(words, " "), strings.TrimSpace(line))
+					continue
+				}
+				known++
+				for _, f := range flagName.FindAllString(m[2], -1) {
+					if !strings.Contains(help.out, f+" ") && !strings.Contains(help.out, f+"\n") {
+						t.Errorf("%s: pawl %s has no %s: %s", name, words, f, strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+	}
+	if known < 10 {
+		t.Errorf("only %d command lines were found: the pattern no longer fits the pages", known)
+	}
+}
+
+func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
+	manual := page(t, "docs/cli.md")
+	for _, f := range flagName.FindAllString(newWorld(t).pawl("run", "--help").out, -1) {
+		if f != "--help" && !strings.Contains(manual, f) {
+			t.Errorf("docs/cli.md does not have %s", f)
+		}
+	}
+}
+
+func TestThePagesLinkToWhatIsThere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	for _, name := range pages {
+		for _, m := range link.FindAllStringSubmatch(page(t, name), -1) {
+			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", name, m[1], err)
+			}
+		}
+	}
+}

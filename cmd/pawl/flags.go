@@ -1,0 +1,252 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// maxPrompt is the largest prompt and system prompt, in bytes.
+const maxPrompt = 4 << 20
+
+// common are the flags that commands which run an agent share.
+type common struct {
+	model, baseURL, dir, session, journal, engine, system string
+	json                                                  bool
+	maxSteps                                              int
+	budgetUSD                                             float64
+	budgetTokens                                          int64
+	timeout                                               time.Duration
+}
+
+func (c *common) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.model, "model", "", "`PROVIDER/NAME`; without it, a model of the first provider whose key is in the environment")
+	f.StringVar(&c.baseURL, "base-url", "", "another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1")
+	f.StringVar(&c.dir, "dir", "", "the project; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
+	f.StringVar(&c.session, "session", "", "`ID` of a session to continue, or the name of a new one")
+	f.StringVar(&c.engine, "engine", "loop", "how the agent runs")
+	f.StringVar(&c.system, "system-prompt", "", "`TEXT` of the system prompt, or @FILE")
+	f.BoolVar(&c.json, "json", false, "write events, one JSON object a line")
+	f.IntVar(&c.maxSteps, "max-steps", 100, "end the run before model call `N`+1")
+	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
+	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
+	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this time, such as 10m")
+	c.addJournal(cmd)
+}
+
+func (c *common) addJournal(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.journal, "journal", "", "`WHERE` sessions are kept: sqlite:PATH or memory; default: sqlite in the user's state directory")
+}
+
+// store opens the journal. close is never nil.
+func (c *common) store() (store journal.Store, close func() error, err error) {
+	none := func() error { return nil }
+	switch kind, path, _ := strings.Cut(c.journal, ":"); {
+	case c.journal == "":
+		if path = pawl.DefaultJournal(); path == "" {
+			return nil, none, usage("no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or give --journal sqlite:PATH")
+		}
+		fallthrough
+	case kind == "sqlite" && path != "":
+		s, err := sqlite.Open(path)
+		if err != nil {
+			return nil, none, &exitError{exitUsage, err}
+		}
+		return s, s.Close, nil
+	case c.journal == "memory":
+		return journal.Memory(), none, nil
+	}
+	return nil, none, usage("--journal %q: want sqlite:PATH or memory", c.journal)
+}
+
+// outputs is where long outputs are kept: beside the journal, so that a session that goes on finds them, and apart for each project.
+func (c *common) outputs(project string) string {
+	path := strings.TrimPrefix(c.journal, "sqlite:")
+	switch c.journal {
+	case "memory":
+		return ""
+	case "":
+		path = pawl.DefaultJournal()
+	}
+	return filepath.Join(path+".outputs", fmt.Sprintf("%x", sha256.Sum256([]byte(project)))[:16])
+}
+
+// open makes a model of the flags, with an error that helps when no key is there.
+func (c *common) open() (model.Model, error) {
+	name := c.model
+	if name == "" {
+		if name = pawl.DefaultModel(); name == "" {
+			var looked []string
+			for _, p := range pawl.Providers() {
+				if p.Default != "" {
+					looked = append(looked, p.Keys...)
+				}
+			}
+			return nil, usage("no model: no key was found in %s.\nSet one of them, name a model with --model PROVIDER/NAME, play a script with --model scripted/FILE, or try: pawl demo", strings.Join(looked, ", "))
+		}
+	}
+	missing, err := pawl.Key(name)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if len(missing) > 0 && c.baseURL == "" {
+		return nil, usage("model %s: no key was found in %s.\nSet it, play a script with --model scripted/FILE, or try: pawl demo", name, strings.Join(missing, " or "))
+	}
+	var opts []model.Option
+	if c.baseURL != "" {
+		if !strings.HasPrefix(c.baseURL, "http://") && !strings.HasPrefix(c.baseURL, "https://") {
+			return nil, usage("--base-url %q: want a URL that begins with http:// or https://", c.baseURL)
+		}
+		opts = append(opts, model.WithBaseURL(c.baseURL))
+	}
+	m, err := pawl.OpenModel(name, opts...)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return m, nil
+}
+
+// options checks the flags, and opens the model.
+func (c *common) options() (o pawl.Options, err error) {
+	switch {
+	case c.engine != "loop":
+		return o, usage("--engine %q: want loop", c.engine)
+	case c.maxSteps < 1:
+		return o, usage("--max-steps %d: want 1 or more", c.maxSteps)
+	case c.budgetUSD < 0 || math.IsNaN(c.budgetUSD) || c.budgetUSD > 1e9:
+		return o, usage("--budget-usd %v: want dollars, 0 for no limit", c.budgetUSD)
+	case c.budgetTokens < 0:
+		return o, usage("--budget-tokens %d: want 0 (no limit) or more", c.budgetTokens)
+	case c.timeout < 0:
+		return o, usage("--timeout %v: want a time such as 10m, 0 for no limit", c.timeout)
+	case strings.ContainsFunc(c.session, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return o, usage("--session %q: no control characters, please", c.session)
+	}
+	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
+		return o, err
+	}
+	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
+		return o, err
+	}
+	if o.Model, err = c.open(); err != nil {
+		return o, err
+	}
+	o.Limits, o.Timeout = loop.Limits{Steps: c.maxSteps}, c.timeout
+	if c.budgetUSD > 0 || c.budgetTokens > 0 {
+		o.Budget = &engine.Budget{Tokens: c.budgetTokens, CostMicros: int64(math.Ceil(c.budgetUSD * 1e6))}
+		if l, err := loop.New(loop.Config{Model: o.Model}); err == nil && c.budgetUSD > 0 && !l.Priced() {
+			return o, usage("--budget-usd can't be kept: the price of %s is not known. Use --budget-tokens, or another model", l.Capabilities().Model)
+		}
+	}
+	return o, nil
+}
+
+// projectRoot is dir, or the nearest directory upward that looks like a project.
+func projectRoot(dir string) (string, error) {
+	if dir != "" {
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return "", usage("--dir %s: there is no such directory", dir)
+		case err != nil:
+			return "", usage("--dir %s: %v", dir, err)
+		case !info.IsDir():
+			return "", usage("--dir %s: it is not a directory", dir)
+		}
+		return filepath.Abs(dir)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := here; ; at = filepath.Dir(at) {
+		for _, sign := range []string{".agents", ".git", "go.mod"} {
+			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
+				return at, nil
+			}
+		}
+		if at == filepath.Dir(at) {
+			return here, nil
+		}
+	}
+}
+
+// textOrFile is the text of a flag, or of the file that it names with @.
+func textOrFile(flag, value string) (string, error) {
+	path, isFile := strings.CutPrefix(value, "@")
+	if !isFile {
+		return value, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return "", usage("%s @%s: %v", flag, path, reason(err))
+	}
+	defer func() { _ = f.Close() }()
+	return readText(flag+" @"+path, f)
+}
+
+// readText reads a prompt whole: UTF-8 text within the limit.
+func readText(what string, r io.Reader) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+	switch {
+	case err != nil:
+		return "", usage("%s: %v", what, reason(err))
+	case len(b) > maxPrompt:
+		return "", usage("%s: it is over the limit of %d MiB", what, maxPrompt>>20)
+	case !utf8.Valid(b):
+		return "", usage("%s: %s is not UTF-8 text", what, firstBad(b))
+	}
+	return string(b), nil
+}
+
+// firstBad names the line with the first byte that is no UTF-8.
+func firstBad(b []byte) string {
+	line := 1
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		if r == '\n' {
+			line++
+		}
+		b = b[n:]
+	}
+	return fmt.Sprintf("line %d", line)
+}
+
+// reason is the cause of a file error without the path, which the message has already.
+func reason(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// wrongUse makes an error that was found before anything started one of wrong use.
+func wrongUse(err error) error {
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) || errdefs.Canceled(err) {
+		return err
+	}
+	return &exitError{exitUsage, err}
+}

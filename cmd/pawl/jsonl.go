@@ -1,0 +1,247 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// jsonl writes a run as one JSON object a line: the contract that other programs read. Not for concurrent use.
+type jsonl struct {
+	w     io.Writer
+	names map[string]string // tool names by call id, for lines about calls that never ran
+	head  line              // of the last event, for the last line
+	err   error             // the first error of writing; then nothing is written any more
+}
+
+func newJSONL(w io.Writer) *jsonl { return &jsonl{w: w, names: map[string]string{}} }
+
+// line is what every line has.
+type line struct {
+	Type      string    `json:"type"`
+	Session   string    `json:"session"`
+	Run       string    `json:"run"`
+	Seq       int64     `json:"seq"`
+	Time      time.Time `json:"time"`
+	ParentRun string    `json:"parent_run,omitempty"`
+}
+
+func (j *jsonl) write(v any) {
+	if j.err != nil {
+		return
+	}
+	enc := json.NewEncoder(j.w)
+	enc.SetEscapeHTML(false)
+	j.err = enc.Encode(v)
+}
+
+// event writes what an event means to a reader of lines; some mean nothing to him.
+func (j *jsonl) event(e event.Event) {
+	at := line{e.Type(), e.Session, e.Run, e.Seq, e.Time, e.ParentRun}
+	if at.Time.IsZero() {
+		at.Time = time.Now().UTC()
+	}
+	if e.ParentRun == "" {
+		j.head = at
+	}
+	as := func(kind string) line { at.Type = kind; return at }
+	switch d := e.Data.(type) {
+	case nil:
+		j.delta(at, e)
+	case journal.RunStarted:
+		j.write(struct {
+			line
+			Model  string `json:"model"`
+			Engine string `json:"engine"`
+			Dir    string `json:"dir"`
+		}{at, d.Model, d.Engine, d.Dir})
+	case journal.Said:
+		j.message(as("message"), d.Message)
+	case journal.ModelFinished:
+		for c := range message.Of[message.ToolCall](d.Message) {
+			j.names[c.ID] = c.Name
+		}
+		if !d.Message.Blank() {
+			j.message(as("message"), d.Message)
+		}
+		j.write(struct {
+			line
+			Usage model.Usage `json:"usage"`
+			Cost  *float64    `json:"cost_usd"`
+		}{as("usage"), d.Usage, dollars(d.CostMicros)})
+	case journal.ToolStarted:
+		j.write(struct {
+			line
+			Call  string `json:"call_id"`
+			Name  string `json:"name"`
+			Input any    `json:"input"`
+		}{at, d.Call.ID, d.Call.Name, input(d.Call.Input)})
+	case journal.ToolFinished:
+		j.toolFinished(at, d.Call, d.Name, d.IsError, d.Outcome, d.Content)
+		j.warning(as("warning"), d.Warning)
+	case journal.ToolJudged:
+		if d.Refused() {
+			outcome := journal.OutcomeDenied
+			if d.Verdict == "invalid" { // the model's mistake, no gate's doing
+				outcome = journal.OutcomeError
+			}
+			j.toolFinished(as("tool.finished"), d.Call, j.names[d.Call], true, outcome, d.Reason)
+		}
+	case journal.Answered:
+		if !d.Approved {
+			j.toolFinished(as("tool.finished"), d.ID, j.names[d.ID], true, journal.OutcomeRejected, d.Text)
+		}
+	case journal.Asked:
+		j.approval(as("approval.requested"), d)
+	case journal.Stopped:
+		for _, text := range d.Errors {
+			j.warning(as("warning"), text)
+		}
+	}
+}
+
+func (j *jsonl) delta(at line, e event.Event) {
+	type attempt struct {
+		line
+		Attempt int    `json:"attempt"`
+		Text    string `json:"text"`
+	}
+	switch e.Delta {
+	case event.TextDelta, event.ReasoningDelta:
+		j.write(attempt{at, e.Attempt, e.Text})
+	case event.Retry:
+		j.write(struct {
+			line
+			Attempt int    `json:"attempt"`
+			Reason  string `json:"reason"`
+		}{at, e.Attempt, e.Text})
+	case event.Warning:
+		j.warning(at, e.Text)
+	case event.ToolOutput:
+		j.write(struct {
+			line
+			Call   string `json:"call_id"`
+			Text   string `json:"text"`
+			Stream string `json:"stream"`
+		}{at, e.Key.ID, e.Text, e.Stream})
+	}
+}
+
+func (j *jsonl) message(at line, m message.Message) {
+	j.write(struct {
+		line
+		Message message.Message `json:"message"`
+	}{at, m})
+}
+
+func (j *jsonl) toolFinished(at line, call, name string, isError bool, outcome journal.Outcome, content string) {
+	j.write(struct {
+		line
+		Call    string          `json:"call_id"`
+		Name    string          `json:"name"`
+		IsError bool            `json:"is_error"`
+		Outcome journal.Outcome `json:"outcome"`
+		Content string          `json:"content"`
+	}{at, call, name, isError, outcome, content})
+}
+
+func (j *jsonl) approval(at line, d journal.Asked) {
+	l := struct {
+		line
+		Call   string `json:"call_id"`
+		Name   string `json:"name,omitempty"`
+		Input  any    `json:"input,omitempty"`
+		Reason string `json:"reason"`
+	}{line: at, Call: d.ID, Reason: d.Prompt}
+	if d.Call != nil {
+		l.Name, l.Input = d.Call.Name, input(d.Call.Input)
+	}
+	j.write(l)
+}
+
+func (j *jsonl) warning(at line, text string) {
+	if text != "" {
+		j.write(struct {
+			line
+			Text string `json:"text"`
+		}{at, text})
+	}
+}
+
+// failure says why a run did not complete.
+type failure struct {
+	Class string `json:"class"`
+	Text  string `json:"text"`
+}
+
+// finished writes the last line there is, whatever happened.
+func (j *jsonl) finished(res *agent.Result, err error) {
+	at := j.head
+	at.Type, at.Time = "run.finished", time.Now().UTC()
+	l := struct {
+		line
+		Status  string            `json:"status"`
+		Text    string            `json:"text"`
+		Steps   int               `json:"steps"`
+		Usage   model.Usage       `json:"usage"`
+		Cost    *float64          `json:"cost_usd"`
+		Pending []journal.Pending `json:"pending"`
+		Error   *failure          `json:"error,omitempty"`
+	}{line: at, Status: string(agent.StatusFailed), Pending: []journal.Pending{}}
+	if res != nil {
+		l.Session, l.Run = res.ContextID, res.RunID
+		l.Status, l.Text, l.Steps, l.Usage, l.Cost = string(res.Status), res.Text(), res.Steps, res.Usage, dollars(res.Cost)
+		l.Pending = append(l.Pending, res.Pending...)
+		if err == nil {
+			err = res.Err
+		}
+	} else if errdefs.Canceled(err) {
+		l.Status = string(agent.StatusCanceled)
+	}
+	if err != nil {
+		l.Error = &failure{classOf(err), err.Error()}
+	}
+	j.write(l)
+}
+
+func classOf(err error) string {
+	if c := errdefs.Of(err); c != nil {
+		return c.Error()
+	}
+	if errdefs.Canceled(err) {
+		return "canceled"
+	}
+	return errdefs.Internal.Error()
+}
+
+// input is a call's input as JSON when it is, else as text.
+func input(text string) any {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return text
+}
+
+func dollars(micros *int64) *float64 {
+	if micros == nil {
+		return nil
+	}
+	usd := float64(*micros) / 1e6
+	return &usd
+}
+
+// money writes an amount for people; unknown is not zero.
+func money(micros *int64) string {
+	if micros == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("$%.4f", float64(*micros)/1e6)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// progress shows a run to a person, as it happens. Text goes to where it is wanted, everything else to w.
+type progress struct {
+	w      io.Writer
+	text   io.Writer // the model's words
+	colour bool
+	calls  map[string]message.ToolCall
+	inText bool // the last thing written was text without a line end
+
+	holdAnswer bool            // text is shown only once it is known not to be the answer
+	held       strings.Builder // what was held back of the reply under way
+}
+
+func newProgress(w, text io.Writer, colour bool) *progress {
+	return &progress{w: w, text: text, colour: colour, calls: map[string]message.ToolCall{}}
+}
+
+func (p *progress) event(e event.Event) {
+	switch d := e.Data.(type) {
+	case nil:
+		p.delta(e)
+	case journal.ModelFinished:
+		if p.holdAnswer && (len(d.Message.ToolCalls()) > 0 || d.Cut()) {
+			p.say(p.held.String())
+		}
+		p.held.Reset()
+		p.endText()
+		for c := range message.Of[message.ToolCall](d.Message) {
+			p.calls[c.ID] = c
+		}
+	case journal.ToolStarted:
+		p.line("36", "● %s", summary(d.Call.Name, d.Call.Input))
+	case journal.ToolFinished:
+		p.result(d)
+		if d.Warning != "" {
+			p.line("33", "  warning: %s", clean(d.Warning))
+		}
+	case journal.ToolJudged:
+		if d.Refused() {
+			p.line("31", "✗ %s", summary(p.calls[d.Call].Name, p.calls[d.Call].Input))
+			why := "denied"
+			if d.Verdict == "invalid" {
+				why = "not run"
+			}
+			p.line("31", "  %s: %s", why, lastLine(d.Reason))
+		}
+	case journal.Asked:
+		p.line("33", "? %s", clean(d.Prompt))
+	case journal.ModelFailed:
+		p.endText()
+	case journal.Stopped:
+		for _, text := range d.Errors {
+			p.line("33", "warning: %s", clean(text))
+		}
+	}
+}
+
+// result shows what a call came to: of a change the diff, of a failure its end, of everything else a line.
+func (p *progress) result(d journal.ToolFinished) {
+	mark, colour, most := "✓", "32", 1
+	switch {
+	case d.IsError:
+		mark, colour, most = "✗", "31", 6
+	case d.Name == "edit" || d.Name == "write":
+		most = 16
+	}
+	lines := strings.Split(strings.TrimSpace(printable(d.Content)), "\n")
+	if n := len(lines) - most; n > 0 {
+		lines = lines[n:]
+	}
+	for i, text := range lines {
+		lead := "    "
+		if i == 0 {
+			lead = "  " + mark + " " + clean(d.Name) + ": "
+		}
+		p.line(colour, "%s%s", lead, clip(strings.ReplaceAll(text, "\t", "  "), 160))
+	}
+}
+
+func (p *progress) delta(e event.Event) {
+	switch e.Delta {
+	case event.TextDelta:
+		if p.holdAnswer {
+			p.held.WriteString(e.Text)
+		} else {
+			p.say(e.Text)
+		}
+	case event.Warning:
+		p.line("33", "warning: %s", clean(e.Text))
+	case event.Retry:
+		p.line("33", "retry: %s", clean(e.Text))
+	case event.ReasoningDelta, event.ToolOutput: // too much for a summary; --json has it
+	}
+}
+
+func (p *progress) say(text string) {
+	if text != "" {
+		_, _ = io.WriteString(p.text, printable(text))
+		p.inText = !strings.HasSuffix(text, "\n")
+	}
+}
+
+// end says what the run came to, and how to go on.
+func (p *progress) end(res *agent.Result) {
+	if res.Status != agent.StatusCompleted {
+		p.say(p.held.String())
+	}
+	p.endText()
+	if _, err := fmt.Fprintf(p.w, "%s · %d steps · %d tokens · cost %s · session %s\n", res.Status, res.Steps, res.Usage.Total(), money(res.Cost), clean(res.ContextID)); err != nil {
+		return
+	}
+	if res.Status != agent.StatusCompleted {
+		p.line("33", "go on with: pawl run --session %s …", clean(res.ContextID))
+	}
+}
+
+func (p *progress) endText() {
+	if p.inText {
+		fmt.Fprintln(p.text)
+		p.inText = false
+	}
+}
+
+func (p *progress) line(colour, format string, args ...any) {
+	p.endText()
+	text := fmt.Sprintf(format, args...)
+	if p.colour {
+		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+// summary is a call in one line.
+func summary(name, input string) string { return clip(clean(name+" "+input), 160) }
+
+// lastLine is what a result comes to: its last line that says something.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return clip(clean(lines[len(lines)-1]), 160)
+}
+
+func clip(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// clean makes text safe for one line of a terminal.
+func clean(s string) string {
+	return printable(strings.Join(strings.Fields(s), " "))
+}
+
+// printable takes out what would steer a terminal: a model's words must not move the cursor or change what was shown.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && r != '\r' && r >= 0x20 {
+			return r
+		}
+		return -1
+	}, s)
+}

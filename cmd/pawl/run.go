@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// maxFile is the largest attached file, in bytes; it is what providers take at most in a request.
+const maxFile = 20 << 20
+
+func runCommand(s streams) *cobra.Command {
+	var c common
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "run [flags] PROMPT",
+		Short: "One run, headless",
+		Long: `Runs an agent in a project directory from one prompt to its answer, with tools to read, write and search files and to run
+commands. The prompt - is read from standard input. Standard output has the answer alone, or with --json one event a line.
+
+There is no sandbox yet: commands run with your own rights. Use a container or a user of its own for what you don't trust.`,
+		Example: `  pawl run "Why does the build fail?"
+  git diff | pawl run --model anthropic/claude-sonnet-5-5 -
+  pawl run --file shot.png --session ui "What is wrong in this picture?"`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("want one prompt, got %d arguments: put it in quotes, or give - to read it from standard input", len(args))
+			}
+			return nil
+		},
+	}
+	c.add(cmd)
+	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document (repeat)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		code, err := run(cmd.Context(), s, c, args[0], files)
+		if code == exitCompleted && err == nil {
+			return nil
+		}
+		return &exitError{code, err}
+	}
+	return cmd
+}
+
+// run is the whole command. With --json the last line is written whatever happens.
+func run(ctx context.Context, s streams, c common, prompt string, files []string) (code int, err error) {
+	var lines *jsonl
+	if c.json {
+		lines = newJSONL(s.out)
+	}
+	res, err := execute(ctx, s, c, prompt, files, lines)
+	if lines != nil {
+		lines.finished(res, err)
+		if lines.err != nil && !errors.Is(lines.err, syscall.EPIPE) { // a reader that went away is a cancel
+			return exitFailed, lines.err
+		}
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code, exit.err
+	}
+	if code = codeOf(res, err); code == exitCompleted && err != nil {
+		code = exitFailed // the answer could not be written
+	}
+	switch {
+	case code == exitWaiting:
+		return code, fmt.Errorf("waiting for a person: %s (session %s)", res.Pending[0].Prompt, res.ContextID)
+	case code == exitCanceled && errdefs.Canceled(err):
+		return code, errors.New("canceled")
+	}
+	return code, err
+}
+
+func execute(ctx context.Context, s streams, c common, prompt string, files []string, lines *jsonl) (*agent.Result, error) {
+	o, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	m, err := request(ctx, s, prompt, files)
+	if err != nil {
+		return nil, err
+	}
+	if can, ok := model.CapabilitiesOf(o.Model); ok {
+		if err := can.Admit(model.Request{Messages: message.NewHistory(m)}); err != nil {
+			return nil, wrongUse(err)
+		}
+	}
+	store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = closeStore() }()
+	o.Journal, o.OutputDir = store, c.outputs(o.ProjectRoot)
+	rt, err := pawl.New(ctx, o)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	defer func() { _ = rt.Close() }()
+
+	req := pawl.Request{SessionID: c.session}
+	req.Message = m
+	if lines != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return rt.Run(ctx, req, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
+			if lines.event(e); lines.err != nil {
+				cancel() // nobody reads any more
+			}
+		}}))
+	}
+	return show(ctx, s, rt, req)
+}
+
+// show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
+// the answer among them.
+func show(ctx context.Context, s streams, rt *pawl.Runtime, req pawl.Request) (*agent.Result, error) {
+	words := s.err
+	if terminal(s.out) {
+		words = s.out
+	}
+	p := newProgress(s.err, words, coloured(s.err))
+	p.holdAnswer = !terminal(s.out)
+	res, err := rt.Run(ctx, req, agent.WithEngineHost(&lineHost{show: p.event}))
+	if res == nil {
+		return nil, err
+	}
+	p.end(res)
+	if text := strings.TrimSuffix(res.Text(), "\n"); p.holdAnswer && text != "" && res.Status == agent.StatusCompleted {
+		if _, e := fmt.Fprintln(s.out, text); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return res, err
+}
+
+// lineHost shows a run on a terminal or as lines. Nobody is there to answer questions.
+type lineHost struct {
+	engine.NoopHost
+	show func(event.Event)
+}
+
+func (h *lineHost) Listening() bool { return true }
+
+func (h *lineHost) Publish(_ context.Context, e event.Event) error {
+	h.show(e)
+	return nil
+}
+
+// request makes the user's message of a prompt and files.
+func request(ctx context.Context, s streams, prompt string, files []string) (message.Message, error) {
+	if prompt == "-" {
+		var err error
+		if prompt, err = readInput(ctx, s.in); err != nil {
+			return message.Message{}, err
+		}
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return message.Message{}, usage("the prompt is empty")
+	}
+	if len(prompt) > maxPrompt {
+		return message.Message{}, usage("the prompt is over the limit of %d MiB", maxPrompt>>20)
+	}
+	var parts []message.Part
+	for _, path := range files {
+		f, err := attach(path)
+		if err != nil {
+			return message.Message{}, err
+		}
+		parts = append(parts, f)
+	}
+	return message.New(message.RoleUser, append(parts, message.Text{Text: strings.ToValidUTF8(prompt, "\uFFFD")})...), nil
+}
+
+// readInput reads standard input, unless ctx ends first: a person may have forgotten to type.
+func readInput(ctx context.Context, in io.Reader) (text string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		text, err = readText("standard input", in)
+	}()
+	select {
+	case <-done:
+		return text, err
+	case <-ctx.Done():
+		return "", ctx.Err() // the read goes on to the end of the process: there is no way to stop it
+	}
+}
+
+// attach reads a file that goes along with a prompt.
+func attach(path string) (message.File, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return message.File{}, usage("--file %s: %v", path, reason(err))
+	case !info.Mode().IsRegular():
+		return message.File{}, usage("--file %s: it is not a file", path)
+	case info.Size() > maxFile:
+		return message.File{}, usage("--file %s: it has %d bytes; the limit is %d MiB", path, info.Size(), maxFile>>20)
+	case info.Size() == 0:
+		return message.File{}, usage("--file %s: it is empty", path)
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return message.File{}, usage("--file %s: %v", path, reason(err))
+	}
+	kind := http.DetectContentType(b)
+	if named := mime.TypeByExtension(filepath.Ext(path)); strings.HasPrefix(kind, "text/plain") && named != "" && !bytes.HasPrefix(b, []byte{0}) {
+		kind = named
+	}
+	kind, _, _ = strings.Cut(kind, ";")
+	switch {
+	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "text/"), kind == "application/pdf":
+	case kind == "application/json", kind == "application/xml", kind == "application/javascript", kind == "application/yaml":
+		kind = "text/plain"
+	default:
+		return message.File{}, usage("--file %s: models take images, PDF, sound and text; this is %s", path, kind)
+	}
+	return message.File{MIME: kind, Name: filepath.Base(path), Data: string(b)}, nil
+}

@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary builds the program.
+func binary(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the program")
+	}
+	path := filepath.Join(t.TempDir(), "pawl")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// gone waits for a process that is not our child to be gone.
+func gone(t *testing.T, pidFile string) {
+	t.Helper()
+	b, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(b))); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %s lives on", b)
+		}
+		time.Sleep(20 * time.Millisecond) // a process of another process can only be polled
+	}
+}
+
+// A run that is ended from outside takes its commands with it, keeps what there was, and says so in its last line.
+func TestARunThatIsEndedFromOutsideLeavesNothingBehind(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("it looks for processes in /proc")
+	}
+	path := binary(t)
+	for name, c := range map[string]struct {
+		signals []syscall.Signal
+		hangUp  bool // the reader of standard output goes away
+	}{
+		"interrupt":               {signals: []syscall.Signal{syscall.SIGINT}},
+		"interrupt, twice":        {signals: []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		"terminate":               {signals: []syscall.Signal{syscall.SIGTERM}},
+		"the terminal is closed":  {signals: []syscall.Signal{syscall.SIGHUP}},
+		"nobody reads the output": {hangUp: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			script := filepath.Join(dir, "s.yaml")
+			// deaf to signals, with a grandchild, and talking
+			command := `trap '' TERM INT HUP; sh -c 'trap \"\" TERM; echo $$ > grandchild; while :; do sleep 0.1; echo tick; done'`
+			if err := os.WriteFile(script, []byte(`turns: [{text: "I wait.", tool_calls: [{name: bash, input: {command: "`+command+`"}}]}]`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			journal := "sqlite:" + filepath.Join(dir, "j.db")
+			cmd := exec.Command(path, "run", "--json", "--model", "scripted/"+script, "--dir", dir, "--journal", journal, "--session", "s", "go")
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var errs bytes.Buffer
+			cmd.Stdout, cmd.Stderr = write, &errs
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_ = write.Close()
+			var lines bytes.Buffer
+			for !bytes.Contains(lines.Bytes(), []byte(`"type":"tool.output"`)) {
+				if _, err := io.CopyN(&lines, read, 1); err != nil {
+					t.Fatalf("%v\n%s\n%s", err, &lines, &errs)
+				}
+			}
+			if c.hangUp {
+				_ = read.Close()
+			}
+			for _, s := range c.signals {
+				_ = cmd.Process.Signal(s)
+			}
+			if !c.hangUp {
+				_, _ = io.Copy(&lines, read)
+				_ = read.Close()
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitCanceled {
+				t.Errorf("exit %d (%v)\n%s", code, cmd.ProcessState, &errs)
+			}
+			gone(t, filepath.Join(dir, "grandchild"))
+			if !c.hangUp {
+				all := strings.Split(strings.TrimSpace(lines.String()), "\n")
+				var last map[string]any
+				if err := json.Unmarshal([]byte(all[len(all)-1]), &last); err != nil || last["type"] != "run.finished" || last["status"] != "canceled" {
+					t.Errorf("the last line: %v %v", err, last)
+				}
+			}
+			out, err := exec.Command(path, "sessions", "list", "--json", "--journal", journal).Output()
+			if err != nil || !strings.Contains(string(out), `"status":"canceled"`) {
+				t.Errorf("%v %s", err, out)
+			}
+		})
+	}
+}

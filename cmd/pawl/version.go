@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by release builds: -ldflags "-X main.version=v1.2.3".
+var version = "devel"
+
+func versionCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print version, commit and Go version",
+		Example: "  pawl version",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v, commit := version, "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				if v == "devel" && info.Main.Version != "" && info.Main.Version != "(devel)" {
+					v = info.Main.Version
+				}
+				for _, set := range info.Settings {
+					if set.Key == "vcs.revision" {
+						commit = set.Value
+					}
+				}
+			}
+			_, err := fmt.Fprintf(s.out, "pawl %s\ncommit %s\n%s %s/%s\n", v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
