@@ -1,0 +1,241 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/pawl-dev/pawl"
+
+// root is the module's directory, seen from this package.
+const root = "../.."
+
+// floors is the plan of docs/architecture.md: a package imports only what lies on a lower floor. Behind the point: rooms of one floor that
+// lie in each other.
+var floors = map[string]float64{
+	"internal/wire": 0, "errdefs": 0, "message": 0.1,
+	"model": 1, "internal/httpapi": 1.1, "model/catalog": 1.1,
+	"model/anthropic": 1.2, "model/openai": 1.2, "model/gemini": 1.2, "model/scripted": 1.2, "internal/providertest": 1.3, "internal/cassettes": 1.3,
+	"tool": 2, "tool/builtin": 2.1,
+	"journal": 2, "journal/sqlite": 2.1, "journal/journaltest": 2.1,
+	"event": 3, "hook": 3,
+	"engine":      4,
+	"engine/loop": 5,
+	"agent":       7,
+	"":            8,
+	"cmd/pawl":    10, "internal/archtest": 10,
+}
+
+func TestImportsOnlyGoDown(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(p string) string { return strings.TrimPrefix(strings.TrimPrefix(p, module), "/") }
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		from := name(fields[0])
+		seen[from] = true
+		floor, known := floors[from]
+		if !known {
+			t.Errorf("package %q stands on no floor: put it into floors and docs/architecture.md", from)
+			continue
+		}
+		for _, imported := range fields[1:] {
+			if imported != module && !strings.HasPrefix(imported, module+"/") {
+				continue
+			}
+			to := name(imported)
+			if below, ok := floors[to]; !ok || below >= floor {
+				t.Errorf("%q (floor %v) imports %q (floor %v): imports only go down", from, floor, to, below)
+			}
+		}
+	}
+	for p := range floors {
+		if !seen[p] {
+			t.Errorf("floors has %q, which is no package", p)
+		}
+	}
+}
+
+// enginePaths are the files in which an engine decides. What is done stands elsewhere, behind engine.Steps.
+var enginePaths = []string{"engine/loop/loop.go", "engine/loop/tools.go", "engine/loop/tally.go"}
+
+// The path of an engine is deterministic between effects, so that it runs in workflow engines and in replay as it stands.
+func TestAnEnginesPathHasNoClockChanceOrConcurrency(t *testing.T) {
+	for _, file := range enginePaths {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, filepath.Join(root, file), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, im := range f.Imports {
+			switch im.Path.Value {
+			case `"time"`, `"sync"`, `"sync/atomic"`, `"math/rand"`, `"math/rand/v2"`, `"crypto/rand"`, `"os"`, `"io"`, `"net/http"`, `"maps"`:
+				t.Errorf("%s imports %s", file, im.Path.Value)
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			at := func(what string) { t.Errorf("%s: %s", fset.Position(n.Pos()), what) }
+			switch n := n.(type) {
+			case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt, *ast.ChanType, *ast.MapType:
+				at("goroutines, channels and maps have no order")
+			case *ast.UnaryExpr:
+				if n.Op == token.ARROW {
+					at("it waits on a channel")
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "context" && n.Sel.Name != "Context" {
+					at("it derives a context: context." + n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestTheLoopIsOneFunctionThatFitsOnAScreen(t *testing.T) {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, filepath.Join(root, "engine/loop/loop.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loops := 0
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || !mentions(fn, "engine", "Generate") {
+			continue
+		}
+		loops++
+		if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > 60 {
+			t.Errorf("%s has %d lines: at most 60", fn.Name.Name, n)
+		}
+	}
+	if loops != 1 {
+		t.Errorf("%d functions of loop.go call the model: want one", loops)
+	}
+}
+
+// There is no second loop: nothing else asks for a generation, and models are called by the loop's Perform alone.
+func TestThereIsNoSecondLoopInTheTree(t *testing.T) {
+	for path, f := range sources(t) {
+		if strings.HasPrefix(path, "model/") || strings.HasPrefix(path, "internal/") {
+			continue // providers and their wrappers
+		}
+		if path != "engine/loop/loop.go" && path != "engine/loop/perform.go" && path != "engine/effect.go" && mentions(f, "engine", "Generate") {
+			t.Errorf("%s builds an engine.Generate: only the loop may", path)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && path != "engine/loop/perform.go" {
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Complete" || sel.Sel.Name == "CompleteStream") {
+					t.Errorf("%s calls %s: only the loop calls models", path, sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// mentions reports whether n has pkg.name as a composite literal.
+func mentions(n ast.Node, pkg, name string) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.CompositeLit); ok {
+			if sel, ok := lit.Type.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == pkg && sel.Sel.Name == name {
+					found = true
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// sources are the module's files without tests, parsed, by path from the root.
+func sources(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && d.Name() != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		rel, _ := filepath.Rel(root, path)
+		files[filepath.ToSlash(rel)] = f
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	documented := map[string]bool{}
+	for path, f := range sources(t) {
+		dir := filepath.Dir(path)
+		documented[dir] = documented[dir] || f.Doc != nil && len(f.Doc.Text()) > 40
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("package %s has no comment that says what it is", dir)
+		}
+	}
+}
+
+// A public package shows itself by a runnable example.
+func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
+	for p := range floors {
+		if strings.HasPrefix(p, "internal/") || p == "cmd/pawl" || p == "journal/journaltest" {
+			continue
+		}
+		tests, _ := filepath.Glob(filepath.Join(root, p, "*_test.go"))
+		found := false
+		for _, path := range tests {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || strings.Contains(string(b), "\nfunc Example") && strings.Contains(string(b), "// Output:")
+		}
+		if !found {
+			t.Errorf("package %q has no Example with an Output", p)
+		}
+	}
+}
+
+// Every direct dependency has its reason.
+func TestEveryDependencyHasALineThatSaysWhy(t *testing.T) {
+	reasons, err := os.ReadFile(filepath.Join(root, "docs/dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mod)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") || strings.Contains(line, "// indirect") {
+			continue
+		}
+		if !strings.Contains(string(reasons), "`"+fields[0]+"`") {
+			t.Errorf("docs/dependencies.md does not say why %s is there", fields[0])
+		}
+	}
+}
