@@ -83,21 +83,28 @@ func (g Generate) Failed(err error) journal.Data {
 // Tell says something to the model that no person said. Outcome: journal.Said.
 type Tell struct {
 	once
-	Step      int
-	Text      string
-	Continues bool // the reply that follows goes on with the one before: together they are one answer
+	Step int
+	Text string
+	Why  Why
 }
 
-// continues marks the word that asks for the rest of a reply.
-const continues = `{"continues":true}`
+// Why says what a word of the loop's own is for. It is part of the message (message.Origin of the provider "pawl"), for those who read transcripts.
+type Why string
+
+// The reasons.
+const (
+	WhyContinue Why = "continue" // the reply was cut off: the one that follows goes on with it, and together they are one answer
+	WhyEmpty    Why = "empty"    // the reply said nothing, and stands in no transcript
+	WhyRepeats  Why = "repeats"  // the model goes in circles
+)
+
+func (w Why) origin() message.Origin {
+	return message.Origin{Provider: "pawl", Extra: `{"why":"` + string(w) + `"}`}
+}
 
 // Message is what is said.
 func (t Tell) Message() message.Message {
-	from := message.Origin{Provider: "pawl"}
-	if t.Continues {
-		from.Extra = continues
-	}
-	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: from})
+	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: t.Why.origin()})
 }
 
 // Answer joins the last answer in h: the text of the last assistant message that has some, with those that it goes on from. "" when there is none.
@@ -121,7 +128,7 @@ func asksForMore(m message.Message) bool {
 		return false
 	}
 	t, ok := m.Part(0).(message.Text)
-	return ok && t.Origin == message.Origin{Provider: "pawl", Extra: continues}
+	return ok && t.Origin == WhyContinue.origin()
 }
 
 // Key is "tell/STEP".

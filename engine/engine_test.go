@@ -234,7 +234,7 @@ func TestRunStepsComeBeforeLocalOnes(t *testing.T) {
 }
 
 func TestAnAnswerIsJoinedOverTheOutputLimitOnly(t *testing.T) {
-	more := engine.Tell{Text: "go on", Continues: true}.Message()
+	more := engine.Tell{Text: "go on", Why: engine.WhyContinue}.Message()
 	for name, c := range map[string]struct {
 		talk []message.Message
 		want string

@@ -77,7 +77,7 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 	if text == "" {
 		return nil
 	}
-	said, err := engine.Do[journal.Said](ctx, do, engine.Tell{Step: step, Text: text, Continues: text == tellContinue})
+	said, err := engine.Do[journal.Said](ctx, do, engine.Tell{Step: step, Text: text, Why: why(text)})
 	if err == nil {
 		say(said.Message)
 	}

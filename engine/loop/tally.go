@@ -3,6 +3,7 @@ package loop
 import (
 	"slices"
 
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -24,6 +25,17 @@ const (
 	tellBadCall  = "Your tool call could not be read, and nothing was run. Make it again, with valid JSON as its input."
 	tellRepeats  = "You have made the same call several times in a row, with the same result each time. It will not change. Try something else, or say what stops you."
 )
+
+// why says what a word of the loop's own is for.
+func why(tell string) engine.Why {
+	switch tell {
+	case tellContinue:
+		return engine.WhyContinue
+	case tellRepeats:
+		return engine.WhyRepeats
+	}
+	return engine.WhyEmpty
+}
 
 // next is what the loop does after a reply.
 type next int

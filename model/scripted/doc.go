@@ -48,7 +48,8 @@
 //   - For the request itself, attempt n (from 0) plays the n-th error of those in a row, and a later attempt the reply behind them.
 //   - An entry whose when is false is not there. It is asked of the transcript as it was at that point; for an entry that a later
 //     user's message leaves unplayed, it is asked anew.
-//   - Messages all of whose parts the loop made (message.Origin with the provider "pawl") stand for no entry and begin no run.
+//   - Messages all of whose parts the loop made (message.Origin with the provider "pawl") stand for no entry and begin no run; but where
+//     the loop says that a reply was empty, and no assistant message stands before it, the next reply was played.
 //
 // A later run of the same session therefore goes on after the entries that earlier runs played. Asked for more than it has, a
 // script fails with errdefs.Validation. A compaction that drops assistant messages makes a script begin again accordingly.

@@ -21,6 +21,8 @@ func next(turns []Turn, h message.History, attempt int) (turn, played int) {
 			}
 			asked = goesOn(turns[at].Stop)
 			at++
+		case own && saysEmpty(m) && i > 0 && h.At(i-1).Role() != message.RoleAssistant:
+			at = min(reply(turns, at, h.Slice(0, i), true)+1, len(turns))
 		case m.Role() == message.RoleUser && !own && asked:
 			at = silent(turns, at, h.Slice(0, i))
 		case m.Role() == message.RoleUser || m.Role() == message.RoleTool:
@@ -70,6 +72,12 @@ func silent(turns []Turn, at int, h message.History) int {
 
 // goesOn reports whether a loop asks again after a reply that ended so, even if it makes no calls.
 func goesOn(s model.StopReason) bool { return s == model.StopLength || s == model.StopPause }
+
+// saysEmpty reports whether the loop says with m that the reply before it said nothing; that reply left no message.
+func saysEmpty(m message.Message) bool {
+	t, ok := m.Part(0).(message.Text)
+	return ok && t.Extra == `{"why":"empty"}`
+}
 
 // byLoop reports whether the loop made m, not a person or a model.
 func byLoop(m message.Message) bool {
