@@ -65,7 +65,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	if err != nil {
 		panic(fmt.Sprintf("tool: Func %s: schema: %v", name, err))
 	}
-	f.check = check
+	f.check, f.names = check, namesOf(f.def.Schema, f.aliases)
 	f.run = func(ctx context.Context, input json.RawMessage) (Result, error) {
 		in, err := decode[In](input)
 		if err != nil {
@@ -85,6 +85,7 @@ type funcTool struct {
 	def     Definition
 	aliases map[string]string
 	check   *checker
+	names   names
 	run     func(context.Context, json.RawMessage) (Result, error)
 }
 
@@ -94,7 +95,7 @@ func (f *funcTool) Definition() Definition { return f.def }
 func (f *funcTool) Execute(ctx context.Context, input json.RawMessage) (Result, error) {
 	if c := FromContext(ctx); c.ID == "" || !strings.EqualFold(c.Name, f.def.Name) {
 		var err error
-		if input, err = f.canonical(input); err == nil {
+		if input, err = f.names.canonical(input); err == nil {
 			err = f.check.check(input)
 		}
 		if err != nil {
@@ -102,37 +103,6 @@ func (f *funcTool) Execute(ctx context.Context, input json.RawMessage) (Result, 
 		}
 	}
 	return f.run(ctx, input)
-}
-
-// canonical replaces aliases; the input itself when it has none.
-func (f *funcTool) canonical(input json.RawMessage) (json.RawMessage, error) {
-	found := false
-	for alias := range f.aliases {
-		found = found || bytes.Contains(input, []byte(`"`+alias+`"`))
-	}
-	if !found {
-		return input, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(input, &members); err != nil {
-		return input, nil // not an object: the schema says so
-	}
-	changed := false
-	for alias, name := range f.aliases {
-		v, ok := members[alias]
-		if !ok {
-			continue
-		}
-		if _, both := members[name]; both {
-			return nil, errdefs.Validation.Errorf("%q and %q are the same: give one of them", alias, name)
-		}
-		delete(members, alias)
-		members[name], changed = v, true
-	}
-	if !changed {
-		return input, nil
-	}
-	return marshal(members)
 }
 
 func show(out any) (Result, error) {

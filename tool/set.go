@@ -104,8 +104,8 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 		return "", s.Unknown(call.Name, nil)
 	}
 	m, raw := s.list[i], json.RawMessage(call.Input)
-	if f, ok := m.Tool.(*funcTool); ok && len(f.aliases) > 0 {
-		if raw, err = f.canonical(raw); err != nil {
+	if f, ok := m.Tool.(*funcTool); ok {
+		if raw, err = f.names.canonical(raw); err != nil {
 			return "", errdefs.Validation.Errorf("%s: %w", m.def.Name, err)
 		}
 	}

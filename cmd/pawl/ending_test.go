@@ -63,51 +63,63 @@ func TestEveryEndingIsHandledFromScriptAndOverTheWire(t *testing.T) {
 		sent     string // in the second request over the wire
 	}{
 		"cut off, then the rest": {
-			`turns: [{text: "The answer is", stop: max_tokens}, {text: "Hello"}]`, anthropic, []string{"length", "text"},
+			`turns: [{text: "The answer is", stop: max_tokens}, {text: "Hello"}]`, anthropic,
+			[]string{"length", "text"},
 			exitCompleted, "", "The answer is", 2, "cut off at the output limit",
 		},
 		"cut off for ever": {
-			`turns: [` + strings.Repeat(`{text: "and", stop: max_tokens},`, 4) + `]`, anthropic, []string{"length", "length", "length", "length"},
+			`turns: [` + strings.Repeat(`{text: "and", stop: max_tokens},`, 4) + `]`, anthropic,
+			[]string{"length", "length", "length", "length"},
 			exitFailed, "truncated", "", 4, "cut off at the output limit",
 		},
 		"a half-written call": {
-			`turns: [{tool_calls: [{name: bash, input: "{\"command\": \"touch ra"}], stop: max_tokens}, {text: "Hello"}]`, anthropic, []string{"half_call", "text"},
+			`turns: [{tool_calls: [{name: bash, input: "{\"command\": \"touch ra"}], stop: max_tokens}, {text: "Hello"}]`, anthropic,
+			[]string{"half_call", "text"},
 			exitCompleted, "", "Hello", 2, "may be incomplete",
 		},
 		"cut off before it said anything": {
-			`turns: [{text: "", stop: max_tokens}, {text: "Hello"}]`, anthropic, []string{"empty_length", "text"},
+			`turns: [{text: "", stop: max_tokens}, {text: "Hello"}]`, anthropic,
+			[]string{"empty_length", "text"},
 			exitCompleted, "", "Hello", 2, "more briefly",
 		},
 		"paused": {
-			`turns: [{text: "I search.", stop: pause_turn}, {text: "Hello"}]`, anthropic, []string{"pause", "text"},
+			`turns: [{text: "I search.", stop: pause_turn}, {text: "Hello"}]`, anthropic,
+			[]string{"pause", "text"},
 			exitCompleted, "", "Hello", 2, `"role":"assistant"`,
 		},
 		"refused": {
-			`turns: [{text: "I can't help with that.", stop: refusal}]`, anthropic, []string{"refusal"},
+			`turns: [{text: "I can't help with that.", stop: refusal}]`, anthropic,
+			[]string{"refusal"},
 			exitFailed, "refused", "", 1, "",
 		},
 		"filtered": {
-			`turns: [{text: "half", stop: content_filter}]`, chat, []string{"filter"},
+			`turns: [{text: "half", stop: content_filter}]`, chat,
+			[]string{"filter"},
 			exitFailed, "refused", "", 1, "",
 		},
 		"empty, then an answer": {
-			`turns: [{text: ""}, {text: "Hello"}]`, anthropic, []string{"empty", "text"},
+			`turns: [{text: ""}, {text: "Hello"}]`, anthropic,
+			[]string{"empty", "text"},
 			exitCompleted, "", "Hello", 2, "was empty",
 		},
 		"empty twice": {
-			`turns: [{text: ""}, {text: ""}]`, anthropic, []string{"empty", "empty"},
+			`turns: [{text: ""}, {text: ""}]`, anthropic,
+			[]string{"empty", "empty"},
 			exitFailed, "no_progress", "", 2, "was empty",
 		},
 		"the context is full": {
-			`turns: [{error: {status: 413, message: "prompt is too long"}}]`, anthropic, []string{"error_overflow"},
+			`turns: [{error: {status: 413, message: "prompt is too long"}}]`, anthropic,
+			[]string{"error_overflow"},
 			exitFailed, "context_overflow", "", 0, "",
 		},
 		"the stream breaks off": {
-			`turns: [{text: "some words that break off", error: {status: 503, mid_stream: true}}]`, anthropic, []string{"truncated"},
+			`turns: [{text: "some words that break off", error: {status: 503, mid_stream: true}}]`, anthropic,
+			[]string{"truncated"},
 			exitFailed, "not_available", "", 0, "",
 		},
 		"an error in mid-stream": {
-			`turns: [{text: "some words that break off", error: {status: 529, mid_stream: true}}]`, anthropic, []string{"error_midstream"},
+			`turns: [{text: "some words that break off", error: {status: 529, mid_stream: true}}]`, anthropic,
+			[]string{"error_midstream"},
 			exitFailed, "not_available", "", 0, "",
 		},
 		"overloaded": {
