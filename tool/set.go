@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -120,42 +121,16 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 
 // Unknown is the error for a name that no admitted tool has; it names the nearest ones, or all when none is near.
 func (s Set) Unknown(name string, allowed func(string) bool) error {
-	var all, near []string
+	var all []string
 	for _, t := range s.Models(allowed) {
 		all = append(all, t.Name)
-		if a, b := strings.ToLower(t.Name), strings.ToLower(name); strings.Contains(a, b) || strings.Contains(b, a) || distance(a, b) <= 2 {
-			near = append(near, t.Name)
-		}
 	}
-	switch {
-	case len(all) == 0:
-		return errdefs.NotFound.Errorf("there is no tool %q: there are no tools", name)
-	case len(near) > 0:
-		return errdefs.NotFound.Errorf("there is no tool %q; did you mean %s?", name, strings.Join(near, " or "))
+	if len(all) == 0 {
+		return errdefs.NotFound.Errorf("there is no tool %q: there are no tools", quote([]byte(name)))
+	}
+	if meant := near.Names(name, all); len(meant) > 0 {
+		return errdefs.NotFound.Errorf("there is no tool %q; did you mean %s?", name, strings.Join(meant, " or "))
 	}
 	slices.Sort(all)
-	return errdefs.NotFound.Errorf("there is no tool %q; there are %s", name, strings.Join(all, ", "))
-}
-
-// distance is the number of single-letter edits between two names, at most 64 letters each.
-func distance(a, b string) int {
-	if len(b) > 64 {
-		return len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diag, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diag+cost)
-		}
-	}
-	return row[len(b)]
+	return errdefs.NotFound.Errorf("there is no tool %q; there are %s", quote([]byte(name)), strings.Join(all, ", "))
 }

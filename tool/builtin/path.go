@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/near"
 )
 
 // place is a file or directory in one of the two roots.
@@ -207,11 +207,11 @@ func (w *Workspace) missing(p place) error {
 		}
 		names, _ := f.Readdirnames(10_000)
 		_ = f.Close()
-		if near := nearest(want, names); len(near) > 0 {
-			for i := range near {
-				near[i] = w.place(p.root, filepath.Join(dir, near[i])).shown
+		if meant := near.Names(want, names); len(meant) > 0 {
+			for i := range meant {
+				meant[i] = w.place(p.root, filepath.Join(dir, meant[i])).shown
 			}
-			return errdefs.NotFound.Errorf("%s does not exist; did you mean %s?", p.shown, strings.Join(near, " or "))
+			return errdefs.NotFound.Errorf("%s does not exist; did you mean %s?", p.shown, strings.Join(meant, " or "))
 		}
 		if dir != filepath.Dir(p.rel) {
 			return errdefs.NotFound.Errorf("%s does not exist, nor does the directory %s", p.shown, w.place(p.root, filepath.Join(dir, want)).shown)
@@ -219,68 +219,4 @@ func (w *Workspace) missing(p place) error {
 		break
 	}
 	return errdefs.NotFound.Errorf("%s does not exist; find files with glob", p.shown)
-}
-
-// nearest gives up to 5 of names that somebody who wrote want may mean, the nearest first.
-func nearest(want string, names []string) []string {
-	type scored struct {
-		name string
-		far  int
-	}
-	var near []scored
-	w := strings.ToLower(want)
-	stem := strings.TrimSuffix(w, filepath.Ext(w))
-	for _, name := range names {
-		n := strings.ToLower(name)
-		far := distance(w, n)
-		switch {
-		case far <= max(1, len(w)/3):
-		case far == 2 && anagrams(w, n): // two letters that changed places
-		case stem != "" && strings.TrimSuffix(n, filepath.Ext(n)) == stem: // another extension
-			far = 3
-		case len(w) >= 4 && len(n) >= 4 && (strings.Contains(n, w) || strings.Contains(w, n)):
-			far = 100 + far
-		default:
-			continue
-		}
-		near = append(near, scored{name, far})
-	}
-	slices.SortFunc(near, func(a, b scored) int {
-		if a.far != b.far {
-			return a.far - b.far
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var out []string
-	for _, s := range near[:min(5, len(near))] {
-		out = append(out, s.name)
-	}
-	return out
-}
-
-func anagrams(a, b string) bool {
-	x, y := []byte(a), []byte(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return string(x) == string(y)
-}
-
-// distance is the number of single-byte edits between two file names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diag, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diag+cost)
-		}
-	}
-	return row[len(b)]
 }
