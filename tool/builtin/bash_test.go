@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -270,7 +271,7 @@ func TestABackgroundProcessThatEndsSoonIsWaitedFor(t *testing.T) {
 
 func TestAServerThatWritesElsewhereGoesOnUntilClose(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("no /proc")
+		t.Skip("processes can be found by their environment only where there is /proc")
 	}
 	w, id := open(t, nil), word()
 	for _, command := range []string{"sleep %s >log 2>&1 &", "setsid sleep %s >log 2>&1 &", "nohup bash -c 'trap \"\" TERM; sleep %s; sleep %[1]s' >log 2>&1 &"} {
@@ -319,7 +320,7 @@ func TestManyCommandsLeaveNothingBehind(t *testing.T) {
 	fds := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			t.Skip("no /proc")
+			t.Skip("open files can be counted only where there is /proc")
 		}
 		return len(entries)
 	}
@@ -504,10 +505,7 @@ func TestWithoutAShellTheToolIsNotAvailable(t *testing.T) {
 }
 
 func TestShServesWhereThereIsNoBash(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no sh")
-	}
+	sh := component.Command(t, "sh", "install a POSIX shell")
 	w, bin := open(t, nil), t.TempDir()
 	link(t, sh, filepath.Join(bin, "sh"))
 	t.Setenv("PATH", bin)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/pawl-dev/pawl/internal/component"
 )
 
 func TestIgnoredFilesAreLeftOut(t *testing.T) {
@@ -57,10 +59,7 @@ func TestAnIgnoredDirectoryThatIsNamedIsSearched(t *testing.T) {
 
 // What git says is ignored, we leave out, and nothing else.
 func TestIgnoreRulesMeanWhatTheyMeanToGit(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("no git")
-	}
+	git := component.Command(t, "git", "install git")
 	files := map[string]string{}
 	for _, dir := range []string{"", "a/", "a/b/", "b/", "a/b/c/"} {
 		for _, name := range []string{"x.log", "y.txt", "c1", "-"} {

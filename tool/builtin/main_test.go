@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -72,6 +73,9 @@ func call(t testing.TB, f tool.Tool, input in) (tool.Result, error) {
 
 func callWith(t testing.TB, ctx context.Context, f tool.Tool, input in) (tool.Result, error) {
 	t.Helper()
+	if f.Definition().Name == "bash" {
+		component.Command(t, "bash", "install bash")
+	}
 	b, err := json.Marshal(input)
 	if err != nil {
 		t.Fatal(err)
