@@ -38,22 +38,22 @@ type common struct {
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.model, "model", "", "`PROVIDER/NAME`; without it, a model of the first provider whose key is in the environment")
-	f.StringVar(&c.baseURL, "base-url", "", "another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1")
-	f.StringVar(&c.dir, "dir", "", "the project; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
-	f.StringVar(&c.session, "session", "", "`ID` of a session to continue, or the name of a new one")
-	f.StringVar(&c.engine, "engine", "loop", "how the agent runs")
-	f.StringVar(&c.system, "system-prompt", "", "`TEXT` of the system prompt, or @FILE")
+	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it, one of the first provider whose key is in the environment")
+	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1")
+	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
+	f.StringVar(&c.session, "session", "", "the `ID` of a session to continue, or the name of a new one")
+	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `loop`")
+	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
 	f.BoolVar(&c.json, "json", false, "write events, one JSON object a line")
 	f.IntVar(&c.maxSteps, "max-steps", 100, "end the run before model call `N`+1")
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
-	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this time, such as 10m")
+	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
 	c.addJournal(cmd)
 }
 
 func (c *common) addJournal(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.journal, "journal", "", "`WHERE` sessions are kept: sqlite:PATH or memory; default: sqlite in the user's state directory")
+	cmd.Flags().StringVar(&c.journal, "journal", "", "`where` sessions are kept: sqlite:PATH or memory; default: sqlite in the user's state directory")
 }
 
 // store opens the journal. close is never nil.

@@ -48,7 +48,7 @@ There is no sandbox yet: commands run with your own rights. Use a container or a
 		},
 	}
 	c.add(cmd)
-	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document (repeat)")
+	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document from `PATH` (repeat)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		code, err := run(cmd.Context(), s, c, args[0], files)
 		if code == exitCompleted && err == nil {
