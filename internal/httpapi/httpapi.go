@@ -102,12 +102,12 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		}
 		return nil, errdefs.Validation.Errorf("%s: the base URL is none: %w", a.Provider, err)
 	}
-	if req.URL.Host == "" {
+	if req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		shown := a.Base
 		if strings.Contains(shown, "@") { // there may be a password
 			shown = "…"
 		}
-		return nil, errdefs.Validation.Errorf("%s: base URL %q names no host: write it as https://host", a.Provider, shown)
+		return nil, errdefs.Validation.Errorf("%s: base URL %q is none: write it as https://host/path", a.Provider, shown)
 	}
 	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
 	if accept != "" {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 	"math"
-	"mime"
-	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -57,7 +55,6 @@ type client struct {
 	api    *httpapi.API
 	vendor Vendor
 	name   string // of the model
-	bad    error  // what every call fails with
 	last   atomic.Pointer[head]
 }
 
@@ -65,14 +62,6 @@ func (v Vendor) client(name string, opts []model.Option) *client {
 	c := &client{vendor: v, name: name}
 	c.api = httpapi.New(v.Name, v.BaseURL, v.Env, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
 	c.api.Explain = explain
-	switch u, err := url.Parse(c.api.Base); {
-	case err != nil:
-		c.bad = errdefs.Validation.Errorf("%s: base URL: %w", v.Name, err)
-	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		c.bad = errdefs.Validation.Errorf("%s: base URL %q: want http(s)://host/path", v.Name, c.api.Base)
-	case len(v.Env) > 0 && c.api.Header.Get("Authorization") == "" && c.api.Base == strings.TrimRight(v.BaseURL, "/"):
-		c.bad = errdefs.Unauthorized.Errorf("%s: no API key: set %s or use model.WithKey", v.Name, strings.Join(v.Env, " or "))
-	}
 	return c
 }
 
@@ -112,7 +101,7 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 			}
 		}
 	}
-	return c.bad
+	return nil
 }
 
 // complete asks for a whole reply and gives its body.
@@ -135,7 +124,7 @@ func (c *client) completeStream(
 		return err
 	}
 	var final *model.Response
-	if isJSON(resp.Header) {
+	if httpapi.IsJSON(resp) {
 		var whole []byte
 		if whole, err = c.api.ReadAll(ctx, resp); err == nil {
 			final, err = decode(whole)
@@ -149,11 +138,6 @@ func (c *client) completeStream(
 	}
 	httpapi.Finish(resp)
 	return cb(model.StreamResult{Final: true, Response: final})
-}
-
-func isJSON(h http.Header) bool {
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return kind == "application/json"
 }
 
 // files yields the files of m and of the results in it.
