@@ -77,6 +77,20 @@ func (c *common) store() (store journal.Store, close func() error, err error) {
 	return nil, none, usage("--journal %q: want sqlite:PATH or memory", c.journal)
 }
 
+// openStore opens a journal that has to be there already.
+func (c *common) openStore() (store journal.Store, close func() error, err error) {
+	none := func() error { return nil }
+	if c.journal == "memory" {
+		return nil, none, usage("--journal memory: a new one is empty; name a file with sqlite:PATH")
+	}
+	if path, ok := strings.CutPrefix(c.journal, "sqlite:"); ok {
+		if _, err := os.Stat(path); err != nil {
+			return nil, none, usage("--journal %s: %v", c.journal, reason(err))
+		}
+	}
+	return c.store()
+}
+
 // outputs is where long outputs are kept: beside the journal, so that a session that goes on finds them, and apart for each project.
 func (c *common) outputs(project string) string {
 	path := strings.TrimPrefix(c.journal, "sqlite:")
@@ -101,6 +115,11 @@ func (c *common) open() (model.Model, error) {
 				}
 			}
 			return nil, usage("no model: no key was found in %s.\nSet one of them, name a model with --model PROVIDER/NAME, play a script with --model scripted/FILE, or try: pawl demo", strings.Join(looked, ", "))
+		}
+	}
+	if file, ok := strings.CutPrefix(name, "scripted/"); ok && file != "" { // the journal notes it, and a resume may be somewhere else
+		if path, err := filepath.Abs(file); err == nil {
+			name = "scripted/" + path
 		}
 	}
 	missing, err := pawl.Key(name)

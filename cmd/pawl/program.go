@@ -63,12 +63,12 @@ journaled once, and nothing finished is ever done twice.`,
 	root.SetErr(s.err)
 	started := false // whether a command's own code took over, and with it the last line of --json
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	root.AddCommand(demoCommand(s), runCommand(s), sessionsCommand(s), versionCommand(s)) //nolint:contextcheck // cobra hands it on
+	root.AddCommand(demoCommand(s), runCommand(s), resumeCommand(s), sessionsCommand(s), versionCommand(s)) //nolint:contextcheck // cobra hands it on
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitCompleted
 	}
-	if !started && cmd.Name() == "run" && slices.Contains(args, "--json") {
+	if !started && (cmd.Name() == "run" || cmd.Name() == "resume") && slices.Contains(args, "--json") {
 		newJSONL(s.out).finished(nil, errdefs.Validation.Errorf("%w", err))
 	}
 	code := exitUsage

@@ -123,7 +123,11 @@ func (p *progress) end(res *agent.Result) {
 		return
 	}
 	if res.Status != agent.StatusCompleted {
-		p.line("33", "go on with: pawl run --session %s …", clean(res.ContextID))
+		how := "run --session %s …"
+		if res.Status == agent.StatusInterrupted {
+			how = "resume %s"
+		}
+		p.line("33", "go on with: pawl "+how, clean(res.ContextID))
 	}
 }
 

@@ -3,23 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/engine"
-	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -59,108 +53,34 @@ There is no sandbox yet: commands run with your own rights. Use a container or a
 	return cmd
 }
 
-// run is the whole command. With --json the last line is written whatever happens.
+// run asks the agent something. With --json the last line is written whatever happens.
 func run(ctx context.Context, s streams, c common, prompt string, files []string) (code int, err error) {
-	var lines *jsonl
-	if c.json {
-		lines = newJSONL(s.out)
-	}
-	res, err := execute(ctx, s, c, prompt, files, lines)
-	if lines != nil {
-		lines.finished(res, err)
-		if lines.err != nil && !errors.Is(lines.err, syscall.EPIPE) { // a reader that went away is a cancel
-			return exitFailed, lines.err
+	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
+		o, err := c.options()
+		if err != nil {
+			return nil, err
 		}
-	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return exit.code, exit.err
-	}
-	if code = codeOf(res, err); code == exitCompleted && err != nil {
-		code = exitFailed // the answer could not be written
-	}
-	switch {
-	case code == exitWaiting:
-		return code, fmt.Errorf("waiting for a person: %s (session %s)", res.Pending[0].Prompt, res.ContextID)
-	case code == exitCanceled && errdefs.Canceled(err):
-		return code, errors.New("canceled")
-	}
-	return code, err
-}
-
-func execute(ctx context.Context, s streams, c common, prompt string, files []string, lines *jsonl) (*agent.Result, error) {
-	o, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	m, err := request(ctx, s, prompt, files)
-	if err != nil {
-		return nil, err
-	}
-	if can, ok := model.CapabilitiesOf(o.Model); ok {
-		if err := can.Admit(model.Request{Messages: message.NewHistory(m)}); err != nil {
-			return nil, wrongUse(err)
+		m, err := request(ctx, s, prompt, files)
+		if err != nil {
+			return nil, err
 		}
-	}
-	store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = closeStore() }()
-	o.Journal, o.OutputDir = store, c.outputs(o.ProjectRoot)
-	rt, err := pawl.New(ctx, o)
-	if err != nil {
-		return nil, wrongUse(err)
-	}
-	defer func() { _ = rt.Close() }()
-
-	req := pawl.Request{SessionID: c.session}
-	req.Message = m
-	if lines != nil {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		return rt.Run(ctx, req, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
-			if lines.event(e); lines.err != nil {
-				cancel() // nobody reads any more
+		if can, ok := model.CapabilitiesOf(o.Model); ok {
+			if err := can.Admit(model.Request{Messages: message.NewHistory(m)}); err != nil {
+				return nil, wrongUse(err)
 			}
-		}}))
-	}
-	return show(ctx, s, rt, req)
-}
-
-// show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
-// the answer among them.
-func show(ctx context.Context, s streams, rt *pawl.Runtime, req pawl.Request) (*agent.Result, error) {
-	words := s.err
-	if terminal(s.out) {
-		words = s.out
-	}
-	p := newProgress(s.err, words, coloured(s.err))
-	p.holdAnswer = !terminal(s.out)
-	res, err := rt.Run(ctx, req, agent.WithEngineHost(&lineHost{show: p.event}))
-	if res == nil {
-		return nil, err
-	}
-	p.end(res)
-	if text := strings.TrimSuffix(res.Text(), "\n"); p.holdAnswer && text != "" && res.Status == agent.StatusCompleted {
-		if _, e := fmt.Fprintln(s.out, text); e != nil {
-			err = errors.Join(err, e)
 		}
-	}
-	return res, err
-}
-
-// lineHost shows a run on a terminal or as lines. Nobody is there to answer questions.
-type lineHost struct {
-	engine.NoopHost
-	show func(event.Event)
-}
-
-func (h *lineHost) Listening() bool { return true }
-
-func (h *lineHost) Publish(_ context.Context, e event.Event) error {
-	h.show(e)
-	return nil
+		store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = closeStore() }()
+		o.Journal = store
+		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, host agent.RunOption) (*agent.Result, error) {
+			req := pawl.Request{SessionID: c.session}
+			req.Message = m
+			return rt.Run(ctx, req, host)
+		})
+	})
 }
 
 // request makes the user's message of a prompt and files.

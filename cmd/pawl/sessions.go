@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -35,15 +34,7 @@ func sessionsCommand(s streams) *cobra.Command {
 	// with opens the journal around a subcommand.
 	with := func(f func(ctx context.Context, store journal.Store, args []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
-			if c.journal == "memory" {
-				return usage("--journal memory: a new one is empty; name a file with sqlite:PATH")
-			}
-			if path, ok := strings.CutPrefix(c.journal, "sqlite:"); ok {
-				if _, err := os.Stat(path); err != nil {
-					return usage("--journal %s: %v", c.journal, reason(err))
-				}
-			}
-			store, close, err := c.store()
+			store, close, err := c.openStore()
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+)
+
+// command is a whole command that runs an agent: what is written last, and the exit code, whatever happens.
+func (c common) command(s streams, execute func(lines *jsonl) (*agent.Result, error)) (code int, err error) {
+	var lines *jsonl
+	if c.json {
+		lines = newJSONL(s.out)
+	}
+	res, err := execute(lines)
+	if lines != nil {
+		lines.finished(res, err)
+		if lines.err != nil && !errors.Is(lines.err, syscall.EPIPE) { // a reader that went away is a cancel
+			return exitFailed, lines.err
+		}
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.code, exit.err
+	}
+	if code = codeOf(res, err); code == exitCompleted && err != nil {
+		code = exitFailed // the answer could not be written
+	}
+	switch {
+	case code == exitWaiting:
+		return code, fmt.Errorf("waiting for a person: %s (session %s)", res.Pending[0].Prompt, res.ContextID)
+	case code == exitCanceled && errdefs.Canceled(err):
+		return code, errors.New("canceled")
+	}
+	return code, err
+}
+
+// drive makes a Runtime, lets do use it, and shows what happens: as lines, or to a person.
+func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Options, do func(context.Context, *pawl.Runtime, agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+	o.OutputDir = c.outputs(o.ProjectRoot)
+	rt, err := pawl.New(ctx, o)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	defer func() { _ = rt.Close() }()
+	if lines == nil {
+		return show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, host) })
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return do(ctx, rt, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
+		if lines.event(e); lines.err != nil {
+			cancel() // nobody reads any more
+		}
+	}}))
+}
+
+// show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
+// the answer among them.
+func show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+	words := s.err
+	if terminal(s.out) {
+		words = s.out
+	}
+	p := newProgress(s.err, words, coloured(s.err))
+	p.holdAnswer = !terminal(s.out)
+	res, err := do(agent.WithEngineHost(&lineHost{show: p.event}))
+	if res == nil {
+		return nil, err
+	}
+	p.end(res)
+	if text := strings.TrimSuffix(res.Text(), "\n"); p.holdAnswer && text != "" && res.Status == agent.StatusCompleted {
+		if _, e := fmt.Fprintln(s.out, text); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	return res, err
+}
+
+// lineHost shows a run on a terminal or as lines. Nobody is there to answer questions.
+type lineHost struct {
+	engine.NoopHost
+	show func(event.Event)
+}
+
+func (h *lineHost) Listening() bool { return true }
+
+func (h *lineHost) Publish(_ context.Context, e event.Event) error {
+	h.show(e)
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+func resumeCommand(s streams) *cobra.Command {
+	var c common
+	cmd := &cobra.Command{
+		Use:   "resume ID",
+		Short: "Finish an interrupted or killed run",
+		Long: `Goes on with a session's unfinished run, from its last entry in the journal. What is on record is not done again: a model's reply is
+taken as it stands, and a tool call that has its result is not made. A call that had begun and has no result is made again only if its tool reads or can
+be repeated; of any other the model is told that its outcome is unknown.
+
+Model and directory are those of the run, unless flags say otherwise. Don't resume a run that another process is still driving: it would lose the session.`,
+		Example: "  pawl resume run-abc",
+		Args:    oneID,
+	}
+	c.add(cmd)
+	cmd.Flags().Lookup("session").Hidden = true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if c.session != "" {
+			return usage("--session: the session is the argument of resume")
+		}
+		code, err := resume(cmd.Context(), s, c, args[0])
+		if code == exitCompleted && err == nil {
+			return nil
+		}
+		return &exitError{code, err}
+	}
+	return cmd
+}
+
+func resume(ctx context.Context, s streams, c common, id string) (int, error) {
+	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
+		store, closeStore, err := c.openStore()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = closeStore() }()
+		began, err := unfinished(ctx, store, id)
+		if err != nil {
+			return nil, err
+		}
+		if c.model == "" {
+			c.model = began.Model
+		}
+		if c.dir == "" {
+			c.dir = began.Dir
+		}
+		o, err := c.options()
+		if err != nil {
+			return nil, err
+		}
+		o.Journal = store
+		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, host agent.RunOption) (*agent.Result, error) {
+			return rt.Resume(ctx, id, host)
+		})
+	})
+}
+
+// unfinished gives the beginning of a session's unfinished run.
+func unfinished(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
+	log, err := journal.Open(ctx, store, id)
+	if err != nil {
+		return began, err
+	}
+	switch st := log.State(); {
+	case st.Seq == 0:
+		return began, noSession(id)
+	case st.Run == "":
+		return began, usage("session %q has no unfinished run: the last one is %s; go on with: pawl run --session %s …", id, st.Status, id)
+	}
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return began, err
+		}
+		if d, ok := e.Data.(journal.RunStarted); ok {
+			began = d
+		}
+	}
+	return began, nil
+}
