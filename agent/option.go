@@ -28,6 +28,8 @@ type config struct {
 	budget     *engine.Budget
 	timeout    time.Duration
 	dir        string
+	wait       bool
+	private    bool // the store is this run's own
 }
 
 func configure(opts []RunOption) *config {
@@ -38,7 +40,7 @@ func configure(opts []RunOption) *config {
 		}
 	}
 	if c.store == nil {
-		c.store = journal.Memory()
+		c.store, c.private = journal.Memory(), true
 	}
 	return c
 }
@@ -99,6 +101,9 @@ func WithBudget(b *engine.Budget) RunOption { return func(c *config) { c.budget 
 // WithTimeout limits the time of this run, all attempts together. When it is over the run ends as failed with errdefs.BudgetExceeded; the caller's own
 // context ending gives canceled. 0: no limit.
 func WithTimeout(d time.Duration) RunOption { return func(c *config) { c.timeout = d } }
+
+// WithWait waits while another live driver has the session, as long as the context lasts. Without it that is errdefs.Conflict at once.
+func WithWait() RunOption { return func(c *config) { c.wait = true } }
 
 // WithDir notes in the journal which directory the run works in.
 func WithDir(dir string) RunOption { return func(c *config) { c.dir = dir } }

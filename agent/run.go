@@ -52,6 +52,8 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		config: c, ag: ag, eng: eng, log: log, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
 		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
 	}
+	t.lease = lease{store: c.store, session: req.ContextID, owner: t.owner}
+	defer t.lease.release()
 	return t.run(ctx)
 }
 
@@ -118,6 +120,7 @@ type turn struct {
 	info   RunInfo
 	owner  string
 	spent  journal.Spent // before it was resumed
+	lease  lease
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
@@ -252,10 +255,21 @@ func (t *turn) seeded(ctx context.Context, n int) (board *engine.Board, err erro
 	return board, nil
 }
 
-// drive takes the session over and tells who listens.
+// drive takes the session over and tells who listens. One that is there already is leased first, so that no live driver is overtaken.
 func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
+	created := t.log.Seq() == 0
+	if !created {
+		if err := t.own(ctx); err != nil {
+			return err
+		}
+	}
 	if err := t.log.Drive(ctx, t.owner, first...); err != nil {
 		return err
+	}
+	if created {
+		if err := t.own(ctx); err != nil {
+			return err
+		}
 	}
 	t.publish(ctx, first...)
 	return nil

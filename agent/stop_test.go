@@ -246,6 +246,11 @@ func TestACheckpointIsEnoughToResume(t *testing.T) {
 	}
 }
 
+// stale is a store whose leases have run out: its drivers were taken for dead.
+type stale struct{ journal.Store }
+
+func (stale) Lease(context.Context, string, string, time.Time) error { return nil }
+
 // overtaken finishes the run at the moment that somebody else is about to resume it.
 type overtaken struct {
 	journal.Store
@@ -259,7 +264,7 @@ func (o *overtaken) Append(ctx context.Context, s string, at int64, es ...journa
 }
 
 func TestARunThatSomebodyElseFinishedMeanwhileIsNotDoneAgain(t *testing.T) {
-	store := journal.Memory()
+	store := stale{journal.Memory()}
 	parked(t, store)
 	var w works
 	eng := looping(t, script{message.Assistant("", call("c1", "pay", `{}`)), message.Assistant("end")}, w.tool("pay"))
@@ -281,7 +286,7 @@ func TestOfTwoDriversTheFirstIsFencedOffAndStartsNoTool(t *testing.T) {
 	} {
 		for _, kind := range []string{"pay", "look"} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				store := journal.Memory()
+				store := stale{journal.Memory()}
 				var w works
 				pay, look := w.tool("pay"), w.tool("look", tool.ReadOnly)
 				replies := script{message.Assistant("", call("c1", kind, `{}`)), message.Assistant("end")}
@@ -306,7 +311,7 @@ func TestOfTwoDriversTheFirstIsFencedOffAndStartsNoTool(t *testing.T) {
 
 func TestRunsThatRaceForASessionDoNoToolTwice(t *testing.T) {
 	for range 30 {
-		store := journal.Memory()
+		store := stale{journal.Memory()}
 		var w works
 		var wg sync.WaitGroup
 		wins := make([]bool, 4)

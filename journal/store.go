@@ -27,7 +27,7 @@ type Store interface {
 	// session made again under the name is a new one. Don't delete a session that is being driven.
 	Delete(ctx context.Context, session string) error
 	// Lease says that owner is alive and driving, until the time given; Conflict while another's lease runs, NotFound when there is no
-	// such session. A time that has passed gives it up. It keeps two live processes from fighting; that a stale one can do no harm is
+	// such session. A time that has passed gives it up; a store that can tell that the owner's process died ends it then. It keeps two live processes from fighting; that a stale one can do no harm is
 	// Append's promise, not the lease's.
 	Lease(ctx context.Context, session, owner string, until time.Time) error
 }

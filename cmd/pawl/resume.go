@@ -19,7 +19,7 @@ func resumeCommand(s streams) *cobra.Command {
 taken as it stands, and a tool call that has its result is not made. A call that had begun and has no result is made again only if its tool reads or can
 be repeated; of any other the model is told that its outcome is unknown.
 
-Model and directory are those of the run, unless flags say otherwise. Don't resume a run that another process is still driving: it would lose the session.`,
+Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone.`,
 		Example: "  pawl resume run-abc",
 		Args:    oneID,
 	}

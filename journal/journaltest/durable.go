@@ -47,7 +47,6 @@ var durables = []struct {
 		talk(t, s, "gone", 0, "x")
 		drop(t, s, "gone")
 		drop(t, s, "p")
-		allowed(t, s.Lease(context.Background(), "a", "me", time.Now().Add(time.Hour)), "lease")
 		before := infos(t, s, journal.Query{})
 		for range 2 {
 			shut(t, s)
@@ -59,7 +58,6 @@ var durables = []struct {
 			if after := infos(t, s, journal.Query{}); !slices.EqualFunc(after, before, equal) {
 				t.Errorf("the list changed:\n got %+v\nwant %+v", after, before)
 			}
-			refused(t, s.Lease(context.Background(), "a", "you", time.Now().Add(time.Hour)), errdefs.Conflict, "another's lease after opening")
 		}
 		refused(t, s.Append(context.Background(), "a", 3, said("x")), errdefs.Conflict, "a stale position after opening")
 		talk(t, s, "a", int64(len(want)), "more")

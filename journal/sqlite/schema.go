@@ -37,7 +37,8 @@ CREATE TABLE sessions (
 	created INTEGER NOT NULL DEFAULT 0, -- this and the times below: nanoseconds since 1970
 	updated INTEGER NOT NULL DEFAULT 0,
 	owner TEXT NOT NULL DEFAULT '', -- of the lease
-	until INTEGER NOT NULL DEFAULT 0
+	until INTEGER NOT NULL DEFAULT 0,
+	holder TEXT NOT NULL DEFAULT '' -- the store that has the lease: see alive.go
 ) STRICT;
 CREATE UNIQUE INDEX sessions_id ON sessions(id) WHERE deleted = 0;
 CREATE INDEX sessions_base ON sessions(base_num) WHERE base_num > 0;

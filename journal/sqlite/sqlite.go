@@ -29,6 +29,8 @@ type Store struct {
 	reader *sql.DB
 	stmts  reading
 
+	live alive
+
 	mu     sync.Mutex
 	closed bool
 	users  sync.WaitGroup // calls under way
@@ -64,6 +66,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, errdefs.Validation.Errorf("journal/sqlite: open %s: %w", path, err)
 	}
+	s.live.dir = s.path + ".live"
 	if err := makeFile(s.path); err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (s *Store) dsn(pragmas ...string) string {
 }
 
 func (s *Store) disconnect() error {
-	var errs []error
+	errs := []error{s.live.end()}
 	if s.reader != nil {
 		s.stmts.close()
 		errs = append(errs, s.reader.Close())

@@ -16,15 +16,15 @@ type row struct {
 	num           int64
 	deleted       bool
 	baseNum, base int64
-	owner         string
+	owner, holder string
 	until         int64
 }
 
-const rowColumns = "num, id, deleted, base_num, base, parent, seq, agent, user, status, created, updated, owner, until"
+const rowColumns = "num, id, deleted, base_num, base, parent, seq, agent, user, status, created, updated, owner, until, holder"
 
 func (r *row) scan(from interface{ Scan(...any) error }) error {
 	var created, updated int64
-	err := from.Scan(&r.num, &r.Session, &r.deleted, &r.baseNum, &r.base, &r.Parent, &r.Seq, &r.Agent, &r.User, &r.Status, &created, &updated, &r.owner, &r.until)
+	err := from.Scan(&r.num, &r.Session, &r.deleted, &r.baseNum, &r.base, &r.Parent, &r.Seq, &r.Agent, &r.User, &r.Status, &created, &updated, &r.owner, &r.until, &r.holder)
 	r.Created, r.Updated = time.Unix(0, created).UTC(), time.Unix(0, updated).UTC()
 	return err
 }
@@ -55,9 +55,9 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.updateStmt, "UPDATE sessions SET parent = ?, seq = ?, agent = ?, user = ?, status = ?, created = ?, updated = ? WHERE num = ?"},
 		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
-		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ? WHERE num = ?"},
+		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ?, holder = ? WHERE num = ?"},
 		{&tx.sharedStmt, "SELECT coalesce(max(base), 0) FROM sessions WHERE base_num = ? AND base_num > 0"},
-		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', status = '', owner = '', until = 0 WHERE num = ?"},
+		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', status = '', owner = '', until = 0, holder = '' WHERE num = ?"},
 		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
 		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
 	} {
@@ -176,9 +176,14 @@ func (tx *writing) delete(r row) error {
 	}
 }
 
-// Lease implements [journal.Store]. Processes compare by the clock of their machine.
+// Lease implements [journal.Store]. Processes compare by the clock of their machine. A lease also ends when the store that took it is closed
+// or its process dies, at once and however long it was to run, where the system has file locks that end with their process.
 func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
 	return s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+		holder, err := s.live.name()
+		if err != nil {
+			return err
+		}
 		r, err := tx.find(session)
 		if err != nil {
 			return err
@@ -187,7 +192,7 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		switch {
 		case r.num == 0:
 			return refusal{errdefs.NotFound.Errorf("journal/sqlite: lease: there is no session %q", session)}
-		case r.owner != owner && r.until > now.UnixNano():
+		case r.owner != owner && r.until > now.UnixNano() && (r.holder == holder || s.live.other(r.holder)):
 			return refusal{errdefs.Conflict.Errorf("journal/sqlite: lease: session %s is driven by %s", session, r.owner)}
 		}
 		end := int64(0)
@@ -197,6 +202,6 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		case until.After(now):
 			end = until.UnixNano()
 		}
-		return exec(tx.leaseStmt, owner, end, r.num)
+		return exec(tx.leaseStmt, owner, end, holder, r.num)
 	})
 }

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// How a driver says that it is alive: for so long, renewed so often. Whoever comes after a crash waits no longer than that, and not at
+// all where the store can tell that the process is gone.
+const (
+	leaseFor   = 10 * time.Second
+	renewEvery = 3 * time.Second
+	askEvery   = 100 * time.Millisecond // when waiting for another driver's lease to end
+)
+
+// lease keeps other live drivers out of the session. That one that is overtaken all the same can do no harm is the journal's promise.
+type lease struct {
+	store   journal.Store
+	session string
+	owner   string
+	stop    chan struct{}
+	wg      sync.WaitGroup
+}
+
+// take leases the session and keeps it leased until release. While another driver has it, it waits, or fails with Conflict.
+func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) error {
+	for told := false; ; told = true {
+		err := l.store.Lease(ctx, l.session, l.owner, time.Now().Add(leaseFor))
+		switch {
+		case err == nil:
+			l.stop = make(chan struct{})
+			l.wg.Go(l.renew)
+			return nil
+		case !errdefs.Conflict.Is(err):
+			return err
+		case !wait:
+			return errdefs.Conflict.Errorf("agent: session %s is being driven by somebody else: wait until that is over, or end it: %w", l.session, err)
+		}
+		if !told {
+			waiting(err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+func (l *lease) renew() {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case now := <-tick.C:
+			// A renewal that fails ends in a takeover at worst, and then the fence holds.
+			_ = l.store.Lease(context.Background(), l.session, l.owner, now.Add(leaseFor))
+		}
+	}
+}
+
+// release gives the session up, if it was taken.
+func (l *lease) release() {
+	if l.stop == nil {
+		return
+	}
+	close(l.stop)
+	l.wg.Wait()
+	l.stop = nil
+	_ = l.store.Lease(context.Background(), l.session, l.owner, time.Time{}) // it runs out by itself
+}
+
+// own leases the session for the turn. A store that nobody else has needs no lease.
+func (t *turn) own(ctx context.Context) error {
+	if t.private || t.lease.stop != nil {
+		return nil
+	}
+	return t.lease.take(ctx, t.wait, func(why string) {
+		if engine.Listening(t.host) {
+			_ = guard("the host", func() error {
+				return t.host.Publish(ctx, event.Event{
+					Entry: journal.Entry{Session: t.info.ContextID, Run: t.info.RunID}, Delta: event.Warning, ParentRun: t.parent,
+					Text: "waiting for the session: " + why,
+				})
+			})
+		}
+	})
+}
