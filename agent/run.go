@@ -53,7 +53,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
 	}
 	t.lease = lease{store: c.store, session: req.ContextID, owner: t.owner}
-	defer t.lease.release()
+	defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	return t.run(ctx)
 }
 

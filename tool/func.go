@@ -35,6 +35,9 @@ func OpenWorld(f *funcTool) { f.def.OpenWorld = true }
 // Sequential marks a tool that has to run alone.
 func Sequential(f *funcTool) { f.def.Sequential = true }
 
+// RequiresApproval marks a tool that a person has to approve, call by call.
+func RequiresApproval(f *funcTool) { f.def.RequiresApproval = true }
+
 // WithSchema replaces the inferred schema of the input by one that says more. Func panics if it is not valid.
 func WithSchema(schema json.RawMessage) Option {
 	return func(f *funcTool) { f.def.Schema = schema }

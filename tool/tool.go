@@ -32,6 +32,9 @@ type Annotations struct {
 	Destructive bool `json:"destructive,omitempty"` // may take away what was there; for people and permission rules
 	OpenWorld   bool `json:"open_world,omitempty"`  // reaches beyond this machine; for people and permission rules
 	Sequential  bool `json:"sequential,omitempty"`  // runs alone even if ReadOnly
+	// RequiresApproval asks a person before each call, whatever the hooks allow. With nobody there the call stays pending, and the run can
+	// be resumed once it was answered.
+	RequiresApproval bool `json:"requires_approval,omitempty"`
 }
 
 // Concurrent reports whether the tool may run beside its neighbours.

@@ -36,11 +36,26 @@ func (c common) command(s streams, execute func(lines *jsonl) (*agent.Result, er
 	}
 	switch {
 	case code == exitWaiting:
-		return code, fmt.Errorf("waiting for a person: %s (session %s)", res.Pending[0].Prompt, res.ContextID)
+		return code, errors.New(waiting(res))
 	case code == exitCanceled && errdefs.Canceled(err):
 		return code, errors.New("canceled")
 	}
 	return code, err
+}
+
+// waiting says what waits for a person, and how to answer.
+func waiting(res *agent.Result) string {
+	var b strings.Builder
+	b.WriteString("waiting for a person:")
+	for _, p := range res.Pending {
+		if p.Call != nil {
+			fmt.Fprintf(&b, "\n  %s (%s): pawl approve %s %s, or pawl reject %s %s", p.Prompt, summary(p.Call.Name, p.Call.Input), res.ContextID, p.ID, res.ContextID, p.ID)
+		} else {
+			fmt.Fprintf(&b, "\n  %s: pawl answer %s %s TEXT", p.Prompt, res.ContextID, p.ID)
+		}
+	}
+	fmt.Fprintf(&b, "\nthen: pawl resume %s", res.ContextID)
+	return b.String()
 }
 
 // drive makes a Runtime, lets do use it, and shows what happens: as lines, or to a person.

@@ -50,6 +50,9 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 			d = hook.Judge(ctx, hooks, use, check)
 		})
 	}
+	if def.RequiresApproval && d.Verdict < hook.Ask {
+		d.Verdict, d.Reason = hook.Ask, "the tool "+def.Name+" requires approval"
+	}
 	out := journal.ToolJudged{Call: c.ID, Verdict: hook.Allow.String(), Reason: d.Reason}
 	if d.Verdict > hook.Allow {
 		out.Verdict = d.Verdict.String()

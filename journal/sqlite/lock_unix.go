@@ -12,5 +12,5 @@ const haveLocks = true
 
 // lock takes a lock on f that ends with its process, or fails at once.
 func lock(f *os.File) error {
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) //nolint:gosec // a file descriptor is an int
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }

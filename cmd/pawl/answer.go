@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// The commands that answer a pending call or question, from any process.
+
+func approveCommand(s streams) *cobra.Command {
+	var edit string
+	cmd := answering(s, "approve ID CALL", "Let a pending call run", "  pawl approve run-abc call_1\n  pawl approve run-abc call_1 --edit '{\"amount\": 5}'", 2,
+		func(args []string, p journal.Pending) (journal.Answered, error) {
+			a := journal.Answered{ID: p.ID, Approved: true}
+			if edit == "" {
+				return a, nil
+			}
+			var input map[string]json.RawMessage
+			if p.Call == nil {
+				return a, usage("--edit: %s is a question, no call", p.ID)
+			}
+			if err := json.Unmarshal([]byte(edit), &input); err != nil {
+				return a, usage("--edit: want a JSON object: %v", err)
+			}
+			a.Input = edit
+			return a, nil
+		})
+	cmd.Flags().StringVar(&edit, "edit", "", "run the call with this `JSON` as its input")
+	return cmd
+}
+
+func rejectCommand(s streams) *cobra.Command {
+	var why string
+	cmd := answering(s, "reject ID CALL", "Refuse a pending call", "  pawl reject run-abc call_1 --reason \"too expensive\"", 2,
+		func(_ []string, p journal.Pending) (journal.Answered, error) {
+			return journal.Answered{ID: p.ID, Text: why}, nil
+		})
+	cmd.Flags().StringVar(&why, "reason", "", "what the model is told, as `TEXT`")
+	return cmd
+}
+
+func answerCommand(s streams) *cobra.Command {
+	return answering(s, "answer ID CALL TEXT", "Answer a pending question", "  pawl answer run-abc q1 \"the second one\"", 3,
+		func(args []string, p journal.Pending) (journal.Answered, error) {
+			if p.Call != nil {
+				return journal.Answered{}, usage("%s is a call: use pawl approve or pawl reject", p.ID)
+			}
+			return journal.Answered{ID: p.ID, Approved: true, Text: args[2]}, nil
+		})
+}
+
+// answering is a command that finds what is pending, lets decide say what to answer, and puts it on record. One answer wins.
+func answering(s streams, use, short, example string, args int, decide func(args []string, p journal.Pending) (journal.Answered, error)) *cobra.Command {
+	var c common
+	cmd := &cobra.Command{
+		Use: use, Short: short, Example: example,
+		Long: short + `, from any process. The run goes on with pawl resume once everything that is pending has its answer; one answer wins.`,
+		Args: func(cmd *cobra.Command, have []string) error {
+			if len(have) != args {
+				return usage("want %s, got %d arguments", use, len(have))
+			}
+			return nil
+		},
+	}
+	c.addJournal(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		store, closeStore, err := c.openStore()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = closeStore() }()
+		left, err := answer(cmd.Context(), store, args, decide)
+		if errdefs.Conflict.Is(err) {
+			return &exitError{exitFailed, err}
+		}
+		if err != nil {
+			return wrongUse(err)
+		}
+		next := "go on with: pawl resume " + args[0]
+		if len(left) > 0 {
+			next = "still pending: " + strings.Join(left, ", ")
+		}
+		_, err = fmt.Fprintln(s.err, printable(next))
+		return err
+	}
+	return cmd
+}
+
+// answer puts an answer on record and gives what is pending still.
+func answer(ctx context.Context, store journal.Store, args []string, decide func([]string, journal.Pending) (journal.Answered, error)) (left []string, err error) {
+	log, err := journal.Open(ctx, store, args[0])
+	if err != nil {
+		return nil, err
+	}
+	st := log.State()
+	if st.Seq == 0 {
+		return nil, noSession(args[0])
+	}
+	var names []string
+	for _, p := range st.Pending {
+		if names = append(names, p.ID); p.ID != args[1] {
+			continue
+		}
+		a, err := decide(args, p)
+		if err != nil {
+			return nil, err
+		}
+		a.By = "pawl"
+		if err := log.Answer(ctx, a); err != nil {
+			return nil, err
+		}
+		for _, p := range log.State().Pending {
+			left = append(left, p.ID)
+		}
+		return left, nil
+	}
+	if len(names) == 0 {
+		return nil, usage("%q is not pending in session %s: nothing is", args[1], args[0])
+	}
+	return nil, usage("%q is not pending in session %s; pending: %s", args[1], args[0], strings.Join(names, ", "))
+}

@@ -1,0 +1,56 @@
+package loop_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+func TestAToolThatRequiresApprovalWaitsForAPersonWhateverHooksAllow(t *testing.T) {
+	ran := ""
+	refund := tool.Func("refund", "", func(_ context.Context, in struct{ Amount int }) (string, error) {
+		ran += strings.Repeat("$", in.Amount)
+		return "refunded", nil
+	}, tool.RequiresApproval)
+	allows := hook.Middleware{Name: "yes", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Allowed(""), nil }}
+	denies := hook.Middleware{Name: "no", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Denied("never"), nil }}
+	start := func(hooks ...hook.Middleware) played {
+		ran = ""
+		m := plays(uses(call("c1", "refund", `{"Amount":5}`)), says("done"))
+		return play{cfg: loop.Config{Model: m, Tools: []tool.Tool{refund}, Hooks: hooks}}.do(t)
+	}
+	if d := start(denies); d.err != nil || ran != "" || entries[journal.ToolJudged](t, d)[0].Verdict != "deny" {
+		t.Error("a denial needs no person:", d.err, ran)
+	}
+	for name, c := range map[string]struct {
+		answer journal.Answered
+		ran    string
+		result string
+	}{
+		"approved":                {journal.Answered{ID: "c1", Approved: true}, "$$$$$", "refunded"},
+		"edited":                  {journal.Answered{ID: "c1", Approved: true, Input: `{"Amount":2}`}, "$$", "refunded"},
+		"rejected":                {journal.Answered{ID: "c1", Text: "too much"}, "", "Rejected by a person: too much"},
+		"edited to what is wrong": {journal.Answered{ID: "c1", Approved: true, Input: `{"Amount":"2"}`}, "", "want integer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := start(allows)
+			if p := d.log.State().Pending; !errdefs.Interrupted.Is(d.err) || ran != "" || len(p) != 1 || p[0].Call.Name != "refund" || !strings.Contains(p[0].Prompt, "requires approval") {
+				t.Fatal(d.err, ran, p)
+			}
+			if err := d.log.Answer(t.Context(), c.answer); err != nil {
+				t.Fatal(err)
+			}
+			d.execute(t, t.Context(), engine.NoopHost{})
+			if d.err != nil || ran != c.ran || !strings.Contains(strings.Join(d.since(), "\n"), c.result) {
+				t.Error(d.err, ran, d.since())
+			}
+		})
+	}
+}
