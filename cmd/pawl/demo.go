@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/scripted"
 )
 
@@ -21,34 +22,63 @@ var demoFiles embed.FS
 
 func demoCommand(s streams) *cobra.Command {
 	var c common
+	var crash bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See an agent work, without a key and without a network",
 		Long: `In a fresh temporary Go module with a failing test, the built-in scripted model finds the test, reads the code, edits it and runs the
-test again. The model is a script; the loop, the tools, the stream and the journal are the real ones.`,
-		Example: "  pawl demo",
+test again. The model is a script; the loop, the tools, the stream and the journal are the real ones.
+
+With --crash the process is killed while its edit is under way, another process resumes the run, and the journal shows that nothing was
+done twice.`,
+		Example: "  pawl demo\n  pawl demo --crash",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), s, c) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if crash {
+				return demoCrash(cmd.Context(), s, c)
+			}
+			return demo(cmd.Context(), s, c)
+		},
 	}
 	c.addJournal(cmd)
+	cmd.Flags().BoolVar(&crash, "crash", false, "kill the process in the middle of a tool call, and resume")
 	return cmd
 }
 
 const demoPrompt = "A test in this module fails. Find out why, and fix it."
 
-func demo(ctx context.Context, s streams, c common) error {
+// stage is where a demo plays.
+type stage struct {
+	dir   string
+	model model.Model
+}
+
+func newStage() (*stage, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return usage("the demo tests a Go module: it needs the go command on PATH")
+		return nil, usage("the demo tests a Go module: it needs the go command on PATH")
 	}
 	dir, err := demoProject()
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return nil, &exitError{exitFailed, err}
 	}
+	m, err := demoModel()
+	return &stage{dir, m}, err
+}
+
+func demoModel() (model.Model, error) {
 	script, err := demoFiles.ReadFile("demo/script.yaml")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	play, err := scripted.Parse("demo", script)
+	if err != nil {
+		return nil, err
+	}
+	return play.Model(), nil
+}
+
+func demo(ctx context.Context, s streams, c common) error {
+	on, err := newStage()
 	if err != nil {
 		return err
 	}
@@ -57,23 +87,28 @@ func demo(ctx context.Context, s streams, c common) error {
 		return err
 	}
 	defer func() { _ = closeStore() }()
-	rt, err := pawl.New(ctx, pawl.Options{Model: play.Model(), ProjectRoot: dir, Journal: store, OutputDir: c.outputs(dir)})
+	rt, err := pawl.New(ctx, pawl.Options{Model: on.model, ProjectRoot: on.dir, Journal: store, OutputDir: c.outputs(on.dir)})
 	if err != nil {
 		return wrongUse(err)
 	}
 	defer func() { _ = rt.Close() }()
 
-	fmt.Fprintf(s.out, "project  %s\nprompt   %s\n\n", dir, demoPrompt)
+	fmt.Fprintf(s.out, "project  %s\nprompt   %s\n\n", on.dir, demoPrompt)
 	show := newProgress(s.out, s.out, coloured(s.out))
 	res, err := rt.Run(ctx, pawl.Request{Prompt: demoPrompt}, agent.WithEngineHost(&lineHost{show: show.event}))
 	if err != nil {
 		return &exitError{codeOf(res, err), err}
 	}
 	fmt.Fprintf(s.out, "\n%s after %d steps and %d tokens\n", res.Status, res.Steps, res.Usage.Total())
-	if out, err := goTest(ctx, dir); err != nil {
+	return on.close(ctx, s, c, res.ContextID)
+}
+
+// close checks apart from the agent that the test passes, and says what to look at next.
+func (on *stage) close(ctx context.Context, s streams, c common, session string) error {
+	if out, err := goTest(ctx, on.dir); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("the agent says it is done, but go test says:\n%s%w", out, err)}
 	}
-	next := "pawl sessions show " + res.ContextID
+	next := "pawl sessions show " + session
 	switch c.journal {
 	case "":
 	case "memory": // it is gone with this process
@@ -81,7 +116,7 @@ func demo(ctx context.Context, s streams, c common) error {
 	default:
 		next += " --journal " + c.journal
 	}
-	_, err = fmt.Fprintf(s.out, "go test passes: checked apart from the agent\n\nsession  %s\nnext     %s\n         pawl run --help\n", res.ContextID, next)
+	_, err := fmt.Fprintf(s.out, "go test passes: checked apart from the agent\n\nsession  %s\nnext     %s\n         pawl run --help\n", session, next)
 	return err
 }
 

@@ -342,7 +342,7 @@ func TestTheTerminalIsNotSteeredByWhatAModelSays(t *testing.T) {
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	w := newWorld(t)
-	for _, args := range [][]string{{}, {"run"}, {"resume"}, {"approve"}, {"reject"}, {"answer"}, {"demo"}, {"sessions"}, {"sessions", "list"}, {"sessions", "show"}, {"sessions", "delete"}, {"version"}} {
+	for _, args := range [][]string{{}, {"run"}, {"resume"}, {"approve"}, {"reject"}, {"answer"}, {"demo"}, {"sessions"}, {"sessions", "list"}, {"sessions", "show"}, {"sessions", "export"}, {"sessions", "import"}, {"sessions", "fork"}, {"sessions", "delete"}, {"version"}} {
 		if r := w.pawl(append(args, "--help")...); r.code != 0 || !strings.Contains(r.out, "Examples:\n  pawl ") {
 			t.Errorf("%v: %+v", args, r)
 		}
@@ -509,5 +509,11 @@ func TestAKilledRunIsFinishedByResume(t *testing.T) {
 		if r := w.pawl(args...); r.code != exitUsage || r.err == "" {
 			t.Errorf("%v: %+v", args, r)
 		}
+	}
+}
+
+func TestTheDemoThatDiesNeedsAJournalThatStays(t *testing.T) {
+	if r := newWorld(t).pawl("demo", "--crash", "--journal", "memory"); r.code != exitUsage || !strings.Contains(r.err, "dies with the process") {
+		t.Errorf("%+v", r)
 	}
 }

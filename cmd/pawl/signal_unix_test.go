@@ -120,3 +120,19 @@ func TestARunThatIsEndedFromOutsideLeavesNothingBehind(t *testing.T) {
 		})
 	}
 }
+
+func TestTheDemoThatDiesIsFinishedByAnotherProcess(t *testing.T) {
+	cmd := exec.Command(binary(t), "demo", "--crash", "--journal", "sqlite:"+filepath.Join(t.TempDir(), "j.db"))
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"the process was killed (SIGKILL)", "resumed by another process", "edit fix: unknown, ran 1 time", "replies: 6, tool calls: 6, repeated: 0, lost: 0", "go test passes",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}

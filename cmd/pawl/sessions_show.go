@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// showSession prints what was said and done, each with the number of its entry.
+func showSession(ctx context.Context, w io.Writer, store journal.Store, id string) error {
+	log, err := journal.Open(ctx, store, id)
+	if err != nil {
+		return err
+	}
+	st := log.State()
+	if st.Seq == 0 {
+		return noSession(id)
+	}
+	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), status(st), st.Spent.Usage.Total(), money(st.Spent.Cost()))
+	names := map[string]string{}
+	var begun []journal.Called // calls that began and have no end on record
+	lost := func() {
+		for _, c := range begun {
+			fmt.Fprintf(w, "\n   tool %s · unknown: it began, and its end is not on record\n", clean(c.Name))
+		}
+		begun = nil
+	}
+	for e, err := range store.Read(ctx, id, 0) {
+		if err != nil {
+			return err
+		}
+		for c := range calls(e.Data) {
+			names[c.ID] = c.Name
+		}
+		switch d := e.Data.(type) {
+		case journal.ToolStarted:
+			begun = append(begun, d.Call)
+		case journal.ToolFinished:
+			begun = slices.DeleteFunc(begun, func(c journal.Called) bool { return c.ID == d.Call })
+		case journal.RunStarted:
+			lost()
+		}
+		head, body := describe(e.Data, names)
+		if head == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "\n#%d %s\n%s", e.Seq, head, indent(body)); err != nil {
+			return err
+		}
+	}
+	lost()
+	return nil
+}
+
+func status(st journal.State) string {
+	if st.Run != "" && st.Status == "" {
+		return "running"
+	}
+	return st.Status
+}
+
+func calls(d journal.Data) func(func(message.ToolCall) bool) {
+	if m, ok := d.(journal.ModelFinished); ok {
+		return message.Of[message.ToolCall](m.Message)
+	}
+	return func(func(message.ToolCall) bool) {}
+}
+
+// describe is an entry in words; "" for what a reader of the transcript need not see.
+func describe(d journal.Data, names map[string]string) (head, body string) {
+	switch d := d.(type) {
+	case journal.Said:
+		if d.By != "" {
+			return "user (" + clean(d.By) + ")", words(d.Message)
+		}
+		return "user", words(d.Message)
+	case journal.ModelFinished:
+		head = "assistant"
+		if d.Partial {
+			head += " (cut off by a cancel)"
+		}
+		return head, words(d.Message)
+	case journal.ToolFinished:
+		return fmt.Sprintf("tool %s · %s", clean(d.Name), d.Outcome), d.Content
+	case journal.ToolJudged:
+		if d.Verdict == "deny" {
+			return fmt.Sprintf("tool %s · denied", clean(names[d.Call])), d.Reason
+		}
+		if d.Refused() {
+			return fmt.Sprintf("tool %s · error", clean(names[d.Call])), d.Reason
+		}
+	case journal.Asked:
+		return "asked " + clean(d.ID), d.Prompt
+	case journal.Answered:
+		if d.Approved {
+			return "approved " + clean(d.ID), d.Text
+		}
+		return "rejected " + clean(d.ID), d.Text
+	case journal.ModelFailed:
+		return "model failed", d.Error
+	case journal.Parked:
+		return "interrupted · " + clean(d.Cause), d.Detail
+	case journal.RunFinished:
+		return "run " + d.Status, d.Error
+	}
+	return "", ""
+}
+
+// words are a message's parts in plain text.
+func words(m message.Message) string {
+	var b strings.Builder
+	for p := range m.Parts() {
+		switch p := p.(type) {
+		case message.Text:
+			fmt.Fprintln(&b, p.Text)
+		case message.Reasoning:
+			if p.Text != "" {
+				fmt.Fprintf(&b, "(thinking) %s\n", p.Text)
+			}
+		case message.File:
+			fmt.Fprintf(&b, "[file %s %s, %d bytes]\n", p.MIME, p.Name, len(p.Data))
+		case message.ToolCall:
+			fmt.Fprintf(&b, "→ %s %s\n", p.Name, p.Input)
+		case message.Opaque:
+			fmt.Fprintf(&b, "[%s] %s\n", p.Provider, clip(p.JSON, 200))
+		}
+	}
+	return b.String()
+}
+
+func indent(text string) string {
+	text = strings.TrimRight(printable(text), "\n")
+	if text == "" {
+		return ""
+	}
+	return "   " + strings.ReplaceAll(text, "\n", "\n   ") + "\n"
+}
