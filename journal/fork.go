@@ -1,0 +1,122 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Fork makes a session that shares the entries of another one up to number at; 0 is the last. From there the two go their own ways, and
+// deleting one leaves the other as it is. The entries are shared by reference, so that it costs one entry, however long the session is.
+//
+// Any entry will do: the fork's transcript is valid wherever it is cut. A run that is unfinished there is not the fork's; calls without a result
+// get one that says so. Files on disk are not rewound: see WrittenAfter.
+//
+// The fork is named as, or, when that is "", after the session with "-fork", "-fork-2" … at the end. No such session, or no such
+// entry, is NotFound, a negative at is Validation, a name that is taken Conflict.
+func Fork(ctx context.Context, store Store, session string, at int64, as string) (name string, err error) {
+	last, err := end(ctx, store, session)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("journal: fork: %w", err)
+	case last == 0:
+		return "", errdefs.NotFound.Errorf("journal: fork: there is no session %q", session)
+	case at < 0:
+		return "", errdefs.Validation.Errorf("journal: fork: at %d: want the number of an entry, from 1 to %d", at, last)
+	case at > last:
+		return "", errdefs.NotFound.Errorf("journal: fork: session %q has no entry %d: its last is %d", session, at, last)
+	case at == 0:
+		at = last
+	}
+	first := Entry{Data: SessionCreated{Parent: session, At: at}}
+	if as != "" {
+		err := store.Append(ctx, as, at, first)
+		if errdefs.Conflict.Is(err) {
+			return "", errdefs.Conflict.Errorf("journal: fork: there is a session %q already: give the fork another name (--as NAME)", as)
+		}
+		if err != nil {
+			return "", fmt.Errorf("journal: fork: %w", err)
+		}
+		return as, nil
+	}
+	name = session + "-fork"
+	for n := 2; ; n++ {
+		err := store.Append(ctx, name, at, first)
+		if err == nil {
+			return name, nil
+		}
+		if !errdefs.Conflict.Is(err) || !exists(ctx, store, name) {
+			return "", fmt.Errorf("journal: fork: %w", err)
+		}
+		name = fmt.Sprintf("%s-fork-%d", session, n)
+	}
+}
+
+// end gives the number of a session's last entry; 0 when there is no session.
+func end(ctx context.Context, store Store, session string) (last int64, err error) {
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return 0, err
+		}
+		last = e.Seq
+	}
+	return last, nil
+}
+
+func exists(ctx context.Context, store Store, session string) bool {
+	for _, err := range store.Read(ctx, session, 0) {
+		return err == nil
+	}
+	return false
+}
+
+// Written is what tool calls did to files, as far as the journal knows.
+type Written struct {
+	Files    []string // that write and edit were called for, as their calls named them, each once, in order
+	Commands int      // calls of bash: which files those wrote is not on record
+}
+
+// WrittenAfter tells what a session's calls wrote after an entry: what a fork made there finds on disk although its transcript does not
+// know of it. Calls that were under way at the entry count; a write or edit that failed has changed nothing and does not.
+func WrittenAfter(ctx context.Context, store Store, session string, at int64) (w Written, err error) {
+	var calls []Called
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return Written{}, fmt.Errorf("journal: written after entry %d: %w", at, err)
+		}
+		switch d := e.Data.(type) {
+		case RunStarted, SessionCreated:
+			if e.Seq <= at { // what was open then has ended, if nobody knows how
+				calls = nil
+			}
+		case ToolStarted:
+			calls = append(calls, d.Call)
+		case ToolFinished:
+			if e.Seq <= at || d.Outcome == OutcomeError && !strings.EqualFold(d.Name, "bash") {
+				calls = slices.DeleteFunc(calls, func(c Called) bool { return c.ID == d.Call })
+			}
+		}
+	}
+	for _, c := range calls {
+		switch strings.ToLower(c.Name) {
+		case "bash":
+			w.Commands++
+		case "write", "edit":
+			var in struct {
+				Path string `json:"file_path"`
+			}
+			if json.Unmarshal([]byte(c.Input), &in) != nil || in.Path == "" {
+				continue // it is another tool of that name
+			}
+			if file := path.Clean(in.Path); !slices.Contains(w.Files, file) {
+				w.Files = append(w.Files, file)
+			}
+		}
+	}
+	return w, nil
+}
