@@ -496,6 +496,9 @@ func TestAKilledRunIsFinishedByResume(t *testing.T) {
 	if err = errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
+	if r := w.pawl("sessions", "list", "--json", "--journal", w.journal); !strings.Contains(r.out, `"status":"unfinished"`) {
+		t.Errorf("%+v", r)
+	}
 	if r := w.pawl("resume", "s", "--journal", w.journal); r.code != exitCompleted || r.out != "All done.\n" {
 		t.Fatalf("%+v", r)
 	}

@@ -83,6 +83,9 @@ func deleteCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID", Short: "Remove a session for good", Example: "  pawl sessions delete run-abc", Args: oneID,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
+			if alive(ctx, store, args[0]) {
+				return usage("session %s is being driven: end its run first", args[0])
+			}
 			err := store.Delete(ctx, args[0])
 			if errdefs.NotFound.Is(err) {
 				return noSession(args[0])
@@ -101,6 +104,11 @@ func oneID(_ *cobra.Command, args []string) error {
 
 func noSession(id string) error {
 	return usage("there is no session %q: see pawl sessions list", id)
+}
+
+// alive reports whether a live driver has the session: nobody else can give its lease up.
+func alive(ctx context.Context, store journal.Store, session string) bool {
+	return errdefs.Conflict.Is(store.Lease(ctx, session, "pawl sessions", time.Time{}))
 }
 
 // sessionLine is one line of sessions list --json.
@@ -123,6 +131,9 @@ func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, a
 	for info, err := range store.Sessions(ctx, journal.Query{}) {
 		if err != nil {
 			return err
+		}
+		if info.Status == "running" && !alive(ctx, store, info.Session) {
+			info.Status = "unfinished" // its process is gone: pawl resume goes on
 		}
 		var st journal.State
 		if log, err := journal.Open(ctx, store, info.Session); err == nil {

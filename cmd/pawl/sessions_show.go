@@ -21,7 +21,7 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	if st.Seq == 0 {
 		return noSession(id)
 	}
-	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), status(st), st.Spent.Usage.Total(), money(st.Spent.Cost()))
+	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), status(st, alive(ctx, store, id)), st.Spent.Usage.Total(), money(st.Spent.Cost()))
 	names := map[string]string{}
 	var begun []journal.Called // calls that began and have no end on record
 	lost := func() {
@@ -57,11 +57,14 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	return nil
 }
 
-func status(st journal.State) string {
-	if st.Run != "" && st.Status == "" {
+func status(st journal.State, alive bool) string {
+	switch {
+	case st.Run == "" || st.Status != "":
+		return st.Status
+	case alive:
 		return "running"
 	}
-	return st.Status
+	return "unfinished"
 }
 
 func calls(d journal.Data) func(func(message.ToolCall) bool) {

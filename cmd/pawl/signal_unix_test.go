@@ -91,6 +91,12 @@ func TestARunThatIsEndedFromOutsideLeavesNothingBehind(t *testing.T) {
 					t.Fatalf("%v\n%s\n%s", err, &lines, &errs)
 				}
 			}
+			if out, err := exec.Command(path, "sessions", "list", "--json", "--journal", journal).Output(); err != nil || !strings.Contains(string(out), `"status":"running"`) {
+				t.Errorf("while it runs: %v %s", err, out)
+			}
+			if out, err := exec.Command(path, "sessions", "delete", "s", "--journal", journal).CombinedOutput(); err == nil || !strings.Contains(string(out), "is being driven") {
+				t.Errorf("while it runs: %v %s", err, out)
+			}
 			if c.hangUp {
 				_ = read.Close()
 			}
