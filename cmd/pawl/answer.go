@@ -71,7 +71,7 @@ func answering(s streams, use, short, example string, args int, decide func(args
 	}
 	c.addJournal(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		store, closeStore, err := c.openStore()
+		store, closeStore, err := c.openStore(cmd.Context())
 		if err != nil {
 			return err
 		}

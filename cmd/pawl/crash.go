@@ -39,11 +39,11 @@ func demoCrash(ctx context.Context, s streams, c common) error {
 	if err != nil {
 		return err
 	}
-	path := strings.TrimPrefix(c.journal, "sqlite:")
-	if c.journal == "" {
-		path = pawl.DefaultJournal()
+	where := c.journal
+	if where == "" {
+		where = "sqlite:" + pawl.DefaultJournal()
 	}
-	a := act{Dir: on.dir, Journal: path, Session: "demo-" + strings.ToLower(rand.Text()[:10]), Ledger: on.dir + ".ledger", Dies: true}
+	a := act{Dir: on.dir, Journal: where, Session: "demo-" + strings.ToLower(rand.Text()[:10]), Ledger: on.dir + ".ledger", Dies: true}
 	defer func() { _ = os.Remove(a.Ledger) }()
 
 	fmt.Fprintf(s.out, "project  %s\nprompt   %s\n\n", on.dir, demoPrompt)
@@ -83,7 +83,7 @@ func killed(err error) bool {
 
 // account shows from the journal, and from what the tools themselves wrote down, that nothing was done twice.
 func (a act) account(ctx context.Context, s streams) error {
-	store, closeStore, err := (&common{journal: "sqlite:" + a.Journal}).store() //nolint:contextcheck // a local file: opening it does not wait
+	store, closeStore, err := (&common{journal: a.Journal}).store(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a act) run(ctx context.Context, s streams) error {
 	for _, t := range ws.Tools() {
 		tools = append(tools, witness{t, a})
 	}
-	store, closeStore, err := (&common{journal: "sqlite:" + a.Journal}).store() //nolint:contextcheck // a local file: opening it does not wait
+	store, closeStore, err := (&common{journal: a.Journal}).store(ctx)
 	if err != nil {
 		return err
 	}

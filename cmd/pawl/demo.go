@@ -82,7 +82,7 @@ func demo(ctx context.Context, s streams, c common) error {
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
+	store, closeStore, err := c.store(ctx)
 	if err != nil {
 		return err
 	}

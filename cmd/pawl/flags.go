@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -53,11 +55,11 @@ func (c *common) add(cmd *cobra.Command) {
 }
 
 func (c *common) addJournal(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.journal, "journal", "", "`where` sessions are kept: sqlite:PATH or memory; default: sqlite in the user's state directory")
+	cmd.Flags().StringVar(&c.journal, "journal", "", "`where` sessions are kept: sqlite:PATH, postgres://… or memory; default: sqlite in the user's state directory")
 }
 
 // store opens the journal. close is never nil.
-func (c *common) store() (store journal.Store, close func() error, err error) {
+func (c *common) store(ctx context.Context) (store journal.Store, close func() error, err error) {
 	none := func() error { return nil }
 	switch kind, path, _ := strings.Cut(c.journal, ":"); {
 	case c.journal == "":
@@ -66,19 +68,25 @@ func (c *common) store() (store journal.Store, close func() error, err error) {
 		}
 		fallthrough
 	case kind == "sqlite" && path != "":
-		s, err := sqlite.Open(path)
+		s, err := sqlite.Open(path) //nolint:contextcheck // a local file: opening it does not wait
 		if err != nil {
 			return nil, none, &exitError{exitUsage, err}
+		}
+		return s, s.Close, nil
+	case kind == "postgres", kind == "postgresql":
+		s, err := postgres.Open(ctx, c.journal)
+		if err != nil {
+			return nil, none, wrongUse(err)
 		}
 		return s, s.Close, nil
 	case c.journal == "memory":
 		return journal.Memory(), none, nil
 	}
-	return nil, none, usage("--journal %q: want sqlite:PATH or memory", c.journal)
+	return nil, none, usage("--journal %q: want sqlite:PATH, postgres://… or memory", c.journal)
 }
 
 // openStore opens a journal that has to be there already.
-func (c *common) openStore() (store journal.Store, close func() error, err error) {
+func (c *common) openStore(ctx context.Context) (store journal.Store, close func() error, err error) {
 	none := func() error { return nil }
 	if c.journal == "memory" {
 		return nil, none, usage("--journal memory: a new one is empty; name a file with sqlite:PATH")
@@ -88,16 +96,16 @@ func (c *common) openStore() (store journal.Store, close func() error, err error
 			return nil, none, usage("--journal %s: %v", c.journal, reason(err))
 		}
 	}
-	return c.store()
+	return c.store(ctx)
 }
 
 // outputs is where long outputs are kept: beside the journal, so that a session that goes on finds them, and apart for each project.
 func (c *common) outputs(project string) string {
-	path := strings.TrimPrefix(c.journal, "sqlite:")
-	switch c.journal {
-	case "memory":
+	path, local := strings.CutPrefix(c.journal, "sqlite:")
+	switch {
+	case c.journal == "memory":
 		return ""
-	case "":
+	case !local: // the default, or a server: on this machine in any case
 		path = pawl.DefaultJournal()
 	}
 	return filepath.Join(path+".outputs", fmt.Sprintf("%x", sha256.Sum256([]byte(project)))[:16])

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,12 +16,20 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	code := pgtest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // ran is what a command line gave.
 type ran struct {
@@ -517,6 +527,29 @@ func TestAKilledRunIsFinishedByResume(t *testing.T) {
 
 func TestTheDemoThatDiesNeedsAJournalThatStays(t *testing.T) {
 	if r := newWorld(t).pawl("demo", "--crash", "--journal", "memory"); r.code != exitUsage || !strings.Contains(r.err, "dies with the process") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
+	w := newWorld(t)
+	q := url.Values{} // as a URL, which is the form that --journal takes
+	for pair := range strings.FieldsSeq(pgtest.DSN(t)) {
+		name, value, _ := strings.Cut(pair, "=")
+		q.Set(name, value)
+	}
+	w.journal = "postgres:///" + q.Get("dbname") + "?" + q.Encode()
+	lines, r := w.run(work, "write a file", "--session", "s")
+	if r.code != exitCompleted || lines[len(lines)-1]["text"] != "It is written." {
+		t.Fatal(r)
+	}
+	if r := w.pawl("sessions", "list", "--json", "--journal", w.journal); !strings.Contains(r.out, `"session":"s"`) || !strings.Contains(r.out, `"status":"completed"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("sessions", "show", "s", "--journal", w.journal); r.code != 0 || !strings.Contains(r.out, "It is written.") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("run", "--journal", "postgres://nobody:hunter22@127.0.0.1:1/x?connect_timeout=1", "--model", "scripted/"+w.file("x.yaml", `turns: [{text: x}]`), "hi"); r.code != exitUsage || strings.Contains(r.err, "hunter22") {
 		t.Errorf("%+v", r)
 	}
 }

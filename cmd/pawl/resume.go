@@ -40,7 +40,7 @@ Model and directory are those of the run, unless flags say otherwise. A run that
 
 func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
-		store, closeStore, err := c.openStore() //nolint:contextcheck // a local file: opening it does not wait
+		store, closeStore, err := c.openStore(ctx)
 		if err != nil {
 			return nil, err
 		}

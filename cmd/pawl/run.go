@@ -69,7 +69,7 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 				return nil, wrongUse(err)
 			}
 		}
-		store, closeStore, err := c.store() //nolint:contextcheck // a local file: opening it does not wait
+		store, closeStore, err := c.store(ctx)
 		if err != nil {
 			return nil, err
 		}

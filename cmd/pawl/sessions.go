@@ -37,9 +37,9 @@ func sessionsCommand(s streams) *cobra.Command {
 }
 
 // withStore makes what a subcommand does of a function that needs the journal, which open opens.
-func withStore(open func() (journal.Store, func() error, error), f func(ctx context.Context, store journal.Store, args []string) error) func(*cobra.Command, []string) error {
+func withStore(open func(context.Context) (journal.Store, func() error, error), f func(ctx context.Context, store journal.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		store, close, err := open()
+		store, close, err := open(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,28 @@
+package crashtest
+
+import "testing"
+
+// Finding is what an inspection found.
+type Finding struct {
+	Points, Repeated, Lost int
+	Problems               []string
+	Err                    error
+}
+
+// Inspect is Matrix for scenarios that are meant to fail: a few problems are enough.
+func Inspect(t *testing.T, scenarios ...Scenario) map[string]Finding {
+	serve(scenarios)
+	out := map[string]Finding{}
+	for i := range scenarios {
+		s := &scenarios[i]
+		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), s, false, 10)
+		out[s.Name] = Finding{r.points, r.repeated, r.lost, r.problems, err}
+	}
+	return out
+}
+
+// CanDie says whether there is SIGKILL, Raced whether this is a build with the race detector.
+const (
+	CanDie = canDie
+	Raced  = raced
+)

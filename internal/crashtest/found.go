@@ -1,0 +1,74 @@
+package crashtest
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// found is what a journal says between two lives of a case: over all its sessions, except where it says main.
+type found struct {
+	Seq     int64    `json:"seq"`               // of the main session
+	Invalid bool     `json:"invalid,omitempty"` // the main session's transcript is one that a provider would not take
+	Open    []string `json:"open,omitempty"`    // ids of calls that were started and not finished
+	Done    []string `json:"done,omitempty"`    // effects whose outcome is on record
+	begun   int      // prompts of the main session
+	state   journal.State
+}
+
+// look reads all of a journal.
+func look(ctx context.Context, s *Scenario, store journal.Store) (*found, error) {
+	log, err := journal.Open(ctx, store, mainSession)
+	if err != nil {
+		return nil, err
+	}
+	f := &found{Seq: log.Seq(), state: log.State()}
+	f.Invalid = !slices.Equal(items(f.state.Messages), items(message.Repair(f.state.Messages)))
+	open, done := map[string]bool{}, map[string]bool{}
+	for info, err := range store.Sessions(ctx, journal.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if err := f.read(ctx, store, info.Session, open, done); err != nil {
+			return nil, err
+		}
+	}
+	f.Open, f.Done = slices.Sorted(maps.Keys(open)), slices.Sorted(maps.Keys(done))
+	f.begun = min(f.begun, len(s.prompts()))
+	return f, nil
+}
+
+func (f *found) read(ctx context.Context, store journal.Store, session string, open, done map[string]bool) error {
+	attempt := map[string]int{}
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return err
+		}
+		switch d := e.Data.(type) {
+		case journal.RunStarted:
+			attempt[e.Run] = d.Attempt
+			if session == mainSession && e.Run == runID(f.begun) {
+				f.begun++
+			}
+		case journal.ToolStarted:
+			open[d.Call.ID] = true
+		case journal.ToolFinished:
+			delete(open, d.Call)
+		}
+		if e.Key != (journal.Key{}) && isOutcome(e.Data) {
+			done[effectID(e.Run, attempt[e.Run], e.Key)] = true
+		}
+	}
+	return nil
+}
+
+func isOutcome(d journal.Data) bool {
+	switch d.(type) {
+	case journal.ModelStarted, journal.ToolStarted, journal.Asked, journal.ModelFailed:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package crashtest
+
+import "os"
+
+// canDie: without SIGKILL there is no matrix.
+const canDie = false
+
+func die() {}
+
+func killed(*os.ProcessState) bool { return false }

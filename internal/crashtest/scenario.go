@@ -1,0 +1,83 @@
+package crashtest
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
+)
+
+// Scenario is a session that is killed. It promises to be the same in every process: the same points, effects, ids and texts.
+type Scenario struct {
+	Name  string // unique among those of one Matrix
+	Build func(p *Process) (agent.Agent, engine.Engine, error)
+	// Options are for agent.Run and agent.Resume, beside the journal and the host. May be nil.
+	Options func(p *Process) []agent.RunOption
+	Prompts []string // one a run, the next when the one before is over, however it ended; nil: one, "Go."
+	// Answer answers a question, in the parent's process. Nil approves everything.
+	Answer func(q journal.Pending) journal.Answered
+	Text   string       // the answer of the last run
+	Status agent.Status // of the last run; "" is agent.StatusCompleted
+	// Writers is how many calls that must not be repeated may be under way at the same time, and so unknown after a kill; 0 is 1.
+	Writers int
+	Open    Opener // nil: SQLite
+}
+
+// Store is a journal that a process opened.
+type Store interface {
+	journal.Store
+	Close() error
+}
+
+// Opener opens the journal of one case. dir is the case's own and there already; its base name is unique, for stores elsewhere. Every
+// process of the case opens it, one at a time, and mostly dies without closing it. The next one takes over at once: where a store can't tell
+// that the holder of a lease is gone, its Opener gives one whose Lease does nothing.
+type Opener func(ctx context.Context, dir string) (Store, error)
+
+// SQLite is a file in the case's directory.
+func SQLite(_ context.Context, dir string) (Store, error) {
+	return sqlite.Open(filepath.Join(dir, "journal.db")) //nolint:contextcheck // it takes none: a file opens at once
+}
+
+// On plays scenarios on another store, whose name becomes part of theirs.
+func On(store string, open Opener, scenarios ...Scenario) []Scenario {
+	out := make([]Scenario, len(scenarios))
+	for i, s := range scenarios {
+		s.Name, s.Open = s.Name+" on "+store, open
+		out[i] = s
+	}
+	return out
+}
+
+// mainSession is the session of every case.
+const mainSession = "main"
+
+func (s *Scenario) open(ctx context.Context, dir string) (Store, error) {
+	if s.Open == nil {
+		return SQLite(ctx, dir)
+	}
+	return s.Open(ctx, dir)
+}
+
+func (s *Scenario) prompts() []string {
+	if s.Prompts == nil {
+		return []string{"Go."}
+	}
+	return s.Prompts
+}
+
+func (s *Scenario) answer(q journal.Pending) journal.Answered {
+	if s.Answer == nil {
+		return journal.Answered{ID: q.ID, Approved: true, By: "crashtest"}
+	}
+	a := s.Answer(q)
+	a.ID = q.ID
+	return a
+}
+
+// runID names the run of a prompt. It is fixed, so that what is made of it (idempotency keys) can be compared.
+func runID(prompt int) string { return fmt.Sprintf("prompt-%d", prompt+1) }

@@ -1,0 +1,118 @@
+package crashtest
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Scenarios are those of the loop itself, which every store has to stand.
+func Scenarios() []Scenario {
+	gate := hook.Middleware{Name: "gate", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		if u.Tool.Name == "ask" {
+			return hook.Asking("may I?"), nil
+		}
+		return hook.Decision{}, nil
+	}}
+	end := says("the end")
+	return []Scenario{
+		{Name: "tools that write, one after the other", Text: "the end", Build: looping(nil,
+			calls("two", call("c1", "pay"), call("c2", "pay")), calls("one more", call("c3", "pay")), end)},
+		{Name: "tools that read, beside one that writes", Text: "the end", Build: looping(nil,
+			calls("all", call("c1", "look"), call("c2", "look"), call("c3", "pay"), call("c4", "look"), call("c5", "look")), end)},
+		{Name: "an idempotent tool", Text: "the end", Build: looping(nil,
+			calls("twice", call("c1", "put"), call("c2", "put")), end)},
+		{Name: "a call that a person approves", Text: "the end", Build: looping([]hook.Middleware{gate},
+			calls("may I", call("c1", "pay"), call("c2", "ask")), calls("and then", call("c3", "pay")), end)},
+		{Name: "calls of which a person rejects one", Text: "the end", Answer: reject("c1"), Build: looping([]hook.Middleware{gate},
+			calls("may I", call("c1", "ask"), call("c2", "ask"), call("c3", "pay")), end)},
+		{Name: "replies that are cut off", Text: "the first half and the rest", Build: looping(nil,
+			cut(calls("too much", call("c1", "pay"))), calls("less", call("c2", "pay")), cut(says("the first half ")), says("and the rest"))},
+		{Name: "a model that fails, and a second prompt", Text: "the end", Prompts: []string{"Go.", "Go on."}, Build: looping(nil,
+			calls("one", call("c1", "pay")), scripted.Turn{Text: "half of this is", Error: &scripted.Failure{Status: 529, MidStream: true}},
+			calls("another", call("c2", "pay")), end)},
+		{Name: "hooks at all four points", Text: "the end", Build: looping(hooks(),
+			calls("one", call("c1", "pay"), call("c2", "ban")), says("almost"), end)},
+		{
+			Name: "a run that is done again", Text: "the end", Build: looping(nil, calls("one", call("c1", "pay")), end),
+			Options: func(*Process) []agent.RunOption {
+				return []agent.RunOption{agent.WithMaxRevise(2), agent.WithDecider(agent.DeciderFunc(
+					func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+						return agent.FinalizeDecision{Revise: res.Attempts < 2, Reason: "once more"}, nil
+					}))}
+			},
+		},
+	}
+}
+
+// looping builds a loop that plays a script, with tools that write (pay, ban, ask), that read (look) and that are idempotent (put).
+func looping(hooks []hook.Middleware, turns ...scripted.Turn) func(p *Process) (agent.Agent, engine.Engine, error) {
+	for i := range turns {
+		if turns[i].Error == nil {
+			turns[i].Usage = model.Usage{Input: 100 * (i + 1), Output: 10}
+		}
+	}
+	return func(p *Process) (agent.Agent, engine.Engine, error) {
+		eng, err := loop.New(loop.Config{
+			Model: p.Model(scripted.New(turns...)),
+			Tools: []tool.Tool{p.Tool("pay"), p.Tool("ban"), p.Tool("ask"), p.Tool("look", tool.ReadOnly), p.Tool("put", tool.Idempotent)},
+		})
+		return agent.Agent{ID: "crashtest", Instructions: "Work.", Hooks: hooks}, eng, err
+	}
+}
+
+func call(id, name string) scripted.Call { return scripted.Call{ID: id, Name: name} }
+
+func calls(text string, cs ...scripted.Call) scripted.Turn {
+	return scripted.Turn{Text: text, Calls: cs}
+}
+
+func says(text string) scripted.Turn { return scripted.Text(text) }
+
+func cut(t scripted.Turn) scripted.Turn {
+	t.Stop = model.StopLength
+	return t
+}
+
+// reject rejects one call and approves the rest.
+func reject(call string) func(journal.Pending) journal.Answered {
+	return func(q journal.Pending) journal.Answered {
+		return journal.Answered{Approved: q.Call.ID != call, Text: "because I say so", By: "crashtest"}
+	}
+}
+
+// hooks change the transcript, rewrite an input, refuse a call, change a result, and send the model back once.
+func hooks() []hook.Middleware {
+	return []hook.Middleware{{
+		Name: "all",
+		PreGeneration: func(_ context.Context, g *hook.Generation) error {
+			g.System += " Carefully."
+			g.Messages = message.NewHistory(message.User("This is what you should know.")).Append(g.Messages.Last())
+			return nil
+		},
+		PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+			if u.Tool.Name == "ban" {
+				return hook.Denied("not this one"), nil
+			}
+			return hook.Decision{Verdict: hook.Allow, Input: `{"note":", as a hook wrote"}`}, nil
+		},
+		PostToolUse: func(_ context.Context, u *hook.ToolUse) error {
+			u.Result.Content += ", and a hook saw it"
+			return nil
+		},
+		PostGeneration: func(_ context.Context, g *hook.Generation) error {
+			if g.Response.Message.Text() == "almost" {
+				g.Again("Are you sure?")
+			}
+			return nil
+		},
+	}}
+}

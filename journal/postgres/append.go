@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// How many bytes the data of an entry, and of an append, may have: PostgreSQL takes up to 1 GB in a message. Variables for tests.
+var maxEntry, maxAppend = 256 << 20, 512 << 20
+
+// years that nanoseconds in an int64 can tell apart.
+const firstYear, lastYear = 1678, 2261
+
+// Append implements [journal.Store]. It returns when the server has committed. See the package's comment for a context that ends and a
+// connection that is lost meanwhile.
+func (s *Store) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	a, err := newAddition(session, after, entries)
+	if err != nil {
+		return err
+	}
+	if a.fork.Parent != "" {
+		return s.use(ctx, "append", func(ctx context.Context, conn *pgx.Conn) error { return s.forkOff(ctx, conn, a) })
+	}
+	return s.use(ctx, "append", func(ctx context.Context, conn *pgx.Conn) error {
+		done, err := s.add(ctx, conn, a)
+		if err != nil {
+			return doubt(err)
+		}
+		if !done {
+			return s.behind(ctx, conn, a)
+		}
+		return nil
+	})
+}
+
+// addition is what an append adds, in columns.
+type addition struct {
+	session string
+	after   int64
+	fork    journal.SessionCreated // with a parent, if it makes one
+	entries []journal.Entry
+
+	times                         []int64
+	runs, kinds, scopes, ops, ids []string
+	data                          [][]byte
+}
+
+func newAddition(session string, after int64, entries []journal.Entry) (*addition, error) {
+	if session == "" || len(entries) == 0 {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: give a session and entries")
+	}
+	if len(session) > nameBytes || !plain(session) {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: session %s: a name has up to %d bytes, of valid UTF-8 without NUL", quoted(session), nameBytes)
+	}
+	a := &addition{session: session, after: after, entries: make([]journal.Entry, len(entries))}
+	size, now := 0, time.Now()
+	for i, e := range entries {
+		data, err := encode(e)
+		if err != nil {
+			return nil, err
+		}
+		if size += len(data); size > maxAppend {
+			return nil, errdefs.Validation.Errorf("journal/postgres: append: more than %d bytes at once: append them in several pieces", maxAppend)
+		}
+		if e.Time.IsZero() {
+			e.Time = now
+		}
+		e.Time, e.Session, e.Seq = e.Time.UTC().Round(0), session, after+int64(i)+1
+		a.entries[i] = e
+		a.times, a.runs, a.kinds = append(a.times, e.Time.UnixNano()), append(a.runs, e.Run), append(a.kinds, string(e.Data.Kind()))
+		a.scopes, a.ops, a.ids = append(a.scopes, e.Key.Scope), append(a.ops, e.Key.Op), append(a.ids, e.Key.ID)
+		a.data = append(a.data, data)
+	}
+	if fork, ok := entries[0].Data.(journal.SessionCreated); ok {
+		a.fork = fork
+	}
+	return a, nil
+}
+
+func encode(e journal.Entry) ([]byte, error) {
+	data, err := journal.EncodeData(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxEntry {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: an entry of %d bytes: the limit is %d", len(data), maxEntry)
+	}
+	if y := e.Time.Year(); !e.Time.IsZero() && (y < firstYear || y > lastYear) {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: an entry of the year %d: use one from %d to %d", y, firstYear, lastYear)
+	}
+	var noted journal.Info // what goes into columns beside it
+	noted.Apply(e)
+	if !plain(e.Run, e.Key.Scope, e.Key.Op, e.Key.ID, noted.Agent, noted.User, noted.Status, noted.Parent) {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: a %s with an id or a name that is not valid UTF-8 without NUL", e.Data.Kind())
+	}
+	return data, nil
+}
+
+// add adds entries to a session that has the one before, or that is not there when there is none before. It reports whether it could.
+func (s *Store) add(ctx context.Context, db asking, a *addition) (bool, error) {
+	if a.after == 0 {
+		return s.create(ctx, db, a, base{})
+	}
+	change := journal.Info{Session: a.session, Agent: same, User: same, Status: same, Parent: same}
+	for _, e := range a.entries {
+		change.Apply(e)
+	}
+	var created any
+	if !change.Created.IsZero() {
+		created = change.Created.UnixNano()
+	}
+	tag, err := db.Exec(ctx, s.sql.append, a.args(changed(change.Parent), changed(change.Agent), changed(change.User), changed(change.Status),
+		created, change.Updated.UnixNano())...)
+	return tag.RowsAffected() > 0, err
+}
+
+// create makes the session with its first entries. It reports false when there is one of that name.
+func (s *Store) create(ctx context.Context, db asking, a *addition, b base) (bool, error) {
+	info := b.info
+	for _, e := range a.entries {
+		info.Apply(e)
+	}
+	tag, err := db.Exec(ctx, s.sql.create, a.args(info.Parent, info.Agent, info.User, info.Status, info.Created.UnixNano(), info.Updated.UnixNano(), b.num, b.at)...)
+	return tag.RowsAffected() > 0, err
+}
+
+// args are the parameters of both statements: the entries in columns, then more.
+func (a *addition) args(more ...any) []any {
+	return append([]any{a.session, a.after, a.times, a.runs, a.kinds, a.scopes, a.ops, a.ids, a.data, int64(len(a.entries))}, more...)
+}
+
+// same stands for a column that the entries don't change; no name can be it.
+const same = "\x00"
+
+func changed(text string) any {
+	if text == same {
+		return nil
+	}
+	return text
+}
+
+// behind is the Conflict of an append that did not follow the last entry.
+func (s *Store) behind(ctx context.Context, db asking, a *addition) error {
+	var last int64
+	var owner string
+	if err := db.QueryRow(ctx, s.sql.find, a.session).Scan(&last, &owner); err != nil {
+		last = 0 // there is none; or we can't ask, and the Conflict is certain all the same
+	}
+	return errdefs.Conflict.Errorf("journal/postgres: append to %s after entry %d: its last is %d", a.session, a.after, last)
+}

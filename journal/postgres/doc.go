@@ -1,0 +1,33 @@
+// Package postgres keeps a journal in a PostgreSQL database, for programs that run on several machines.
+//
+//	store, err := postgres.Open(ctx, "postgres://pawl@db.example.com/app")
+//	defer store.Close()
+//
+// Durability: [Store.Append] returns when the server has committed, which is when its write-ahead log is on its disk: connections switch
+// synchronous_commit on where the database has it off. (A server with fsync=off keeps no such promise.) Appends to different sessions
+// that come together share one flush of the log; that is the server's own group commit.
+//
+// Concurrency: a Store is safe for use by many goroutines, and a database by many processes and machines. An append is one statement and one
+// round trip; it compares the session's last entry and moves it on under the row's lock, so that one appender wins each position. Readers never
+// wait for writers, nor writers for readers; a read holds a connection for one page, never while the consumer works. How many
+// connections there are is the DSN's pool_max_conns: by default 4, or one for each CPU where there are more.
+//
+// Cancelling: a context that ends before an append was sent, or while it waits on the server, leaves nothing, and its error comes back. An append
+// that was committed nevertheless is reported as such. When the connection is lost, or the server does not answer for [WithPatience],
+// between the two, nobody can know which it was: the entries are there whole or not at all, and the error, of class errdefs.NotAvailable, says
+// that it is not known. Append again after the same entry: the fence lets it in if the first one was lost, and answers Conflict if it was not.
+// Delete and Lease say so too, and may simply be done again.
+//
+// Leases run by the database's clock alone: what goes over the wire is how long, counted from the moment of sending.
+//
+// Limits: 256 MiB an entry and 512 MiB an append; names of sessions have up to 2,000 bytes. Names, run ids, keys, agents and users are text as
+// PostgreSQL has it: valid UTF-8 without NUL. The database's encoding is UTF8. Tested with PostgreSQL 15; the SQL is that of 12 and later.
+//
+// Poolers that don't keep prepared statements between transactions want default_query_exec_mode=exec in the DSN.
+//
+// Errors: besides those of [journal.Store], errdefs.NotAvailable when the server can't be reached or can't do it now, with what to do about it;
+// errdefs.Unauthorized when it does not let us in, or not do it; errdefs.Validation for a DSN or a schema that is wrong;
+// errdefs.Internal for damage. No error has the password in it.
+//
+// For people, the schema has a view: SELECT * FROM pawl.journal WHERE session = '…' ORDER BY seq.
+package postgres

@@ -1,0 +1,183 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+const (
+	version = 1                  // of the schema
+	lock    = 0x5061776C6A6F7572 // "Pawljour", the advisory lock under which the schema is made
+)
+
+// A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
+// before from a third. What is deleted stays as a row with deleted set as long as a fork shares from it. nums are never used again, so that a
+// reader of a session that was deleted meanwhile never sees another's.
+//
+// Data is bytea, not jsonb, which would spoil the bytes, and times are nanoseconds since 1970, which timestamptz can't tell apart. No index
+// has a column that appends change, so that they rewrite the row alone.
+const schema = `
+CREATE TABLE {s}.sessions (
+	num bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	id text COLLATE "C" NOT NULL,
+	deleted boolean NOT NULL DEFAULT false,
+	base_num bigint NOT NULL DEFAULT 0,
+	base bigint NOT NULL DEFAULT 0,
+	parent text COLLATE "C" NOT NULL DEFAULT '',
+	seq bigint NOT NULL,
+	agent text COLLATE "C" NOT NULL DEFAULT '',
+	usr text COLLATE "C" NOT NULL DEFAULT '',
+	status text COLLATE "C" NOT NULL DEFAULT '',
+	created bigint NOT NULL,
+	updated bigint NOT NULL,
+	owner text COLLATE "C" NOT NULL DEFAULT '', -- of the lease
+	until timestamptz NOT NULL DEFAULT '-infinity'
+) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX sessions_id ON {s}.sessions (id) WHERE NOT deleted;
+CREATE INDEX sessions_base ON {s}.sessions (base_num) WHERE base_num > 0;
+CREATE TABLE {s}.entries (
+	session bigint NOT NULL, -- num
+	seq bigint NOT NULL,
+	time bigint NOT NULL,
+	run text NOT NULL,
+	kind text NOT NULL,
+	scope text NOT NULL,
+	op text NOT NULL,
+	ref text NOT NULL,
+	data bytea NOT NULL, -- JSON
+	PRIMARY KEY (session, seq)
+);
+CREATE VIEW {s}.journal AS
+	SELECT s.id AS session, e.seq, timestamptz 'epoch' + e.time / 1000 * interval '1 microsecond' AS time,
+		e.run, e.kind, e.scope, e.op, e.ref, convert_from(e.data, 'UTF8') AS data
+	FROM {s}.entries e JOIN {s}.sessions s ON s.num = e.session WHERE NOT s.deleted;
+CREATE TABLE {s}.schema_version (version integer NOT NULL);
+`
+
+// statements are the SQL of one schema.
+type statements struct {
+	version, find, lockSession, lockRow, create, append, newest string
+	chain, page, list, lease                                    string
+	shared, bury, remove, removeEntries                         string
+}
+
+// The end of an append: a row for each entry, if the row of the session could be had.
+const insertEntries = `
+	INSERT INTO {s}.entries (session, seq, time, run, kind, scope, op, ref, data)
+	SELECT s.num, $2::bigint + e.n, e.time, e.run, e.kind, e.scope, e.op, e.ref, e.data
+	FROM s, unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[])
+		WITH ORDINALITY AS e(time, run, kind, scope, op, ref, data, n)`
+
+func newStatements(name string) statements {
+	in := func(sql string) string { return strings.ReplaceAll(sql, "{s}", pgx.Identifier{name}.Sanitize()) }
+	return statements{
+		version: in("SELECT version FROM {s}.schema_version"),
+		find:    in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
+		append: in(`WITH s AS (
+			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce($12::text, agent),
+				usr = coalesce($13::text, usr), status = coalesce($14::text, status), created = coalesce($15::bigint, created), updated = $16::bigint
+			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num)` + insertEntries),
+		create: in(`WITH s AS (
+			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, status, created, updated, base_num, base)
+			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::bigint, $17::bigint, $18::bigint)
+			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num)` + insertEntries),
+
+		// A fork keeps the rows from which it shares, a deletion has its row for itself. Appends change no key and wait for neither fork.
+		lockSession: in("SELECT num, base_num, base, seq, agent, usr, deleted FROM {s}.sessions WHERE id = $1::text AND NOT deleted FOR "),
+		lockRow:     in("SELECT num, base_num, base, seq, agent, usr, deleted FROM {s}.sessions WHERE num = $1::bigint FOR "),
+		newest:      in("SELECT data FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint AND seq <= $3::bigint AND kind = $4::text ORDER BY seq DESC LIMIT 1"),
+
+		// A session and those that it shares from, itself first, each with the part that it has: after base, up to upto.
+		chain: in(`WITH RECURSIVE chain(n, num, id, base_num, base, upto) AS (
+			SELECT 1, num, id, base_num, base, seq FROM {s}.sessions WHERE id = $1::text AND NOT deleted
+			UNION ALL
+			SELECT chain.n + 1, s.num, s.id, s.base_num, s.base, chain.base FROM chain JOIN {s}.sessions s ON s.num = chain.base_num
+		) SELECT num, id, base, upto FROM chain ORDER BY n`),
+		page: in(`SELECT seq, time, run, kind, scope, op, ref, data FROM (
+			SELECT *, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before FROM (
+				SELECT * FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint AND seq <= $3::bigint ORDER BY seq LIMIT $4::bigint
+			) page
+		) e WHERE before < $5::bigint ORDER BY seq`),
+		list: in(`SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
+			AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)
+			ORDER BY updated DESC, id LIMIT $4::bigint`),
+		lease: in(`UPDATE {s}.sessions SET owner = $2::text,
+				until = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3::bigint * interval '1 microsecond' ELSE '-infinity' END
+			WHERE id = $1::text AND NOT deleted AND (owner = $2::text OR until <= clock_timestamp())`),
+
+		shared:        in("SELECT coalesce(max(base), 0) FROM {s}.sessions WHERE base_num = $1::bigint AND base_num > 0"),
+		bury:          in("UPDATE {s}.sessions SET deleted = true, agent = '', usr = '', status = '', owner = '', until = '-infinity' WHERE num = $1::bigint"),
+		remove:        in("DELETE FROM {s}.sessions WHERE num = $1::bigint"),
+		removeEntries: in("DELETE FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint"),
+	}
+}
+
+// prepare makes sure that the schema is there and of this version. Where it is, nothing but reading is done: the role needs no right to make it.
+func (s *Store) prepare(ctx context.Context) error {
+	return s.use(ctx, "open", func(ctx context.Context, conn *pgx.Conn) error {
+		switch err := s.inspect(ctx, conn); {
+		case err == nil:
+			return nil
+		case code(err) != "42P01" && code(err) != "3F000": // no table, no schema
+			return err
+		}
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return s.make(ctx, tx) })
+	})
+}
+
+// asking is a connection or a transaction.
+type asking interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+func (s *Store) inspect(ctx context.Context, db asking) error {
+	var encoding string
+	if err := db.QueryRow(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
+		return err
+	}
+	if encoding != "UTF8" {
+		return errdefs.Validation.Errorf("journal/postgres: open: the database %s has encoding %s: use one that was made with encoding UTF8", s.where, encoding)
+	}
+	have := 0
+	switch err := db.QueryRow(ctx, s.sql.version).Scan(&have); {
+	case errors.Is(err, pgx.ErrNoRows):
+		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has no version: it was not made by this program", s.schema, s.where)
+	case err != nil:
+		return err
+	case have > version:
+		return errdefs.NotAvailable.Errorf("journal/postgres: open: schema %s of %s has version %d; this program knows up to %d: use a newer one", s.schema, s.where, have, version)
+	}
+	return nil
+}
+
+// make makes what is missing; whoever comes at the same time waits.
+func (s *Store) make(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", int64(lock)); err != nil {
+		return err
+	}
+	var schemaThere, made bool
+	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1::text AND tablename = 'schema_version')",
+		s.schema).Scan(&schemaThere, &made); err != nil {
+		return err
+	}
+	if made { // by another process, meanwhile
+		return s.inspect(ctx, tx)
+	}
+	name := pgx.Identifier{s.schema}.Sanitize()
+	sql := strings.ReplaceAll(schema, "{s}", name) + fmt.Sprintf("INSERT INTO %s.schema_version VALUES (%d);", name, version)
+	if !schemaThere {
+		sql = "CREATE SCHEMA " + name + ";" + sql
+	}
+	_, err := tx.Exec(ctx, sql)
+	if code(err) == "42P07" { // duplicate table
+		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has another program's tables: choose another one (%w)", s.schema, s.where, err)
+	}
+	return err
+}

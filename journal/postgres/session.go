@@ -1,0 +1,82 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
+func (s *Store) Delete(ctx context.Context, session string) error {
+	if err := errors.Join(ctx.Err(), absent("delete", session)); err != nil {
+		return err
+	}
+	return s.use(ctx, "delete", func(ctx context.Context, conn *pgx.Conn) error {
+		return transact(ctx, conn, func(tx pgx.Tx) error {
+			r, err := locked(ctx, tx, s.sql.lockSession, alone, session)
+			if err != nil {
+				return err
+			}
+			if r.num == 0 {
+				return errdefs.NotFound.Errorf("journal/postgres: delete: there is no session %s", quoted(session))
+			}
+			return s.delete(ctx, tx, r)
+		})
+	})
+}
+
+// delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
+func (s *Store) delete(ctx context.Context, tx pgx.Tx, r row) error {
+	for {
+		var shared int64
+		if err := tx.QueryRow(ctx, s.sql.shared, r.num).Scan(&shared); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, s.sql.removeEntries, r.num, shared); err != nil {
+			return err
+		}
+		if shared > 0 {
+			_, err := tx.Exec(ctx, s.sql.bury, r.num)
+			return err
+		}
+		if _, err := tx.Exec(ctx, s.sql.remove, r.num); err != nil {
+			return err
+		}
+		if r.baseNum == 0 {
+			return nil
+		}
+		base, err := s.shared(ctx, tx, alone, r.baseNum)
+		if err != nil || !base.deleted {
+			return err
+		}
+		r = base
+	}
+}
+
+// Lease implements [journal.Store]. It runs by the database's clock: until counts as so long from now.
+func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	if err := errors.Join(ctx.Err(), absent("lease", session)); err != nil {
+		return err
+	}
+	if !plain(owner) {
+		return errdefs.Validation.Errorf("journal/postgres: lease: owner %s: give valid UTF-8 without NUL", quoted(owner))
+	}
+	return s.use(ctx, "lease", func(ctx context.Context, conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, s.sql.lease, session, owner, time.Until(until).Microseconds())
+		if err != nil || tag.RowsAffected() > 0 {
+			return doubt(err)
+		}
+		var last int64
+		var driver string
+		switch err := conn.QueryRow(ctx, s.sql.find, session).Scan(&last, &driver); {
+		case errors.Is(err, pgx.ErrNoRows):
+			return errdefs.NotFound.Errorf("journal/postgres: lease: there is no session %s", quoted(session))
+		case err != nil:
+			return err
+		}
+		return errdefs.Conflict.Errorf("journal/postgres: lease: session %s is driven by %s", session, driver)
+	})
+}
