@@ -18,7 +18,7 @@ type Process struct {
 	dir    string
 	life   int
 	die    string // the point to die at; "" for none
-	record record
+	record *record
 
 	mu      sync.Mutex
 	seen    map[string]int // points, by name
@@ -41,7 +41,7 @@ func (p *Process) point(name string, seq int64) {
 	}
 	must(p.record.add(line{Life: p.life, Point: name, Seq: seq}, false))
 	if name == p.die {
-		die()
+		p.record.die()
 	}
 }
 

@@ -1,12 +1,12 @@
 package crashtest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
 )
@@ -39,26 +39,39 @@ type result struct {
 	Messages int    `json:"messages"`
 }
 
-// record appends to the file. A line is one write, and so whole or not there, whenever the process dies.
-type record struct{ file *os.File }
+// record appends to the file. Safe for concurrent use. Lines are whole if the process dies by way of [record.die]: a kernel may cut a
+// write short between two pages when SIGKILL comes.
+type record struct {
+	mu   sync.Mutex // held while a line is written
+	file *os.File
+}
 
 func recordPath(dir string) string { return filepath.Join(dir, "record.jsonl") }
 
-func openRecord(dir string) (record, error) {
+func openRecord(dir string) (*record, error) {
 	f, err := os.OpenFile(recordPath(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	return record{f}, err
+	return &record{file: f}, err
 }
 
 // add writes a line; durable is for what must outlive the machine as well.
-func (r record) add(l line, durable bool) error {
+func (r *record) add(l line, durable bool) error {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	if _, err := r.file.Write(append(b, '\n')); err != nil || !durable {
+	r.mu.Lock()
+	_, err = r.file.Write(append(b, '\n'))
+	r.mu.Unlock()
+	if err != nil || !durable {
 		return err
 	}
 	return r.file.Sync()
+}
+
+// die ends the process, when nobody is in the middle of a line.
+func (r *record) die() {
+	r.mu.Lock()
+	die()
 }
 
 func readRecord(dir string) (lines []line, err error) {
@@ -66,10 +79,10 @@ func readRecord(dir string) (lines []line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+	for text := range bytes.Lines(b) {
 		var l line
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			return nil, errdefs.Internal.Errorf("crashtest: record: %q: %w", s.Text(), err)
+		if err := json.Unmarshal(text, &l); err != nil {
+			return nil, errdefs.Internal.Errorf("crashtest: record: %q: %w", text, err)
 		}
 		lines = append(lines, l)
 	}
