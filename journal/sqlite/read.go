@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -114,9 +115,10 @@ func (s *Store) parts(ctx context.Context, session string) (parts []part, err er
 			return err
 		}
 		p.own = len(parts) == 0
-		parts = append([]part{p}, parts...)
+		parts = append(parts, p)
 		return nil
 	}, session)
+	slices.Reverse(parts)
 	return parts, err
 }
 
@@ -143,10 +145,11 @@ func (s *Store) page(ctx context.Context, p part) (page []journal.Entry, full bo
 		e.Seq, e.Time = id&maxSeq, time.Unix(0, at).UTC()
 		var err error
 		if e.Data, err = journal.DecodeData(journal.Kind(kind), data); err != nil {
-			if !errdefs.NotAvailable.Is(err) { // a newer program's kind is no damage
-				err = errdefs.Internal.Errorf("%w", err)
+			class := errdefs.Internal
+			if errdefs.NotAvailable.Is(err) { // a newer program's kind is no damage
+				class = errdefs.NotAvailable
 			}
-			return errdefs.Of(err).Errorf("entry %d of session %s: %w", e.Seq, p.session, err)
+			return class.Errorf("entry %d of session %s: %w", e.Seq, p.session, err)
 		}
 		page = append(page, e)
 		if size += len(data); size >= pageBytes || len(page) == pageEntries {
