@@ -29,6 +29,8 @@ type config struct {
 	timeout    time.Duration
 	dir        string
 	wait       bool
+	unknown    engine.Unknown
+	askTTL     time.Duration
 	private    bool // the store is this run's own
 }
 
@@ -104,6 +106,14 @@ func WithTimeout(d time.Duration) RunOption { return func(c *config) { c.timeout
 
 // WithWait waits while another live driver has the session, as long as the context lasts. Without it that is errdefs.Conflict at once.
 func WithWait() RunOption { return func(c *config) { c.wait = true } }
+
+// WithUnknown says what is done about tool calls that had begun when the process before died, and are neither read-only nor idempotent.
+// Default: engine.UnknownReport.
+func WithUnknown(u engine.Unknown) RunOption { return func(c *config) { c.unknown = u } }
+
+// WithAskTTL limits how long the run's questions to people can be answered, from when they were asked. After that an answer gets errdefs.Conflict, and
+// a run that waits, or is resumed, takes it for a no. 0, the default: for ever.
+func WithAskTTL(d time.Duration) RunOption { return func(c *config) { c.askTTL = d } }
 
 // WithDir notes in the journal which directory the run works in.
 func WithDir(dir string) RunOption { return func(c *config) { c.dir = dir } }

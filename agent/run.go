@@ -82,6 +82,10 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		return errdefs.Validation.Errorf("agent: the agent needs an id")
 	case c.host == nil:
 		return errdefs.Validation.Errorf("agent: the host is nil: leave the option out, or give engine.NoopHost{}")
+	case !c.unknown.Valid():
+		return errdefs.Validation.Errorf("agent: the policy for calls of unknown outcome is %q: want %s, %s or %s", c.unknown, engine.UnknownReport, engine.UnknownAsk, engine.UnknownRetry)
+	case c.askTTL < 0:
+		return errdefs.Validation.Errorf("agent: the time for answers is %v: want a time, or 0 for no limit", c.askTTL)
 	}
 	can := engine.CapabilitiesOf(eng)
 	for _, t := range can.Needs {
@@ -164,6 +168,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	run := engine.Run{
 		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: t.ag.Tools,
 		Attributes: t.attributes(n), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
+		Unknown: t.unknown, AskTTL: t.askTTL,
 	}
 	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
 	last, execErr := t.execute(ctx, run, board)

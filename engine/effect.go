@@ -147,34 +147,65 @@ func (j Judge) Key() journal.Key { return journal.Key{Op: "judge", ID: j.Call.ID
 type Ask struct {
 	once
 	journal.Asked
+	Again int // 1, 2, …: whether to run a call again whose outcome is unknown
 }
 
-// Key is "ask/ID".
-func (a Ask) Key() journal.Key { return journal.Key{Op: "ask", ID: a.ID} }
+// Key is "ask/ID", and for a call that may be run again "ask-again/ID/TIMES".
+func (a Ask) Key() journal.Key {
+	if a.Again > 0 {
+		return journal.Key{Op: "ask-again", ID: a.ID + "/" + strconv.Itoa(a.Again)}
+	}
+	return journal.Key{Op: "ask", ID: a.ID}
+}
 
 // Intent is the pending question. Questions that stand side by side are made pending together, before the first is put to anybody, so that
 // people see all of them; then they are put in order.
 func (a Ask) Intent() journal.Data { return a.Asked }
 
+// Unknown is what is done about a tool call that had begun when its process died, if its tool is neither read-only nor idempotent. A
+// resumed run goes by the policy of the first resume that found the call so.
+type Unknown string
+
+// The policies; "" is UnknownReport.
+const (
+	UnknownReport Unknown = "report" // it does not run; the model is told that its outcome is unknown
+	UnknownAsk    Unknown = "ask"    // a person is asked whether to run it again; if not, the model is told
+	UnknownRetry  Unknown = "retry"  // it runs again, with the same idempotency key: for tools whose far end heeds the key
+)
+
+// Valid reports whether it is one of the policies.
+func (u Unknown) Valid() bool {
+	return u == "" || u == UnknownReport || u == UnknownAsk || u == UnknownRetry
+}
+
 // UseTool runs an allowed call. Outcome: journal.ToolFinished; a tool's own failure is an outcome, not an error.
 type UseTool struct {
 	Call        journal.Called
 	Annotations tool.Annotations
+	Unknown     Unknown
+	Again       int // 1, 2, …: a person had it run again, because its outcome was unknown
 }
 
-// Key is "tool/CALL".
-func (u UseTool) Key() journal.Key { return journal.Key{Op: "tool", ID: u.Call.ID} }
+// Key is "tool/CALL", and for a call that is run again "again/CALL/TIMES".
+func (u UseTool) Key() journal.Key {
+	if u.Again > 0 {
+		return journal.Key{Op: "again", ID: u.Call.ID + "/" + strconv.Itoa(u.Again)}
+	}
+	return journal.Key{Op: "tool", ID: u.Call.ID}
+}
 
 // Intent is durable before the tool begins.
 func (u UseTool) Intent() journal.Data { return journal.ToolStarted{Call: u.Call} }
 
-// Lost reports a tool that may not run twice to the model as unknown.
+// Lost has a tool that may be repeated, or whose caller says so, run again. Of any other the outcome is unknown.
 func (u UseTool) Lost() journal.Data {
-	if u.Annotations.Repeatable() {
+	if u.Annotations.Repeatable() || u.Unknown == UnknownRetry {
 		return nil
 	}
 	r := journal.Unknown(message.ToolCall{ID: u.Call.ID, Name: u.Call.Name})
-	return journal.ToolFinished{Call: r.Call, Name: r.Name, Content: r.Content, IsError: true, Outcome: journal.OutcomeUnknown}
+	return journal.ToolFinished{
+		Call: r.Call, Name: r.Name, Content: r.Content, IsError: true, Outcome: journal.OutcomeUnknown, Ask: u.Unknown == UnknownAsk,
+	}
 }
 
 // Concurrent is true for read-only tools that don't ask to be alone.

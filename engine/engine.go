@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
@@ -37,9 +38,16 @@ type Run struct {
 	Deps            *Dependencies
 	ResumeFrom      *Checkpoint
 	Bounds          Bounds
-	Values          *Values      // what hooks of this run share
-	Log             *journal.Log // the session; nil inside a workflow, where the worker's activities have it
-	Steps           Steps        // set by a place that performs effects itself (a workflow, replay); nil: [Local]
+	Unknown         Unknown       // what is done about calls whose outcome is unknown
+	AskTTL          time.Duration // how long a question waits for its answer: 0 is for ever
+	Values          *Values       // what hooks of this run share
+	Log             *journal.Log  // the session; nil inside a workflow, where the worker's activities have it
+	Steps           Steps         // set by a place that performs effects itself (a workflow, replay); nil: [Local]
+}
+
+// Asks makes a question of this run about a call.
+func (r Run) Asks(prompt string, c journal.Called) journal.Asked {
+	return journal.Asked{ID: c.ID, Prompt: prompt, Call: &c, TTL: r.AskTTL.Milliseconds()}
 }
 
 // Where gives the run's identity to hooks.

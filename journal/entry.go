@@ -120,9 +120,11 @@ type ToolJudged struct {
 
 // Asked is a question to a person; with Call it is about that tool call.
 type Asked struct {
-	ID     string  `json:"id"`
-	Prompt string  `json:"prompt,omitempty"`
-	Call   *Called `json:"call,omitempty"`
+	ID      string  `json:"id"`
+	Prompt  string  `json:"prompt,omitempty"`
+	Call    *Called `json:"call,omitempty"`
+	Unknown bool    `json:"unknown,omitempty"` // the call had begun, and its outcome is unknown: approving runs it again
+	TTL     int64   `json:"ttl_ms,omitempty"`  // how long it can be answered, in milliseconds; 0: for ever
 }
 
 // Called is a tool call as it is to run.
@@ -140,6 +142,9 @@ type Answered struct {
 	Input    string `json:"input,omitempty"`
 	By       string `json:"by,omitempty"`
 }
+
+// ByDeadline is who answered when nobody did, in the time that there was.
+const ByDeadline = "deadline"
 
 // ToolStarted is the intent of a tool run, with the input that it gets.
 type ToolStarted struct {
@@ -169,6 +174,7 @@ type ToolFinished struct {
 	Outcome Outcome        `json:"outcome"`
 	Millis  int64          `json:"ms,omitempty"`
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
+	Ask     bool           `json:"ask,omitempty"`     // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
 }
 
 // Compacted replaces a part of the transcript by a summary; the original stays in the journal.

@@ -95,6 +95,9 @@ func (l *Log) Answer(ctx context.Context, a Answered) error {
 		if i < 0 {
 			return errdefs.Conflict.Errorf("journal: %s is not pending: it was answered, or never asked", a.ID)
 		}
+		if p := st.Pending[i]; p.Expired(time.Now()) {
+			return errdefs.Conflict.Errorf("journal: %s could be answered until %s: resume the run, which takes that for a no", p.ID, p.Deadline().Format(time.RFC3339))
+		}
 		entry[0].Run, entry[0].Key = st.Run, st.Pending[i].Key
 		return nil
 	}, nil, entry)

@@ -18,10 +18,25 @@ func (d ToolJudged) Result(c message.ToolCall) message.ToolResult { return refus
 
 // Result is what the model is told of a rejected call.
 func (a Answered) Result(c message.ToolCall) message.ToolResult {
-	if a.Text == "" {
+	switch {
+	case a.By == ByDeadline:
+		return refusal(c, "Not run: nobody approved it in time.")
+	case a.Text == "":
 		return refusal(c, "Rejected by a person. It was not run.")
 	}
 	return refusal(c, "Rejected by a person: "+a.Text)
+}
+
+// Result is what the model is told of a call when a person said no to it: that it was not run, or, if it had begun, that its outcome stays unknown.
+func (q Asked) Result(c message.ToolCall, a Answered) message.ToolResult {
+	if !q.Unknown {
+		return a.Result(c)
+	}
+	r := Unknown(c)
+	if r.Content += " It was not run again."; a.Text != "" {
+		r.Content += " A person says: " + a.Text
+	}
+	return r
 }
 
 // NotRun is what the model is told of a call that had no result when its run ended.

@@ -61,8 +61,22 @@ func (s *Spent) add(d ModelFinished) {
 
 // Pending is a question without an answer.
 type Pending struct {
-	Key Key
+	Key Key       `json:"key"`
+	At  time.Time `json:"at"` // when it was asked
 	Asked
+}
+
+// Deadline is when the time for an answer is over; zero for never.
+func (p Pending) Deadline() time.Time {
+	if p.TTL <= 0 {
+		return time.Time{}
+	}
+	return p.At.Add(time.Duration(p.TTL) * time.Millisecond)
+}
+
+// Expired reports whether the time for an answer is over. It is no answer yet: a run that is resumed takes it for a no.
+func (p Pending) Expired(now time.Time) bool {
+	return p.TTL > 0 && !now.Before(p.Deadline())
 }
 
 type record struct {
@@ -172,9 +186,11 @@ func (s *State) apply(e Entry) {
 			s.open.begun[i] = true
 		}
 	case ToolFinished:
-		s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
+		if !d.Ask { // else a person has the last word; until then it had begun, no more
+			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
+		}
 	case Asked:
-		s.Pending = append(slices.Clip(s.Pending), Pending{e.Key, d})
+		s.Pending = append(slices.Clip(s.Pending), Pending{e.Key, e.Time, d})
 	case Answered:
 		s.answered(main, d)
 	case Stopped:
@@ -259,15 +275,18 @@ func (s *State) settled() int {
 
 // answered settles a question, and the call that it was about when a person refused it.
 func (s *State) answered(main bool, d Answered) {
-	call := d.ID
+	call, asked := d.ID, Asked{}
 	s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool {
-		if p.ID == d.ID && p.Call != nil {
+		if p.ID != d.ID {
+			return false
+		}
+		if asked = p.Asked; p.Call != nil {
 			call = p.Call.ID
 		}
-		return p.ID == d.ID
+		return true
 	})
 	if !d.Approved {
-		s.answer(main, call, d.Result)
+		s.answer(main, call, func(c message.ToolCall) message.ToolResult { return asked.Result(c, d) })
 	}
 }
 

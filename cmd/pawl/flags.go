@@ -31,6 +31,7 @@ const maxPrompt = 4 << 20
 // common are the flags that commands which run an agent share.
 type common struct {
 	model, baseURL, dir, session, journal, engine, system string
+	unknown                                               string // resume only
 	json                                                  bool
 	maxSteps                                              int
 	budgetUSD                                             float64

@@ -85,6 +85,9 @@ func (j *jsonl) event(e event.Event) {
 			Input any    `json:"input"`
 		}{at, d.Call.ID, d.Call.Name, input(d.Call.Input)})
 	case journal.ToolFinished:
+		if d.Ask { // not the last word: a person is asked next
+			return
+		}
 		j.toolFinished(at, d.Call, d.Name, d.IsError, d.Outcome, d.Content)
 		j.warning(as("warning"), d.Warning)
 	case journal.ToolJudged:
@@ -154,17 +157,27 @@ func (j *jsonl) toolFinished(at line, call, name string, isError bool, outcome j
 }
 
 func (j *jsonl) approval(at line, d journal.Asked) {
-	l := struct {
+	j.write(struct {
 		line
-		Call   string `json:"call_id"`
-		Name   string `json:"name,omitempty"`
-		Input  any    `json:"input,omitempty"`
-		Reason string `json:"reason"`
-	}{line: at, Call: d.ID, Reason: d.Prompt}
+		question
+	}{at, questionOf(d)})
+}
+
+// question is what a person is asked.
+type question struct {
+	Call    string `json:"call_id"` // what pawl approve, reject and answer take
+	Name    string `json:"name,omitempty"`
+	Input   any    `json:"input,omitempty"`
+	Reason  string `json:"reason"`
+	Unknown bool   `json:"unknown,omitempty"` // the call had begun: approving runs it again
+}
+
+func questionOf(d journal.Asked) question {
+	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown}
 	if d.Call != nil {
-		l.Name, l.Input = d.Call.Name, input(d.Call.Input)
+		q.Name, q.Input = d.Call.Name, input(d.Call.Input)
 	}
-	j.write(l)
+	return q
 }
 
 func (j *jsonl) warning(at line, text string) {
@@ -188,18 +201,20 @@ func (j *jsonl) finished(res *agent.Result, err error) {
 	at.Type, at.Time = "run.finished", time.Now().UTC()
 	l := struct {
 		line
-		Status  string            `json:"status"`
-		Text    string            `json:"text"`
-		Steps   int               `json:"steps"`
-		Usage   model.Usage       `json:"usage"`
-		Cost    *float64          `json:"cost_usd"`
-		Pending []journal.Pending `json:"pending"`
-		Error   *failure          `json:"error,omitempty"`
-	}{line: at, Status: string(agent.StatusFailed), Pending: []journal.Pending{}}
+		Status  string      `json:"status"`
+		Text    string      `json:"text"`
+		Steps   int         `json:"steps"`
+		Usage   model.Usage `json:"usage"`
+		Cost    *float64    `json:"cost_usd"`
+		Pending []question  `json:"pending"`
+		Error   *failure    `json:"error,omitempty"`
+	}{line: at, Status: string(agent.StatusFailed), Pending: []question{}}
 	if res != nil {
 		l.Session, l.Run = res.ContextID, res.RunID
 		l.Status, l.Text, l.Steps, l.Usage, l.Cost = string(res.Status), res.Text(), res.Steps, res.Usage, dollars(res.Cost)
-		l.Pending = append(l.Pending, res.Pending...)
+		for _, p := range res.Pending {
+			l.Pending = append(l.Pending, questionOf(p.Asked))
+		}
 		if err == nil {
 			err = res.Err
 		}

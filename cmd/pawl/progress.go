@@ -44,7 +44,9 @@ func (p *progress) event(e event.Event) {
 	case journal.ToolStarted:
 		p.line("36", "● %s", summary(d.Call.Name, d.Call.Input))
 	case journal.ToolFinished:
-		p.result(d)
+		if !d.Ask { // else the question follows
+			p.result(d)
+		}
 		if d.Warning != "" {
 			p.line("33", "  warning: %s", clean(d.Warning))
 		}

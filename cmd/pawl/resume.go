@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/journal"
 )
 
@@ -17,7 +18,8 @@ func resumeCommand(s streams) *cobra.Command {
 		Short: "Finish an interrupted or killed run",
 		Long: `Goes on with a session's unfinished run, from its last entry in the journal. What is on record is not done again: a model's reply is
 taken as it stands, and a tool call that has its result is not made. A call that had begun and has no result is made again only if its tool reads or can
-be repeated; of any other the model is told that its outcome is unknown.
+be repeated; of any other the model is told that its outcome is unknown (--unknown report). With --unknown ask a person decides whether it is made again, with
+--unknown retry it is, with the same idempotency key.
 
 Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone.`,
 		Example: "  pawl resume run-abc",
@@ -25,9 +27,13 @@ Model and directory are those of the run, unless flags say otherwise. A run that
 	}
 	c.add(cmd)
 	cmd.Flags().Lookup("session").Hidden = true
+	cmd.Flags().StringVar(&c.unknown, "unknown", string(engine.UnknownReport), "what to do about a call that had begun and has no result: `report`, ask or retry")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if c.session != "" {
 			return usage("--session: the session is the argument of resume")
+		}
+		if !engine.Unknown(c.unknown).Valid() {
+			return usage("--unknown %q: want report, ask or retry", c.unknown)
 		}
 		code, err := resume(cmd.Context(), s, c, args[0])
 		if code == exitCompleted && err == nil {
@@ -61,7 +67,7 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		}
 		o.Journal = store
 		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, host agent.RunOption) (*agent.Result, error) {
-			return rt.Resume(ctx, id, host)
+			return rt.Resume(ctx, id, host, agent.WithUnknown(engine.Unknown(c.unknown)))
 		})
 	})
 }

@@ -55,7 +55,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			}
 			say(message.User(end.Again))
 		case useTools:
-			results, err := l.useTools(ctx, do, calls)
+			results, err := l.useTools(ctx, do, run, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}

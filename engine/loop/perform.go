@@ -35,7 +35,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Judge:
 		return l.judge(ctx, run, e.Call), nil
 	case engine.Ask:
-		return ask(ctx, host, e)
+		return ask(ctx, run, host, key, e)
 	case engine.UseTool:
 		return l.useTool(ctx, run, host, key, e)
 	case engine.Stop:
@@ -90,10 +90,22 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 	return out
 }
 
-// ask puts a question to whoever is there; nobody parks the run.
-func ask(ctx context.Context, host engine.Host, e engine.Ask) (journal.Data, error) {
-	reply, err := host.AskUser(ctx, engine.Prompt{Asked: e.Asked})
+// ask puts a question to whoever is there; nobody parks the run. One that can't be answered any more is a no.
+func ask(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Ask) (journal.Data, error) {
+	outer := ctx
+	if end := deadline(run.Log, key); !end.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end)
+		defer cancel()
+	}
+	var reply engine.Reply
+	err := ctx.Err()
+	if err == nil {
+		reply, err = host.AskUser(ctx, engine.Prompt{Asked: e.Asked})
+	}
 	switch {
+	case err != nil && ctx.Err() != nil && outer.Err() == nil:
+		return journal.Answered{ID: e.ID, By: journal.ByDeadline}, nil
 	case errdefs.NotAvailable.Is(err):
 		return nil, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: e.ID}}
 	case err != nil:
@@ -101,6 +113,19 @@ func ask(ctx context.Context, host engine.Host, e engine.Ask) (journal.Data, err
 	}
 	reply.ID = e.ID
 	return reply.Answered, nil
+}
+
+// deadline is when a question that is on record can be answered no more; zero for never.
+func deadline(log *journal.Log, key journal.Key) time.Time {
+	if log == nil {
+		return time.Time{}
+	}
+	for _, p := range log.State().Pending {
+		if p.Key == key {
+			return p.Deadline()
+		}
+	}
+	return time.Time{}
 }
 
 // hooks are the run's, then the engine's own.

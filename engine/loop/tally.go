@@ -23,6 +23,7 @@ const (
 	tellShorter  = "Your reply was cut off at the output limit before it said anything. Answer again, more briefly."
 	tellBlank    = "Your reply was empty. Go on with the task, or say in a sentence that it is done."
 	tellBadCall  = "Your tool call could not be read, and nothing was run. Make it again, with valid JSON as its input."
+	tellUnknown  = "the process died while %s was under way: whether it took effect is unknown; run it again?" // to a person
 	tellRepeats  = "You have made the same call several times in a row, with the same result each time. It will not change. Try something else, or say what stops you."
 )
 

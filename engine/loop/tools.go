@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/hook"
@@ -11,7 +12,7 @@ import (
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, calls []message.ToolCall) ([]message.ToolResult, error) {
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, calls []message.ToolCall) ([]message.ToolResult, error) {
 	results := make([]message.ToolResult, len(calls))
 	judges := make([]engine.Judge, len(calls))
 	for i, c := range calls {
@@ -22,7 +23,7 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, calls []message.
 	if err != nil {
 		return results, err
 	}
-	var run, approved batch
+	var allowed, approved batch
 	var ask []engine.Ask
 	var asked []int
 	for i, v := range verdicts {
@@ -34,12 +35,12 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, calls []message.
 		case v.Refused():
 			results[i] = v.Result(calls[i])
 		case v.Verdict == hook.Ask.String():
-			ask, asked = append(ask, engine.Ask{Asked: journal.Asked{ID: call.ID, Prompt: v.Reason, Call: &call}}), append(asked, i)
+			ask, asked = append(ask, engine.Ask{Asked: run.Asks(v.Reason, call)}), append(asked, i)
 		default:
-			run.add(i, l.use(call))
+			allowed.add(i, l.use(run, call))
 		}
 	}
-	if err := run.do(ctx, do, results); err != nil {
+	if err := allowed.do(ctx, do, run, results); err != nil {
 		return results, err
 	}
 	answers, err := engine.DoAll[journal.Answered](ctx, do, ask)
@@ -55,13 +56,13 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, calls []message.
 		if a.Input != "" {
 			call.Input = a.Input
 		}
-		approved.add(i, l.use(call))
+		approved.add(i, l.use(run, call))
 	}
-	return results, approved.do(ctx, do, results)
+	return results, approved.do(ctx, do, run, results)
 }
 
-func (l *Engine) use(c journal.Called) engine.UseTool {
-	u := engine.UseTool{Call: c}
+func (l *Engine) use(run engine.Run, c journal.Called) engine.UseTool {
+	u := engine.UseTool{Call: c, Unknown: run.Unknown}
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
 	}
@@ -76,12 +77,54 @@ type batch struct {
 
 func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u), append(b.at, i) }
 
-func (b *batch) do(ctx context.Context, do engine.Steps, results []message.ToolResult) error {
-	done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses)
-	for k, d := range done {
-		if d.Outcome != "" {
-			results[b.at[k]] = d.Result()
+// do runs the calls: readers that stand side by side together, any other alone, so that what follows a call whose outcome is unknown waits
+// until a person has said what to do about it.
+func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results []message.ToolResult) error {
+	for from, to := 0, 0; from < len(b.uses); from = to {
+		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
+		}
+		done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses[from:to])
+		for k, d := range done {
+			if d.Outcome != "" {
+				results[b.at[from+k]] = d.Result()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		for k, d := range done {
+			if d.Ask {
+				if results[b.at[from+k]], err = runAgain(ctx, do, run, b.uses[from+k]); err != nil {
+					return err
+				}
+			}
 		}
 	}
-	return err
+	return nil
+}
+
+// runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.
+func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.UseTool) (message.ToolResult, error) {
+	for {
+		u.Again++
+		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}
+		q.Unknown = true
+		answer, err := engine.Do[journal.Answered](ctx, do, q)
+		call := message.ToolCall{ID: u.Call.ID, Name: u.Call.Name, Input: u.Call.Input}
+		switch {
+		case err != nil:
+			return journal.Unknown(call), err
+		case !answer.Approved:
+			return q.Result(call, answer), nil
+		case answer.Input != "":
+			u.Call.Input = answer.Input
+		}
+		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
+		if d.Outcome == "" {
+			return journal.Unknown(call), err
+		}
+		if err != nil || !d.Ask {
+			return d.Result(), err
+		}
+	}
 }

@@ -88,7 +88,7 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, nil
 	}
 	began := time.Now()
-	e.Call.Name = def.Name
+	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
 	res, err := l.attend(ctx, run, host, key, e.Call)
 	out.Millis = time.Since(began).Milliseconds()
 	switch {

@@ -38,11 +38,11 @@ func Samples() []journal.Entry {
 		},
 		journal.ModelFailed{Class: "rate_limit", Error: tough},
 		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`},
-		journal.Asked{ID: "c1", Prompt: tough, Call: &called},
+		journal.Asked{ID: "c1", Prompt: tough, Call: &called, Unknown: true, TTL: 3600000},
 		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann"},
 		journal.ToolStarted{Call: called},
 		journal.ToolFinished{
-			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow",
+			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true,
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
 		journal.Compacted{Edit: edit},
