@@ -179,6 +179,11 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 	})
 }
 
+// Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
+func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
+	return agent.Replay(ctx, r.agent, r.engine, session, r.options(nil)...)
+}
+
 // Journal is the store that the Runtime's sessions are in.
 func (r *Runtime) Journal() journal.Store { return r.opts.Journal }
 

@@ -241,6 +241,9 @@ func (s *stage) check(t *testing.T, store journal.Store, res *agent.Result, deat
 	if res != nil {
 		same(t, "the fold and the board", history(res.LastBoard.Channel(engine.MainChannel)), history(st.Messages))
 	}
+	if _, err := agent.Replay(t.Context(), s.ag, s.eng, "s", agent.WithJournal(store)); err != nil {
+		t.Error(err)
+	}
 	unknown := 0
 	type fact struct {
 		attempt int

@@ -73,19 +73,13 @@ func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(cp))...)
 }
 
-// admit checks everything that can be checked before anything runs.
-func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
+// admitEngine checks what runs and replays need alike.
+func (c *config) admitEngine(ag Agent, eng engine.Engine) error {
 	switch {
 	case eng == nil:
 		return errdefs.Validation.Errorf("agent: an engine is needed")
 	case ag.ID == "":
 		return errdefs.Validation.Errorf("agent: the agent needs an id")
-	case c.host == nil:
-		return errdefs.Validation.Errorf("agent: the host is nil: leave the option out, or give engine.NoopHost{}")
-	case !c.unknown.Valid():
-		return errdefs.Validation.Errorf("agent: the policy for calls of unknown outcome is %q: want %s, %s or %s", c.unknown, engine.UnknownReport, engine.UnknownAsk, engine.UnknownRetry)
-	case c.askTTL < 0:
-		return errdefs.Validation.Errorf("agent: the time for answers is %v: want a time, or 0 for no limit", c.askTTL)
 	}
 	can := engine.CapabilitiesOf(eng)
 	for _, t := range can.Needs {
@@ -93,8 +87,24 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 			return errdefs.NotFound.Errorf("agent: the engine %s needs a %v among its dependencies: see engine.Provide", can.Name, t)
 		}
 	}
+	return nil
+}
+
+// admit checks everything that can be checked before anything runs.
+func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
+	if err := c.admitEngine(ag, eng); err != nil {
+		return err
+	}
+	switch {
+	case c.host == nil:
+		return errdefs.Validation.Errorf("agent: the host is nil: leave the option out, or give engine.NoopHost{}")
+	case !c.unknown.Valid():
+		return errdefs.Validation.Errorf("agent: the policy for calls of unknown outcome is %q: want %s, %s or %s", c.unknown, engine.UnknownReport, engine.UnknownAsk, engine.UnknownRetry)
+	case c.askTTL < 0:
+		return errdefs.Validation.Errorf("agent: the time for answers is %v: want a time, or 0 for no limit", c.askTTL)
+	}
 	if c.resume != nil {
-		if !can.Resume {
+		if can := engine.CapabilitiesOf(eng); !can.Resume {
 			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume", can.Name)
 		}
 		req.RunID = c.resume.ExecID

@@ -87,20 +87,7 @@ func (s Scoped) Key() journal.Key {
 	return k
 }
 
-// Replay gives recorded outcomes only, and fails with errdefs.Conflict at the first effect that the record does not have.
-func Replay(run Run) Steps {
-	return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
-		out := make([]journal.Data, len(effects))
-		for i, e := range effects {
-			if out[i], _ = run.Log.Recorded(e.Key()); out[i] == nil {
-				return out, errdefs.Conflict.Errorf("engine: replay: the code asks for %v, which was not done then", e.Key())
-			}
-		}
-		return out, nil
-	})
-}
-
-// StepsFunc makes a Do function a Steps whose branches run one after the other: for replay and tests.
+// StepsFunc makes a Do function a Steps whose branches run one after the other: for tests.
 type StepsFunc func(ctx context.Context, effects ...Effect) ([]journal.Data, error)
 
 // Do calls f.

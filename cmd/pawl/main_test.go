@@ -352,7 +352,7 @@ func TestTheTerminalIsNotSteeredByWhatAModelSays(t *testing.T) {
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 	w := newWorld(t)
-	for _, args := range [][]string{{}, {"run"}, {"resume"}, {"approve"}, {"reject"}, {"answer"}, {"demo"}, {"sessions"}, {"sessions", "list"}, {"sessions", "show"}, {"sessions", "export"}, {"sessions", "import"}, {"sessions", "fork"}, {"sessions", "delete"}, {"version"}} {
+	for _, args := range [][]string{{}, {"run"}, {"resume"}, {"replay"}, {"approve"}, {"reject"}, {"answer"}, {"demo"}, {"sessions"}, {"sessions", "list"}, {"sessions", "show"}, {"sessions", "export"}, {"sessions", "import"}, {"sessions", "fork"}, {"sessions", "delete"}, {"version"}} {
 		if r := w.pawl(append(args, "--help")...); r.code != 0 || !strings.Contains(r.out, "Examples:\n  pawl ") {
 			t.Errorf("%v: %+v", args, r)
 		}

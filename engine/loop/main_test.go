@@ -161,12 +161,13 @@ func once(t testing.TB, eng *loop.Engine, host engine.Host) error {
 	return err
 }
 
-// execute runs the loop from the run's seed, or resumes it, and holds what every ending has to hold: the transcript is valid, and the journal
-// folds to the same one.
+// execute runs the loop from the run's seed, or resumes it, and holds what every ending has to hold: the transcript is valid, the journal
+// folds to the same one, and a replay of what is on record finds no difference.
 func (d *played) execute(t *testing.T, ctx context.Context, host engine.Host) {
 	t.Helper()
 	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: d.log.State().Seed}})
 	board, d.err = d.eng.Execute(ctx, d.run, host, board)
+	d.replay(t)
 	if d.talk = board.Channel(engine.MainChannel); errdefs.Interrupted.Is(d.err) {
 		return // open calls are answered when it goes on
 	}
@@ -176,6 +177,21 @@ func (d *played) execute(t *testing.T, ctx context.Context, host engine.Host) {
 	folded := d.log.State().Messages
 	if diff := cmp.Diff(dump(folded), dump(d.talk)); diff != "" {
 		t.Errorf("the journal folds to another transcript (-journal +board):\n%s", diff)
+	}
+}
+
+func (d *played) replay(t *testing.T) {
+	t.Helper()
+	attempts, err := journal.Attempts(context.Background(), d.store, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := attempts[len(attempts)-1]
+	again, steps := d.run, engine.NewReplay(a)
+	again.Steps = steps
+	board, err := d.eng.Execute(context.Background(), again, engine.NoopHost{}, engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: a.Seed}}))
+	if err := steps.End(board, err); err != nil {
+		t.Error(err)
 	}
 }
 

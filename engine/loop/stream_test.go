@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
@@ -170,19 +172,26 @@ func TestReplayOfALoopAsksForWhatWasDoneAndNothingElse(t *testing.T) {
 	m := plays(uses(call("c", "x", `{}`), call("d", "x", `{}`)), says("done"))
 	d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{counted("x", &n)}}}.do(t)
 	want := dump(d.talk)
-	d.run.Steps = engine.Replay(d.run)
+	attempts, err := journal.Attempts(t.Context(), d.store, d.run.Session)
+	if err != nil || len(attempts) != 1 {
+		t.Fatal(err, attempts)
+	}
+	again := engine.NewReplay(attempts[0])
+	d.run.Steps = again
 	d.execute(t, t.Context(), engine.NoopHost{})
 	if diff := cmp.Diff(want, dump(d.talk)); diff != "" || d.err != nil || n != 2 || m.calls() != 2 {
 		t.Error(d.err, n, m.calls(), diff)
 	}
-	other, err := loop.New(loop.Config{Model: m, Limits: loop.Limits{Steps: 1}})
+	d.eng, err = loop.New(loop.Config{Model: m, Limits: loop.Limits{Steps: 1}}) // other code
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.eng = other // other code: its tools are read-only, it has a limit
-	board := engine.NewBoard(engine.Snapshot{})
-	if _, err := other.Execute(t.Context(), d.run, engine.NoopHost{}, board); !errdefs.BudgetExceeded.Is(err) {
-		t.Error(err)
+	again = engine.NewReplay(attempts[0])
+	d.run.Steps = again
+	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: attempts[0].Seed}})
+	_, err = d.eng.Execute(t.Context(), d.run, engine.NoopHost{}, board)
+	if diff := again.End(board, err); !errdefs.BudgetExceeded.Is(err) || !errdefs.Conflict.Is(diff) || !strings.Contains(diff.Error(), "model/2 is on record, the code ends without it: ") {
+		t.Error(err, diff)
 	}
 }
 

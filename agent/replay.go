@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Replayed is an attempt of a run that the code goes through as it did then.
+type Replayed struct {
+	RunID   string
+	Attempt int
+	Effects int    // on record
+	Status  string // how it ended then: a Status, or "" when its process died or a further attempt followed
+}
+
+// Replay drives the engine through all that is on record of a session, attempt by attempt, with recorded outcomes only: no model is called, no tool
+// runs, nobody is asked, nothing is written. It tells whether the code still does what it did: the first difference (another effect, a call with another
+// input, a model call with another transcript, another ending) is an errdefs.Conflict that names the run, the entry, and both sides; then what went well
+// before it comes too. No such session is NotFound.
+//
+// Where the record of a run ends early (its process died, it was cancelled, a model call failed, a limit ended it) the replay ends there, too.
+// Deciders, committers, observers and hooks take no part: what hooks did is on record. The engine must be one that can resume, which keeps
+// all it does in effects; else NotAvailable.
+func Replay(ctx context.Context, ag Agent, eng engine.Engine, session string, opts ...RunOption) ([]Replayed, error) {
+	c := configure(opts)
+	if err := c.admitEngine(ag, eng); err != nil {
+		return nil, err
+	}
+	if can := engine.CapabilitiesOf(eng); !can.Resume {
+		return nil, errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", can.Name)
+	}
+	attempts, err := journal.Attempts(ctx, c.store, session)
+	if err != nil {
+		return nil, err
+	}
+	if len(attempts) == 0 {
+		return nil, errdefs.NotFound.Errorf("agent: replay: session %s has no run", session)
+	}
+	var all []Replayed
+	for _, a := range attempts {
+		if err := c.replay(ctx, ag, eng, session, a); err != nil {
+			return all, err
+		}
+		r := Replayed{RunID: a.Run, Attempt: a.Started.Attempt, Effects: len(a.Effects)}
+		switch end := a.End.(type) {
+		case journal.RunFinished:
+			r.Status = end.Status
+		case journal.Parked:
+			r.Status = string(StatusInterrupted)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func (c *config) replay(ctx context.Context, ag Agent, eng engine.Engine, session string, a journal.Attempt) error {
+	steps := engine.NewReplay(a)
+	run := engine.Run{
+		ID: a.Run, ParentRunID: a.Started.ParentRun, AgentID: ag.ID, Session: session, Attempt: a.Started.Attempt, System: ag.Instructions, Tools: ag.Tools,
+		Deps: c.deps, Values: new(engine.Values), Steps: steps,
+		Attributes: map[string]string{
+			"agent.id": ag.ID, "run.id": a.Run, "conversation.id": session, "agent.attempt": strconv.Itoa(a.Started.Attempt), "user.id": a.Started.User,
+		},
+	}
+	board := newBoard(a.Seed, a.Started.Inputs)
+	var last *engine.Board
+	err := guard("the engine", func() (err error) {
+		last, err = eng.Execute(ctx, run, engine.NoopHost{}, board)
+		return err
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if last == nil {
+		last = board
+	}
+	return steps.End(last, err)
+}
