@@ -94,7 +94,8 @@ func WithMaxRevise(n int) RunOption { return func(c *config) { c.revise = n } }
 // WithParentRunID says which run started this one, for correlation only; bounds are inherited by context whether it is set or not.
 func WithParentRunID(id string) RunOption { return func(c *config) { c.parent = id } }
 
-// WithResumeFrom goes on with an interrupted run; NotAvailable when the engine can't. See [Resume] for sessions in a journal.
+// WithResumeFrom goes on with an unfinished run: a checkpoint is a session and a position in it. What is on record behind the position is not done again either; to
+// go another way from there, [journal.Fork] the session. NotAvailable when the engine can't resume, Conflict when the journal does not reach the position.
 func WithResumeFrom(cp *engine.Checkpoint) RunOption { return func(c *config) { c.resume = cp } }
 
 // WithBudget limits this run and everything below it.

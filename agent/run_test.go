@@ -102,6 +102,7 @@ func TestWhatIsMissingIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"a dependency":            {agent.Agent{ID: "a"}, needs, agent.Request{Message: msg}, nil, errdefs.NotFound, "fmt.Stringer"},
 		"one of another type":     {agent.Agent{ID: "a"}, needs, agent.Request{Message: msg}, []agent.RunOption{agent.WithDependencies(provided(3))}, errdefs.NotFound, "fmt.Stringer"},
 		"an engine that resumes":  {agent.Agent{ID: "a"}, needs, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(cp), agent.WithDependencies(provided[fmt.Stringer](stringer{}))}, errdefs.NotAvailable, "graph can't resume"},
+		"a journal that has it":   {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(&engine.Checkpoint{ExecID: "r", Session: "s", Seq: 7})}, errdefs.Conflict, "at entry 7 of session s, which has 0 here"},
 		"something to resume":     {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(cp)}, errdefs.NotFound, "no unfinished run r"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,25 @@ func Fork(ctx context.Context, store Store, session string, at int64, as string)
 	}
 }
 
+// StateAt is a session as it was when its entry number at was the last: its transcript, what it had spent, what was pending. To go on from there, [Fork] it. No
+// such session or entry is NotFound.
+func StateAt(ctx context.Context, store Store, session string, at int64) (State, error) {
+	var st State
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return State{}, fmt.Errorf("journal: state at entry %d: %w", at, err)
+		}
+		if st.apply(e); e.Seq == at {
+			st.join()
+			return st, nil
+		}
+	}
+	if st.Seq == 0 {
+		return State{}, errdefs.NotFound.Errorf("journal: state at entry %d: there is no session %q", at, session)
+	}
+	return State{}, errdefs.NotFound.Errorf("journal: session %q has no entry %d: its last is %d", session, at, st.Seq)
+}
+
 // end gives the number of a session's last entry; 0 when there is no session.
 func end(ctx context.Context, store Store, session string) (last int64, err error) {
 	for e, err := range store.Read(ctx, session, 0) {

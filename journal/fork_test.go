@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/journaltest"
 	"github.com/pawl-dev/pawl/message"
 )
 
@@ -172,4 +173,34 @@ func ExampleFork() {
 	// what-if <nil>
 	// one
 	// two
+}
+
+func TestTheStateAtAnEntryIsWhatItWasThen(t *testing.T) {
+	store := journal.Memory()
+	entries := journaltest.Samples()
+	if err := store.Append(t.Context(), "s", 0, entries...); err != nil {
+		t.Fatal(err)
+	}
+	for at := range int64(len(entries)) {
+		got, err := journal.StateAt(t.Context(), store, "s", at+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := journal.Memory()
+		if err := log.Append(t.Context(), "s", 0, entries[:at+1]...); err != nil {
+			t.Fatal(err)
+		}
+		then, err := journal.Open(t.Context(), log, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := then.State(); got.Seq != at+1 || got.Status != want.Status || !slices.Equal(texts(got.Messages), texts(want.Messages)) || got.Spent != want.Spent {
+			t.Errorf("at %d: %+v, was %+v", at+1, got, want)
+		}
+	}
+	for session, at := range map[string]int64{"s": int64(len(entries)) + 1, "t": 1} {
+		if _, err := journal.StateAt(t.Context(), store, session, at); !errdefs.NotFound.Is(err) {
+			t.Errorf("%s at %d: %v", session, at, err)
+		}
+	}
 }

@@ -71,12 +71,21 @@ func listCommand(s streams, c *common) *cobra.Command {
 }
 
 func showCommand(s streams, c *common) *cobra.Command {
-	return &cobra.Command{
-		Use: "show ID", Short: "The transcript, with entry numbers", Example: "  pawl sessions show run-abc", Args: oneID,
-		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			return showSession(ctx, s.out, store, args[0])
-		}),
+	var at int64
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "The transcript, with entry numbers", Args: oneID,
+		Example: "  pawl sessions show run-abc\n  pawl sessions show run-abc --at 12",
 	}
+	cmd.Flags().Int64Var(&at, "at", 0, "as it was when the entry of this number, `SEQ`, was the last; default: now")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("at") && at < 1 {
+			return usage("--at %d: want the number of an entry, 1 or more: see pawl sessions show %s", at, args[0])
+		}
+		return withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
+			return showSession(ctx, s.out, store, args[0], at)
+		})(cmd, args)
+	}
+	return cmd
 }
 
 func deleteCommand(c *common) *cobra.Command {

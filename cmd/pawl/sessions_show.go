@@ -11,17 +11,19 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-// showSession prints what was said and done, each with the number of its entry.
-func showSession(ctx context.Context, w io.Writer, store journal.Store, id string) error {
-	log, err := journal.Open(ctx, store, id)
+// showSession prints what was said and done, each with the number of its entry: up to entry at, or all when that is 0.
+func showSession(ctx context.Context, w io.Writer, store journal.Store, id string, at int64) error {
+	st, err := stateAt(ctx, store, id, at)
 	if err != nil {
 		return err
 	}
-	st := log.State()
-	if st.Seq == 0 {
-		return noSession(id)
+	var how string
+	if at > 0 {
+		how = fmt.Sprintf("%s at entry %d", status(st, true), at)
+	} else {
+		how = status(st, alive(ctx, store, id))
 	}
-	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), status(st, alive(ctx, store, id)), st.Spent.Usage.Total(), money(st.Spent.Cost()))
+	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), how, st.Spent.Usage.Total(), money(st.Spent.Cost()))
 	names := map[string]string{}
 	var begun []journal.Called // calls that began and have no end on record
 	lost := func() {
@@ -33,6 +35,9 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {
 			return err
+		}
+		if at > 0 && e.Seq > at {
+			break
 		}
 		for c := range calls(e.Data) {
 			names[c.ID] = c.Name
@@ -55,6 +60,25 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	}
 	lost()
 	return nil
+}
+
+// stateAt folds a session up to entry at, or all of it when that is 0.
+func stateAt(ctx context.Context, store journal.Store, id string, at int64) (journal.State, error) {
+	if at > 0 {
+		if err := mustBe(ctx, store, id); err != nil {
+			return journal.State{}, err
+		}
+		st, err := journal.StateAt(ctx, store, id, at)
+		return st, badInput(err)
+	}
+	log, err := journal.Open(ctx, store, id)
+	if err != nil {
+		return journal.State{}, err
+	}
+	if log.Seq() == 0 {
+		return journal.State{}, noSession(id)
+	}
+	return log.State(), nil
 }
 
 func status(st journal.State, alive bool) string {

@@ -302,3 +302,28 @@ func TestACancelEndsTheWaitForAnImport(t *testing.T) {
 		t.Errorf("exit %d: %s %s", code, &out, &errs)
 	}
 }
+
+func TestASessionIsShownAsItWas(t *testing.T) {
+	w := newWorld(t)
+	if _, r := w.run(work, "write a file", "--session", "s"); r.code != 0 {
+		t.Fatal(r)
+	}
+	show := func(flags ...string) ran {
+		return w.pawl(append([]string{"sessions", "show", "s", "--journal", w.journal}, flags...)...)
+	}
+	whole := show()
+	_, rest, _ := strings.Cut(whole.out, "\n")
+	before, _, _ := strings.Cut(rest, "\n#11 ") // the answer
+	head, body, _ := strings.Cut(show("--at", "10").out, "\n")
+	if head != "session s · running at entry 10 · 15 tokens · cost unknown" || body != before {
+		t.Errorf("%s\n%s\nwant\n%s\nof\n%s", head, body, before, whole.out)
+	}
+	for _, at := range []string{"0", "-1", "99"} {
+		if r := show("--at", at); r.code != exitUsage || !strings.Contains(r.err, "entry") {
+			t.Errorf("%s: %+v", at, r)
+		}
+	}
+	if r := w.pawl("sessions", "show", "t", "--at", "1", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "no session") {
+		t.Errorf("%+v", r)
+	}
+}
