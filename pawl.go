@@ -179,6 +179,11 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 	})
 }
 
+// Steer says something to the run under way in a session: see [agent.Steer].
+func (r *Runtime) Steer(ctx context.Context, session, text string) error {
+	return agent.Steer(ctx, r.opts.Journal, session, message.User(text))
+}
+
 // Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
 	return agent.Replay(ctx, r.agent, r.engine, session, r.options(nil)...)

@@ -74,7 +74,7 @@ func (a *Attempt) note(e Entry, at map[Key]int, st *State) {
 	if parked, ok := e.Data.(Parked); ok {
 		a.End = parked
 	}
-	if e.Key == (Key{}) {
+	if e.Key == (Key{}) || e.Key.Op == steerOp { // steering comes from outside; the call that heard it has it
 		return
 	}
 	i, known := at[e.Key]

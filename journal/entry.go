@@ -69,7 +69,7 @@ type Resumed struct {
 }
 
 // Said is a message that no model and no tool made: a person's at the start of a run, and, with a key, one that came in between: a
-// person's steering, or the loop's own word to the model (By "pawl": go on, you repeat yourself).
+// person's steering, which waits until a model call hears it, or the loop's own word to the model (By "pawl": go on, you repeat yourself).
 type Said struct {
 	Message message.Message `json:"message"`
 	By      string          `json:"by,omitempty"`
@@ -102,6 +102,9 @@ type ModelFinished struct {
 	ID         string           `json:"id,omitempty"`      // the provider's id of the reply
 	Millis     int64            `json:"ms,omitempty"`      // how long the call took
 	Partial    bool             `json:"partial,omitempty"` // cut off by a cancel; what had come of its text was kept
+	// Heard is the steering that the call was the first to hear: it stands before the reply. HeardTo is the number of the last such entry.
+	Heard   []message.Message `json:"heard,omitempty"`
+	HeardTo int64             `json:"heard_to,omitempty"`
 }
 
 // ModelFailed is a model call that gave nothing. It is no outcome: a resumed run calls again.
@@ -186,6 +189,8 @@ type Compacted struct {
 type Stopped struct {
 	Again  string   `json:"again,omitempty"`
 	Errors []string `json:"errors,omitempty"` // of hooks that failed: the reply stays
+	// Steered goes on because somebody said something meanwhile; the hooks wait for the next stop.
+	Steered bool `json:"steered,omitempty"`
 }
 
 // Parked leaves a run unfinished after an interrupt: it can be resumed.

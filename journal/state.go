@@ -27,10 +27,12 @@ type State struct {
 	Spent            Spent  // over the session
 	RunSpent         Spent  // over the last run, all its attempts
 	Pending          []Pending
+	Steering         []Steering // that no model call has heard yet
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
-	open    openCalls // the calls of the last reply, until all have a result
+	open    openCalls  // the calls of the last reply, until all have a result
+	heard   []Steering // by the attempt under way: a further one hears it again
 }
 
 // Spent is what model calls took.
@@ -160,6 +162,10 @@ func (s *State) apply(e Entry) {
 	case Resumed:
 		s.Driver, s.Status = d.Owner, ""
 	case Said:
+		if e.Key.Op == steerOp {
+			s.Steering = append(slices.Clip(s.Steering), Steering{e.Seq, d.Message})
+			break
+		}
 		if main {
 			s.say(d.Message)
 		}
@@ -176,6 +182,7 @@ func (s *State) apply(e Entry) {
 	case ModelFinished:
 		s.Spent.add(d)
 		s.RunSpent.add(d)
+		s.hear(main, d)
 		s.reply(main, d)
 	case ToolJudged:
 		if d.Refused() {
@@ -212,14 +219,14 @@ func (s *State) apply(e Entry) {
 func (s *State) start(run string, d RunStarted) {
 	s.join()
 	if d.Attempt > 1 {
-		s.Messages = s.Seed // a revise starts over
+		s.Messages, s.Steering = s.Seed, slices.Concat(s.heard, s.Steering) // a revise starts over
 	} else {
 		s.RunSpent = Spent{}
 	}
 	s.Run, s.Agent, s.User, s.Driver, s.Attempt = run, d.Agent, d.User, d.Owner, d.Attempt
 	s.Seed, s.Inputs = s.Messages, d.Inputs
 	s.Status, s.Class, s.Error = "", "", ""
-	s.effects, s.Pending = map[Key]record{}, nil
+	s.effects, s.Pending, s.heard = map[Key]record{}, nil, nil
 }
 
 func (s *State) end(status, class, err string) {

@@ -66,6 +66,9 @@ func (j *jsonl) event(e event.Event) {
 	case journal.Said:
 		j.message(as("message"), d.Message)
 	case journal.ModelFinished:
+		for _, m := range d.Heard {
+			j.message(as("message"), m)
+		}
 		for c := range message.Of[message.ToolCall](d.Message) {
 			j.names[c.ID] = c.Name
 		}

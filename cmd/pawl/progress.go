@@ -33,6 +33,9 @@ func (p *progress) event(e event.Event) {
 	case nil:
 		p.delta(e)
 	case journal.ModelFinished:
+		for _, m := range d.Heard {
+			p.line("36", "> %s", clip(clean(m.Text()), 160))
+		}
 		if p.holdAnswer && (len(d.Message.ToolCalls()) > 0 || d.Cut()) {
 			p.say(p.held.String())
 		}

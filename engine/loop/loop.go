@@ -32,6 +32,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 		}
 		reply, err := engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
 		calls := reply.Message.ToolCalls()
+		say(reply.Heard...)
 		if !reply.Message.Blank() {
 			say(reply.Message)
 		}
@@ -49,11 +50,14 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				return err
 			}
 		case stopped:
-			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Last: used.mayStop(), Messages: talk, From: from, Reply: reply})
-			if err != nil || end.Again == "" {
+			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Last: used.sent >= maxAgain, Messages: talk, From: from, Reply: reply})
+			switch {
+			case err != nil || end.Again == "" && !end.Steered:
 				return err
+			case end.Again != "":
+				used.sent++
+				say(message.User(end.Again))
 			}
-			say(message.User(end.Again))
 		case useTools:
 			results, err := l.useTools(ctx, do, run, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed

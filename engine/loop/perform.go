@@ -39,6 +39,9 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.UseTool:
 		return l.useTool(ctx, run, host, key, e)
 	case engine.Stop:
+		if key.Scope == "" && len(steering(run.Log)) > 0 {
+			return journal.Stopped{Steered: true}, nil
+		}
 		return l.stop(ctx, run, e), nil
 	}
 	return nil, errdefs.Internal.Errorf("loop: does not know the effect %T", e)
@@ -155,22 +158,30 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
+	var heard journal.ModelFinished
+	if key.Scope == "" { // in a scope the conversation is another one
+		for _, s := range steering(run.Log) {
+			heard.Heard, heard.HeardTo = append(heard.Heard, s.Message), s.Seq
+		}
+	}
 	began := time.Now()
-	req := model.Request{System: e.System, Messages: e.Messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings}
+	req := model.Request{System: e.System, Messages: e.Messages.Append(heard.Heard...), Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings}
 	if len(req.Tools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}
 	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
 	if err != nil {
 		if text != "" && ctx.Err() != nil {
-			return journal.ModelFinished{Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds()}, err
+			return journal.ModelFinished{
+				Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
+			}, err
 		}
 		return nil, err
 	}
 	usage := sane(resp.Usage)
 	out := journal.ModelFinished{
 		Message: own(run.Log, resp.Message, key.Scope, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
-		Millis: time.Since(began).Milliseconds(),
+		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 	}
 	if l.price != nil {
 		if micros, known := l.price.Cost(usage); known {
@@ -185,6 +196,14 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return out, err
 	}
 	return out, nil
+}
+
+// steering is what the run was told and has not heard.
+func steering(log *journal.Log) []journal.Steering {
+	if log == nil {
+		return nil
+	}
+	return log.Steering()
 }
 
 // report tells the host what a call took. A host that panics does not cost the run its reply.

@@ -67,9 +67,6 @@ func (t *tally) mayCall(step int) error {
 	return nil
 }
 
-// mayStop counts how often the model was sent back; true: this stop is the last.
-func (t *tally) mayStop() bool { t.sent++; return t.sent > maxAgain }
-
 // after decides what follows a reply, and what to tell the model if it has to go on.
 func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall) (next, string, error) {
 	t.tokens += r.Usage.Total()

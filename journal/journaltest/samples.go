@@ -35,6 +35,7 @@ func Samples() []journal.Entry {
 		journal.ModelFinished{
 			Message: reply, Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1}, CostMicros: &cost,
 			Stop: model.StopTools, Reason: "because", Model: "m-1", ID: "msg_1", Millis: 12, Partial: true,
+			Heard: []message.Message{message.User(tough)}, HeardTo: 9,
 		},
 		journal.ModelFailed{Class: "rate_limit", Error: tough},
 		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`},
@@ -46,7 +47,7 @@ func Samples() []journal.Entry {
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
 		journal.Compacted{Edit: edit},
-		journal.Stopped{Again: tough, Errors: []string{"one", "two"}},
+		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough},
 		journal.Board{Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Set: map[string]any{"k": tough, "n": 1.0}, Delete: []string{"x"}},
 		journal.RunFinished{

@@ -1,0 +1,64 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Steering is a message that came while a run was under way, and waits for the next model call.
+type Steering struct {
+	Seq     int64
+	Message message.Message
+}
+
+// steerOp is the Op of the keys of steering.
+const steerOp = "steer"
+
+// Steer says something to a run under way, from any process: it is on record when Steer returns, and stands in the transcript before the next model call's
+// reply, behind all results of the step before. It is heard once, whatever dies. When the run ends before it was heard, the next run of the session hears it.
+// Conflict when no run is unfinished: then it is a prompt. Validation for a message that is not a user's, or is empty.
+func (l *Log) Steer(ctx context.Context, m message.Message) error {
+	if m.Role() != message.RoleUser || m.Blank() {
+		return errdefs.Validation.Errorf("journal: steer: want a user's message with something in it")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.catchUp(ctx); err != nil { // the run may have begun, or ended, since
+		return err
+	}
+	entry := []Entry{{Key: Key{Op: steerOp, ID: strings.ToLower(rand.Text())}, Data: Said{Message: m}}}
+	return l.append(ctx, func(st *State) error {
+		if st.Run == "" {
+			return errdefs.Conflict.Errorf("journal: steer: session %s has no run under way: give the message to the next one", l.session)
+		}
+		entry[0].Run = st.Run
+		return nil
+	}, nil, entry)
+}
+
+// Steering is what was said to the run and no model call has heard yet.
+func (l *Log) Steering() []Steering {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clip(l.st.Steering)
+}
+
+// hear puts steering where a model call heard it.
+func (s *State) hear(main bool, d ModelFinished) {
+	if d.HeardTo == 0 {
+		return
+	}
+	n := 0
+	for n < len(s.Steering) && s.Steering[n].Seq <= d.HeardTo {
+		n++
+	}
+	s.heard, s.Steering = slices.Concat(s.heard, s.Steering[:n]), s.Steering[n:]
+	if main {
+		s.say(d.Heard...)
+	}
+}
