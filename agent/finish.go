@@ -48,10 +48,10 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 	case t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit):
 		res.Status, res.Err = StatusFailed, t.limit
 	case errors.As(err, &intr):
-		res.Status, res.Cause, res.Pending = StatusInterrupted, intr.Cause, st.Pending
+		res.Status, res.Cause, res.Pending = StatusInterrupted, intr.Cause, t.pending(ctx, st)
 		t.observe(func(o Observer) { o.OnInterrupt(ctx, t.info, intr.Interrupt) })
 	case errdefs.Interrupted.Is(err):
-		res.Status, res.Cause, res.Pending = StatusInterrupted, engine.CauseCustom, st.Pending
+		res.Status, res.Cause, res.Pending = StatusInterrupted, engine.CauseCustom, t.pending(ctx, st)
 	case errdefs.Canceled(err) && ctx.Err() != nil: // the caller's context, not one that an engine or a client made
 		res.Status = StatusCanceled
 	case errdefs.Aborted.Is(err):
@@ -60,6 +60,15 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 		res.Status = StatusFailed
 	}
 	return res
+}
+
+// pending is what waits for a person, here and in the tasks below.
+func (t *turn) pending(ctx context.Context, st journal.State) []journal.Pending {
+	all, err := pending(context.WithoutCancel(ctx), t.log)
+	if err != nil { // what is known here is better than nothing
+		return st.Pending
+	}
+	return seenFrom(all)
 }
 
 // decide asks every decider, in order. The first error ends it: then nothing is committed.

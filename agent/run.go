@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -165,6 +166,8 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		}
 		if res != nil {
 			t.observe(func(o Observer) { o.OnRunEnd(context.WithoutCancel(ctx), t.info, res) })
+		} else if t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit) {
+			err = t.limit // it was over before it began
 		}
 		return res, err
 	}
@@ -181,10 +184,16 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	run := engine.Run{
 		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: t.ag.Tools,
 		Attributes: t.attributes(n), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
-		Unknown: t.unknown, AskTTL: t.askTTL,
+		Unknown: t.unknown, AskTTL: t.askTTL, Background: engine.NewBackground(ctx, t.host),
 	}
+	defer run.Background.End()
 	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
 	last, execErr := t.execute(ctx, run, board)
+	if intr := (engine.InterruptedError{}); errors.As(execErr, &intr) {
+		run.Background.Park(ctx, t.host, intr.Interrupt)
+	}
+	run.Background.End()
+	run.Background.Flush(ctx, t.host)
 	if last == nil {
 		last = board
 	}

@@ -38,6 +38,9 @@ func (d *Deltas) Emit(ctx context.Context, kind event.Delta, stream, text string
 	}
 }
 
+// Publish hands an event to a host, for a Performer: an error or a panic of the host does not fail the run.
+func Publish(ctx context.Context, host Host, e event.Event) { publish(ctx, host, e) }
+
 // publish hands an event to a host. A listener cannot fail a run: not by an error, and not by a panic.
 func publish(ctx context.Context, host Host, e event.Event) {
 	defer func() { _ = recover() }()

@@ -96,6 +96,7 @@ const (
 	WhyContinue Why = "continue" // the reply was cut off: the one that follows goes on with it, and together they are one answer
 	WhyEmpty    Why = "empty"    // the reply said nothing, and stands in no transcript
 	WhyRepeats  Why = "repeats"  // the model goes in circles
+	WhyResult   Why = "result"   // a call that went on in the background is done
 )
 
 func (w Why) origin() message.Origin {
@@ -147,12 +148,16 @@ func (j Judge) Key() journal.Key { return journal.Key{Op: "judge", ID: j.Call.ID
 type Ask struct {
 	once
 	journal.Asked
-	Again int // 1, 2, …: whether to run a call again whose outcome is unknown
+	Again    int  // 1, 2, …: whether to run a call again whose outcome is unknown
+	Question bool // a tool's own, asked while its call runs
 }
 
-// Key is "ask/ID", and for a call that may be run again "ask-again/ID/TIMES".
+// Key is "ask/ID", for a call that may be run again "ask-again/ID/TIMES", and for a tool's own question "question/ID".
 func (a Ask) Key() journal.Key {
-	if a.Again > 0 {
+	switch {
+	case a.Question:
+		return journal.Key{Op: "question", ID: a.ID}
+	case a.Again > 0:
 		return journal.Key{Op: "ask-again", ID: a.ID + "/" + strconv.Itoa(a.Again)}
 	}
 	return journal.Key{Op: "ask", ID: a.ID}

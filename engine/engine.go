@@ -42,7 +42,10 @@ type Run struct {
 	AskTTL          time.Duration // how long a question waits for its answer: 0 is for ever
 	Values          *Values       // what hooks of this run share
 	Log             *journal.Log  // the session; nil inside a workflow, where the worker's activities have it
+	Background      *Background   // what goes on beside the path; nil inside a workflow
 	Steps           Steps         // set by a place that performs effects itself (a workflow, replay); nil: [Local]
+
+	intr *latch // the interrupt that all parts of the run see
 }
 
 // Asks makes a question of this run about a call.

@@ -15,7 +15,14 @@ import (
 // Local performs effects in this process and journals them in run.Log. Resuming is nothing but running again: what is on record
 // is given again, in memory, until the record ends.
 func Local(run Run, host Host, p Performer) Steps {
-	return &local{run: run, host: host, p: p, intr: &latch{c: host.Interrupts()}, driver: run.Log.State().Driver}
+	switch {
+	case run.intr != nil:
+	case run.Background != nil:
+		run.intr = run.Background.intr
+	default:
+		run.intr = latchOf(host)
+	}
+	return &local{run: run, host: host, p: p, intr: run.intr, driver: run.Log.State().Driver}
 }
 
 type local struct {
@@ -278,6 +285,23 @@ type latch struct {
 	mu   sync.Mutex
 	c    <-chan Interrupt
 	seen *Interrupt
+}
+
+// latchOf gives the latch of the run above, or a new one.
+func latchOf(host Host) *latch {
+	if child, ok := host.(interface{ interrupts() *latch }); ok && child.interrupts() != nil {
+		return child.interrupts()
+	}
+	return &latch{c: host.Interrupts()}
+}
+
+// set interrupts all parts, unless they are already.
+func (l *latch) set(i Interrupt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen == nil {
+		l.seen = &i
+	}
 }
 
 func (l *latch) get() *Interrupt {

@@ -177,7 +177,9 @@ type ToolFinished struct {
 	Outcome Outcome        `json:"outcome"`
 	Millis  int64          `json:"ms,omitempty"`
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
-	Ask     bool           `json:"ask,omitempty"`     // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
+	// Background is the call when it goes on behind this result: what that gives comes as steering.
+	Background *Called `json:"background,omitempty"`
+	Ask        bool    `json:"ask,omitempty"` // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
 }
 
 // Compacted replaces a part of the transcript by a summary; the original stays in the journal.

@@ -175,5 +175,8 @@ func (l *Log) Seq() int64 {
 	return l.st.Seq
 }
 
+// Store is the store that the session is in.
+func (l *Log) Store() Store { return l.store }
+
 // Session is the session's name.
 func (l *Log) Session() string { return l.session }

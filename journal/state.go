@@ -20,6 +20,7 @@ type State struct {
 	Inputs           map[string]any  // of the unfinished run
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
+	ParentRun        string          // likewise: the run that started it
 	Driver           string
 	Attempt          int    // of the last run
 	Status           string // of the last run that finished, or "interrupted"; "" while one runs
@@ -28,6 +29,7 @@ type State struct {
 	RunSpent         Spent  // over the last run, all its attempts
 	Pending          []Pending
 	Steering         []Steering // that no model call has heard yet
+	Background       []Called   // calls of the unfinished run that go on, and whose result has not come
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
@@ -163,7 +165,10 @@ func (s *State) apply(e Entry) {
 		s.Driver, s.Status = d.Owner, ""
 	case Said:
 		if e.Key.Op == steerOp {
-			s.Steering = append(slices.Clip(s.Steering), Steering{e.Seq, d.Message})
+			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
+			if !d.Message.Blank() { // else a call in the background has nothing to say
+				s.Steering = append(slices.Clip(s.Steering), Steering{e.Seq, d.Message})
+			}
 			break
 		}
 		if main {
@@ -193,6 +198,9 @@ func (s *State) apply(e Entry) {
 			s.open.begun[i] = true
 		}
 	case ToolFinished:
+		if d.Background != nil {
+			s.Background = append(slices.Clip(s.Background), *d.Background)
+		}
 		if !d.Ask { // else a person has the last word; until then it had begun, no more
 			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
 		}
@@ -223,15 +231,15 @@ func (s *State) start(run string, d RunStarted) {
 	} else {
 		s.RunSpent = Spent{}
 	}
-	s.Run, s.Agent, s.User, s.Driver, s.Attempt = run, d.Agent, d.User, d.Owner, d.Attempt
+	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt
 	s.Seed, s.Inputs = s.Messages, d.Inputs
 	s.Status, s.Class, s.Error = "", "", ""
-	s.effects, s.Pending, s.heard = map[Key]record{}, nil, nil
+	s.effects, s.Pending, s.heard, s.Background = map[Key]record{}, nil, nil, nil
 }
 
 func (s *State) end(status, class, err string) {
 	s.Run, s.Status, s.Class, s.Error = "", status, class, err
-	s.effects, s.Pending, s.Inputs = nil, nil, nil
+	s.effects, s.Pending, s.Inputs, s.Background = nil, nil, nil, nil
 }
 
 // say appends what came from outside. Open calls are answered first: nothing stands between a call and its result. What a provider
@@ -338,3 +346,14 @@ func distinct(m message.Message, calls []message.ToolCall) message.Message {
 
 // Cut reports whether the reply ended before the model was done, so that none of its calls may run.
 func (d ModelFinished) Cut() bool { return d.Partial || d.Stop == model.StopLength }
+
+// Unfinished gives the keys of the tool calls that have begun and go on: those without an outcome, and those in the background, in the order in which they began.
+func (s State) Unfinished() (keys []Key) {
+	for key, r := range s.effects {
+		if key.Op == "tool" && r.begun > 0 && (r.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == key.ID })) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(s.effects[a].begun, s.effects[b].begun) })
+	return keys
+}

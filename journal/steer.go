@@ -41,6 +41,22 @@ func (l *Log) Steer(ctx context.Context, m message.Message) error {
 	}, nil, entry)
 }
 
+// resultKey is the key of the result of a call that went on in the background.
+func resultKey(call string) Key { return Key{Op: steerOp, ID: "result/" + call} }
+
+// Report puts the result of a call that went on in the background on record, as steering. The first counts: Conflict when there is one, or when another
+// driver has taken over.
+func (l *Log) Report(ctx context.Context, run, call string, m message.Message) error {
+	return l.Append(ctx, Entry{Run: run, Key: resultKey(call), Data: Said{Message: m, By: "pawl"}})
+}
+
+// Background is the calls that go on in the background, and whose result has not come.
+func (l *Log) Background() []Called {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clip(l.st.Background)
+}
+
 // Steering is what was said to the run and no model call has heard yet.
 func (l *Log) Steering() []Steering {
 	l.mu.Lock()

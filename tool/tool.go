@@ -48,6 +48,9 @@ type Result struct {
 	Content string
 	Files   []message.File // images; must not be written to any more
 	IsError bool
+	// Background says that the call goes on behind this result: the engine runs it again with Call.Background, beside the run, and what that gives is told to the
+	// model as a message. The tool must be idempotent: after a crash both parts run again.
+	Background bool
 }
 
 // Call is one use of a tool, which Execute finds in its context.
@@ -56,6 +59,8 @@ type Call struct {
 	Key      string    // the idempotency key: the same over crashes, resumes and workers
 	Output   io.Writer // what is written is shown as it comes, and is not part of the result; never nil in Execute
 	Errors   io.Writer // likewise, as the standard error stream
+	// Background is set when the call goes on behind a Result that asked for it.
+	Background bool
 }
 
 type callKey struct{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 )
@@ -95,16 +96,15 @@ func answering(s streams, use, short, example string, args int, decide func(args
 
 // answer puts an answer on record and gives what is pending still.
 func answer(ctx context.Context, store journal.Store, args []string, decide func([]string, journal.Pending) (journal.Answered, error)) (left []string, err error) {
-	log, err := journal.Open(ctx, store, args[0])
+	if err := mustBe(ctx, store, args[0]); err != nil {
+		return nil, err
+	}
+	all, err := agent.Pending(ctx, store, args[0])
 	if err != nil {
 		return nil, err
 	}
-	st := log.State()
-	if st.Seq == 0 {
-		return nil, noSession(args[0])
-	}
 	var names []string
-	for _, p := range st.Pending {
+	for _, p := range all {
 		if names = append(names, p.ID); p.ID != args[1] {
 			continue
 		}
@@ -113,13 +113,14 @@ func answer(ctx context.Context, store journal.Store, args []string, decide func
 			return nil, err
 		}
 		a.By = "pawl"
-		if err := log.Answer(ctx, a); err != nil {
+		if err := agent.Answer(ctx, store, args[0], a); err != nil {
 			return nil, err
 		}
-		for _, p := range log.State().Pending {
+		all, err := agent.Pending(ctx, store, args[0])
+		for _, p := range all {
 			left = append(left, p.ID)
 		}
-		return left, nil
+		return left, err
 	}
 	if len(names) == 0 {
 		return nil, usage("%q is not pending in session %s: nothing is", args[1], args[0])

@@ -39,8 +39,12 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.UseTool:
 		return l.useTool(ctx, run, host, key, e)
 	case engine.Stop:
-		if key.Scope == "" && len(steering(run.Log)) > 0 {
-			return journal.Stopped{Steered: true}, nil
+		if key.Scope == "" {
+			if again, err := l.steered(ctx, run, host); err != nil {
+				return nil, err
+			} else if again {
+				return journal.Stopped{Steered: true}, nil
+			}
 		}
 		return l.stop(ctx, run, e), nil
 	}
@@ -158,6 +162,8 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
+	l.behind(run, host)
+	run.Background.Flush(ctx, host)
 	var heard journal.ModelFinished
 	if key.Scope == "" { // in a scope the conversation is another one
 		for _, s := range steering(run.Log) {
@@ -196,6 +202,17 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return out, err
 	}
 	return out, nil
+}
+
+// steered reports whether the model has to hear something before the run may end. It waits for what goes on in the background.
+func (l *Engine) steered(ctx context.Context, run engine.Run, host engine.Host) (bool, error) {
+	heard := func() bool { return len(steering(run.Log)) > 0 }
+	if run.Log == nil || run.Background == nil {
+		return heard(), nil
+	}
+	l.behind(run, host)
+	err := run.Background.Wait(ctx, host, heard)
+	return err == nil && heard(), err
 }
 
 // steering is what the run was told and has not heard.

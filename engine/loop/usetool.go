@@ -90,6 +90,9 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
 	res, err := l.attend(ctx, run, host, key, e.Call)
+	if res.Background && err == nil && !res.IsError {
+		out.Background = &e.Call
+	}
 	out.Millis = time.Since(began).Milliseconds()
 	switch {
 	case errors.Is(err, errLate):
@@ -159,11 +162,17 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 	to := engine.DeltasOf(run, host, key, 0)
 	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
 	defer close(left)
-	lines := make(chan chunk)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: fmt.Sprintf("%s.%d/%v", run.ID, run.Attempt, key)}
+	lines, events := make(chan chunk), make(chan event.Event)
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key)}
 	if to.On() {
 		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
 	}
+	below := l.inside(ctx, run, host, key, func(e event.Event) {
+		select {
+		case events <- e:
+		case <-left:
+		}
+	})
 	done := make(chan ended, 1)
 	go func() {
 		end := ended{err: errdefs.Internal.Errorf("the tool ended its goroutine without a result")} // runtime.Goexit
@@ -174,7 +183,7 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 			}
 			done <- end
 		}()
-		res, err := t.Execute(tool.WithCall(ctx, call), json.RawMessage(c.Input))
+		res, err := t.Execute(tool.WithCall(below, call), json.RawMessage(c.Input))
 		end = ended{res, err}
 	}()
 	stop := ctx.Done()
@@ -185,6 +194,8 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 			return e.res, e.err
 		case o := <-lines:
 			to.Emit(ctx, event.ToolOutput, o.stream, o.text)
+		case e := <-events:
+			engine.Publish(ctx, host, e)
 		case <-stop:
 			timer := time.NewTimer(grace)
 			defer timer.Stop()
@@ -193,6 +204,56 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 			return tool.Result{}, errLate
 		}
 	}
+}
+
+// inside is the context of a tool: what it needs to go on below the run, and what binds it there.
+func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
+	bounds := run.Bounds
+	bounds.Hooks = l.hooks(run)
+	return engine.WithInside(engine.WithBounds(ctx, bounds), engine.Inside{Run: run, Host: engine.Relay(host, publish), Key: key, Performer: l})
+}
+
+// idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
+func idempotency(run engine.Run, key journal.Key) string {
+	return fmt.Sprintf("%s.%d/%v", run.ID, run.Attempt, key)
+}
+
+// behind starts what goes on of calls in the background, unless it runs already.
+func (l *Engine) behind(run engine.Run, host engine.Host) {
+	if run.Log == nil || run.Background == nil {
+		return
+	}
+	for _, c := range run.Log.Background() {
+		run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, run, host, c) })
+	}
+}
+
+// goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
+func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
+	key := engine.UseTool{Call: c}.Key()
+	t, def, known := l.tools.Lookup(c.Name)
+	if !known {
+		return run.Log.Report(ctx, run.ID, c.ID, told("The call %s of %s can't go on: there is no such tool any more.", c.ID, c.Name))
+	}
+	below := l.inside(ctx, run, host, key, func(e event.Event) {
+		if e.Data != nil { // deltas would be late, and many
+			run.Background.Publish(e)
+		}
+	})
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: true}
+	res, err := t.Execute(tool.WithCall(below, call), json.RawMessage(c.Input))
+	switch {
+	case errors.As(err, new(engine.InterruptedError)) && def.Repeatable(), ctx.Err() != nil:
+		return err // it goes on when the run is resumed
+	case err != nil:
+		res.Content = failure(res.Content, err)
+	}
+	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, told("%s", strings.ToValidUTF8(res.Content, "\uFFFD"))) // "" says nothing
+}
+
+// told is what the model is told of a call in the background.
+func told(format string, args ...any) message.Message {
+	return engine.Tell{Text: fmt.Sprintf(format, args...), Why: engine.WhyResult}.Message()
 }
 
 type chunk struct{ stream, text string }

@@ -43,7 +43,7 @@ func Samples() []journal.Entry {
 		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann"},
 		journal.ToolStarted{Call: called},
 		journal.ToolFinished{
-			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true,
+			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true, Background: &called,
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
 		journal.Compacted{Edit: edit},

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+)
+
+// Background is the work of a run that goes on beside its path: calls whose results come later, as messages. It ends with the attempt: whoever makes it calls
+// End. Safe for concurrent use.
+type Background struct {
+	ctx    context.Context //nolint:containedctx // of all that runs here: it begins in one effect and goes on beside others
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	intr   *latch // of the run
+
+	mu      sync.Mutex
+	running map[string]bool
+	parked  *InterruptedError // what keeps a call from going on in this process
+	failed  error             // what kept a result from getting on record
+	events  []event.Event
+	changed chan struct{} // closed, and made anew, whenever something here changes
+}
+
+// NewBackground makes room for the background work of an attempt.
+func NewBackground(ctx context.Context, host Host) *Background {
+	b := &Background{running: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	return b
+}
+
+// Start runs work under a name, unless it runs already or can't go on in this process. An InterruptedError of it parks the run, any other error fails it.
+func (b *Background) Start(name string, work func(ctx context.Context) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running[name] || b.ctx.Err() != nil || b.parked != nil {
+		return
+	}
+	b.running[name] = true
+	b.wg.Go(func() {
+		err := errGone
+		defer func() {
+			if p := recover(); p != nil {
+				err = errdefs.Recovered("the background call "+name, p)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			delete(b.running, name)
+			var parked InterruptedError
+			switch {
+			case errors.As(err, &parked):
+				b.parked = &parked
+			case b.ctx.Err() == nil && b.failed == nil:
+				b.failed = err
+			}
+			b.change()
+		}()
+		err = work(b.ctx)
+	})
+}
+
+// change wakes those who wait. b.mu is held.
+func (b *Background) change() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// Publish keeps an event until the run's own goroutine gets to it, in [Background.Flush].
+func (b *Background) Publish(e event.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(b.events, e)
+	b.change()
+}
+
+// Flush hands what was published to host.
+func (b *Background) Flush(ctx context.Context, host Host) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	events := b.events
+	b.events = nil
+	b.mu.Unlock()
+	for _, e := range events {
+		publish(ctx, host, e)
+	}
+}
+
+// Wait waits until ready says so, or nothing runs any more, and flushes meanwhile. It gives an InterruptedError when work waits for something outside of this
+// process, and the error of work that failed.
+func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) error {
+	for {
+		b.Flush(ctx, host)
+		b.mu.Lock()
+		changed, running, parked, failed := b.changed, len(b.running), b.parked, b.failed
+		b.mu.Unlock()
+		switch {
+		case ready():
+			return nil
+		case failed != nil:
+			return failed
+		case running == 0 && parked != nil:
+			return *parked
+		case running == 0:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// Park is for a run that was interrupted: runs below are interrupted too, and waited for.
+func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
+	b.intr.set(i)
+	_ = b.Wait(ctx, host, func() bool { return false }) // the run has its end already
+}
+
+// End cancels what runs, and waits for it.
+func (b *Background) End() {
+	b.cancel()
+	b.wg.Wait()
+}

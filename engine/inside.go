@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Inside is what a tool finds in its context of the run that uses it: by it a tool asks a person, or starts a run below. An engine's Performer sets it.
+type Inside struct {
+	Run       Run
+	Host      Host        // see [Relay]
+	Key       journal.Key // of the call
+	Performer Performer   // of the run's engine
+
+	questions *atomic.Int64
+}
+
+type insideKey struct{}
+
+// WithInside is for a Performer that runs a tool.
+func WithInside(ctx context.Context, in Inside) context.Context {
+	in.questions = new(atomic.Int64)
+	return context.WithValue(ctx, insideKey{}, &in)
+}
+
+// InsideOf gives the run that a tool is used by; ok is false outside of any.
+func InsideOf(ctx context.Context) (in Inside, ok bool) {
+	if p, is := ctx.Value(insideKey{}).(*Inside); is {
+		return *p, true
+	}
+	return in, false
+}
+
+// Ask puts a question to a person, durably: it is on record before anybody is asked, the answer before it is returned, and when nobody is there Ask fails with an
+// InterruptedError. A tool that is read-only or idempotent hands that on: the run parks, the answer may come from another process, and when the run is resumed the
+// tool runs again, and the same questions, in the same order, give the answers on record.
+func (in Inside) Ask(ctx context.Context, p Prompt) (Reply, error) {
+	p.ID = in.Key.ID
+	if n := in.questions.Add(1); n > 1 {
+		p.ID = fmt.Sprintf("%s.%d", in.Key.ID, n)
+	}
+	p.TTL = in.Run.AskTTL.Milliseconds()
+	var e Effect = Ask{Asked: p.Asked, Question: true}
+	if in.Key.Scope != "" {
+		e = Scoped{in.Key.Scope, e}
+	}
+	a, err := Do[journal.Answered](ctx, Local(in.Run, in.Host, in.Performer), e)
+	return Reply{a}, err
+}
+
+// Child is the host of a run below: it publishes, asks and reports where this run does, and is interrupted when this run is.
+func (in Inside) Child() Host { return childHost{in.Host, in.Run.intr} }
+
+// childHost shares the interrupt of the run above: whoever reads it first, all see it.
+type childHost struct {
+	Host
+	intr *latch
+}
+
+func (h childHost) Listening() bool { return Listening(h.Host) }
+
+func (h childHost) interrupts() *latch { return h.intr }
+
+// Relay is host, but for what is published: that goes to publish, which may be called from any goroutine.
+func Relay(host Host, publish func(event.Event)) Host { return relay{host, publish} }
+
+type relay struct {
+	Host
+	publish func(event.Event)
+}
+
+func (r relay) Publish(_ context.Context, e event.Event) error { r.publish(e); return nil }
+
+func (r relay) Listening() bool { return Listening(r.Host) }
