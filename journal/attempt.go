@@ -74,7 +74,10 @@ func (a *Attempt) note(e Entry, at map[Key]int, st *State) {
 	if parked, ok := e.Data.(Parked); ok {
 		a.End = parked
 	}
-	if e.Key == (Key{}) || e.Key.Op == steerOp { // steering comes from outside; the call that heard it has it
+	switch {
+	case e.Key == (Key{}):
+		return
+	case e.Key.Op == steerOp, e.Key.Op == "question": // said from outside, or asked by a tool within its call: the outcomes of that call have it
 		return
 	}
 	i, known := at[e.Key]

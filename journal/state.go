@@ -290,18 +290,14 @@ func (s *State) settled() int {
 
 // answered settles a question, and the call that it was about when a person refused it.
 func (s *State) answered(main bool, d Answered) {
-	call, asked := d.ID, Asked{}
-	s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool {
-		if p.ID != d.ID {
-			return false
-		}
-		if asked = p.Asked; p.Call != nil {
-			call = p.Call.ID
-		}
-		return true
-	})
-	if !d.Approved {
-		s.answer(main, call, func(c message.ToolCall) message.ToolResult { return asked.Result(c, d) })
+	i := slices.IndexFunc(s.Pending, func(p Pending) bool { return p.ID == d.ID })
+	if i < 0 {
+		return
+	}
+	asked := s.Pending[i].Asked
+	s.Pending = slices.Delete(slices.Clone(s.Pending), i, i+1)
+	if !d.Approved && asked.Call != nil {
+		s.answer(main, asked.Call.ID, func(c message.ToolCall) message.ToolResult { return asked.Result(c, d) })
 	}
 }
 

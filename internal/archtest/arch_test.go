@@ -27,7 +27,7 @@ var floors = map[string]float64{
 	"event": 3, "hook": 3,
 	"engine":      4,
 	"engine/loop": 5,
-	"agent":       7, "internal/crashtest": 7.5,
+	"agent":       7, "agent/askuser": 7.1, "internal/crashtest": 7.5,
 	"":         8,
 	"cmd/pawl": 10, "internal/archtest": 10,
 }
