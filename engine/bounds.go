@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
@@ -47,13 +48,16 @@ func BoundsFrom(ctx context.Context) (b Bounds, ok bool) {
 // A zero limit is none. Safe for concurrent use; the limits must not be changed while a run uses it. A Budget may bind any number of runs, and
 // nil is one without limits.
 type Budget struct {
-	Tokens     int64 // input, output and cached tokens together
-	CostMicros int64 // millionths of a dollar
+	Calls      int64         // model calls
+	Tokens     int64         // input, output and cached tokens together
+	CostMicros int64         // millionths of a dollar
+	Time       time.Duration // wall time since the first run that it binds began in this process
 
-	tokens, cost atomic.Int64
-	own, above   *Budget // of a link in a chain, which is made by under: a caller's own Budget is never changed
-	mu           sync.Mutex
-	runs         map[string]bool // unfinished runs that are counted here
+	calls, tokens, cost atomic.Int64
+	began               atomic.Pointer[time.Time]
+	own, above          *Budget // of a link in a chain, which is made by under: a caller's own Budget is never changed
+	mu                  sync.Mutex
+	runs                map[string]bool // unfinished runs that are counted here
 }
 
 // under gives b with what is above it: everything counts in both. What is above b already is not counted twice.
@@ -99,7 +103,11 @@ func (b *Budget) has(level *Budget) bool {
 func (b *Budget) Enter(run string, spent journal.Spent) {
 	for l := range b.levels {
 		l.mu.Lock()
+		if now := time.Now(); l.began.Load() == nil {
+			l.began.Store(&now)
+		}
 		if !l.runs[run] {
+			l.calls.Add(int64(spent.Steps))
 			l.spend(spent.Usage, spent.CostMicros)
 		}
 		if l.runs == nil {
@@ -119,17 +127,63 @@ func (b *Budget) Leave(run string) {
 	}
 }
 
-// Check fails with errdefs.BudgetExceeded when this budget or one above is used up. It is asked before every model call.
-func (b *Budget) Check() error {
+// Call counts a model call that is about to begin, here and above; errdefs.BudgetExceeded, and nothing counted, when this budget or one above is used up.
+// What a call takes is known when it is over: the last one may go over a limit of tokens or money, and so may those that run beside it.
+func (b *Budget) Call() error {
+	var counted []*Budget
 	for b := range b.levels {
-		if t := b.tokens.Load(); b.Tokens > 0 && t >= b.Tokens {
-			return errdefs.BudgetExceeded.Errorf("the budget of %d tokens is used up: %d were used", b.Tokens, t)
+		err := b.check()
+		if n := b.calls.Add(1); err == nil && b.Calls > 0 && n > b.Calls {
+			err = errdefs.BudgetExceeded.Errorf("the budget of %d model calls is used up", b.Calls)
 		}
-		if c := b.cost.Load(); b.CostMicros > 0 && c >= b.CostMicros {
-			return errdefs.BudgetExceeded.Errorf("the budget of $%.6g is used up: $%.6g were spent", float64(b.CostMicros)/1e6, float64(c)/1e6)
+		if counted = append(counted, b); err != nil {
+			for _, b := range counted {
+				b.calls.Add(-1)
+			}
+			return err
 		}
 	}
 	return nil
+}
+
+func (b *Budget) check() error {
+	if t := b.tokens.Load(); b.Tokens > 0 && t >= b.Tokens {
+		return errdefs.BudgetExceeded.Errorf("the budget of %d tokens is used up: %d were used", b.Tokens, t)
+	}
+	if c := b.cost.Load(); b.CostMicros > 0 && c >= b.CostMicros {
+		return errdefs.BudgetExceeded.Errorf("the budget of $%.6g is used up: $%.6g were spent", float64(b.CostMicros)/1e6, float64(c)/1e6)
+	}
+	if began := b.began.Load(); b.Time > 0 && began != nil && time.Since(*began) >= b.Time {
+		return errdefs.BudgetExceeded.Errorf("the budget of %v is used up: the first run began %v ago", b.Time, time.Since(*began).Round(time.Second))
+	}
+	return nil
+}
+
+// Left is what a budget and those above it leave; -1 is no limit. Limits that were gone over leave 0.
+type Left struct {
+	Calls, Tokens, CostMicros int64
+	Time                      time.Duration
+}
+
+// Left is what runs below may still take, all together. They count in the same budget: there is nothing to hand out.
+func (b *Budget) Left() Left {
+	left := Left{-1, -1, -1, -1}
+	least := func(to *int64, limit, used int64) {
+		if rest := max(0, limit-used); limit > 0 && (*to < 0 || rest < *to) {
+			*to = rest
+		}
+	}
+	for b := range b.levels {
+		least(&left.Calls, b.Calls, b.calls.Load())
+		least(&left.Tokens, b.Tokens, b.tokens.Load())
+		least(&left.CostMicros, b.CostMicros, b.cost.Load())
+		var used time.Duration
+		if began := b.began.Load(); began != nil {
+			used = time.Since(*began)
+		}
+		least((*int64)(&left.Time), int64(b.Time), int64(used))
+	}
+	return left
 }
 
 // LimitsCost reports whether this budget or one above limits money, so that a model without a known price must be refused.

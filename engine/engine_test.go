@@ -83,25 +83,25 @@ func TestABudgetCountsHereAndAbove(t *testing.T) {
 			t.Errorf("%s: %d tokens, %d micros", name, tokens, cost)
 		}
 	}
-	if err := grandchild.Budget.Check(); err != nil {
+	if err := grandchild.Budget.Call(); err != nil {
 		t.Error(err)
 	}
 	child.Budget.Spend(model.Usage{}, 20)
-	if err := grandchild.Budget.Check(); !errdefs.BudgetExceeded.Is(err) || !strings.Contains(err.Error(), "$5e-05") {
+	if err := grandchild.Budget.Call(); !errdefs.BudgetExceeded.Is(err) || !strings.Contains(err.Error(), "$5e-05") {
 		t.Error("mid's money binds below:", err)
 	}
-	if root.Check() != nil {
+	if root.Call() != nil {
 		t.Error("but not above")
 	}
 	root.Spend(model.Usage{Input: 60}, 0)
 	sibling := top.Child(engine.Bounds{Budget: &engine.Budget{Tokens: 1000}})
-	if err := sibling.Budget.Check(); !errdefs.BudgetExceeded.Is(err) {
+	if err := sibling.Budget.Call(); !errdefs.BudgetExceeded.Is(err) {
 		t.Error("root's tokens bind everywhere:", err)
 	}
 	if root.LimitsCost() || !grandchild.Budget.LimitsCost() || sibling.Budget.LimitsCost() {
 		t.Error("LimitsCost")
 	}
-	if (&engine.Budget{}).Check() != nil || (*engine.Budget)(nil).Check() != nil || (*engine.Budget)(nil).LimitsCost() {
+	if (&engine.Budget{}).Call() != nil || (*engine.Budget)(nil).Call() != nil || (*engine.Budget)(nil).LimitsCost() {
 		t.Error("no limits")
 	}
 	(*engine.Budget)(nil).Spend(model.Usage{Input: 1}, 1)
@@ -117,7 +117,7 @@ func TestABudgetThatComesBackBelowItselfIsCountedOnce(t *testing.T) {
 			t.Errorf("%s counted %d", name, tokens)
 		}
 	}
-	if b.Budget.Check() != nil {
+	if b.Budget.Call() != nil {
 		t.Error("Check")
 	}
 }

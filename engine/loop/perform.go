@@ -156,7 +156,7 @@ func admitted(run engine.Run) func(string) bool {
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came.
 func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Generate) (journal.Data, error) {
 	budget := run.Bounds.Budget
-	if err := budget.Check(); err != nil {
+	if err := budget.Call(); err != nil {
 		return nil, err
 	}
 	if budget.LimitsCost() && !l.Priced() {
