@@ -24,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		{"read", reads},
 		{"fork", forks},
 		{"delete", deletes},
+		{"large contents", larges},
 		{"sessions", listings},
 		{"lease", leases},
 		{"concurrency", races},

@@ -15,7 +15,7 @@ import (
 // Read implements [journal.Store]. It reads up to 256 entries or 1 MiB at a time, and holds neither a connection nor a lock while the consumer
 // works. Entries that are appended meanwhile may be part of it. When the session is deleted meanwhile it ends with errdefs.NotFound.
 func (s *Store) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
-	t := layout.Tables{Store: "journal/postgres", Where: s.where, What: "the data", Stretches: s.stretches, Page: s.page}
+	t := layout.Tables{Store: "journal/postgres", Where: s.where, What: "the data", Stretches: s.stretches, Page: s.page, Parts: s.parts}
 	return t.Read(ctx, session, after)
 }
 
@@ -41,16 +41,26 @@ func (s *Store) page(ctx context.Context, l layout.Stretch, p *layout.Page) erro
 	}
 	return s.query(ctx, "read", s.sql.page, p.Begin, func(rows pgx.Rows) error {
 		var at int64
-		var kind string
+		var kind, refs string
 		var data []byte
 		e := journal.Entry{Session: l.Session}
-		if err := rows.Scan(&e.Seq, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &data); err != nil {
+		if err := rows.Scan(&e.Seq, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &refs, &data); err != nil {
 			return err
 		}
 		e.Time = time.Unix(0, at).UTC()
-		p.Add(e, kind, data)
+		p.Add(e, kind, data, refs)
 		return nil
 	}, l.Num, l.After, upTo, layout.PageEntries, layout.PageBytes)
+}
+
+func (s *Store) parts(ctx context.Context, hashes []string, found func(string, []byte)) error {
+	return s.query(ctx, "read", s.sql.parts, func() {}, func(rows pgx.Rows) error {
+		var hash string
+		var data []byte
+		err := rows.Scan(&hash, &data)
+		found(hash, data)
+		return err
+	}, hashes)
 }
 
 // query reads rows; begin is called before the first, again when the query is.

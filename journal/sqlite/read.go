@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // reading has the statements that read, prepared on each connection of the pool as it comes to it.
 type reading struct {
-	chain, page, list *sql.Stmt
+	chain, page, parts, list *sql.Stmt
 }
 
 func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
@@ -28,7 +29,8 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 			UNION ALL
 			SELECT s.num, s.id, s.base_num, s.base, chain.base FROM chain JOIN sessions s ON s.num = chain.base_num
 		) SELECT num, id, base, upto FROM chain`},
-		{&r.page, "SELECT id, time, run, kind, scope, op, ref, data FROM entries WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"},
+		{&r.page, "SELECT id, time, run, kind, scope, op, ref, parts, data FROM entries WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"},
+		{&r.parts, "SELECT hash, data FROM parts WHERE hash IN (SELECT value FROM json_each(?))"},
 		{&r.list, "SELECT " + rowColumns + ` FROM sessions WHERE deleted = 0
 			AND (?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3) ORDER BY updated DESC, id LIMIT ?4`},
 	} {
@@ -42,7 +44,7 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 }
 
 func (r *reading) close() {
-	for _, s := range []*sql.Stmt{r.chain, r.page, r.list} {
+	for _, s := range []*sql.Stmt{r.chain, r.page, r.parts, r.list} {
 		if s != nil {
 			_ = s.Close() // the pool is closed right after
 		}
@@ -52,7 +54,7 @@ func (r *reading) close() {
 // Read implements [journal.Store]. It reads up to 256 entries or 1 MiB at a time, and holds neither a connection nor a lock while the consumer
 // works. Entries that are appended meanwhile may be part of it. When the session is deleted meanwhile it ends with errdefs.NotFound.
 func (s *Store) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
-	t := layout.Tables{Store: "journal/sqlite", Where: s.path, What: "the file", Stretches: s.stretches, Page: s.page}
+	t := layout.Tables{Store: "journal/sqlite", Where: s.path, What: "the file", Stretches: s.stretches, Page: s.page, Parts: s.parts}
 	return t.Read(ctx, session, after)
 }
 
@@ -81,18 +83,32 @@ func (s *Store) page(ctx context.Context, l layout.Stretch, p *layout.Page) erro
 	p.Begin()
 	return s.query(ctx, "read", s.stmts.page, func(rows *sql.Rows) error {
 		var id, at int64
-		var kind string
+		var kind, refs string
 		var data sql.RawBytes
 		e := journal.Entry{Session: l.Session}
-		if err := rows.Scan(&id, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &data); err != nil {
+		if err := rows.Scan(&id, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &refs, &data); err != nil {
 			return err
 		}
 		e.Seq, e.Time = id&maxSeq, time.Unix(0, at).UTC()
-		if p.Add(e, kind, data) {
+		if p.Add(e, kind, data, refs) {
 			return errEnough
 		}
 		return nil
 	}, entryID(l.Num, l.After), entryID(l.Num, upTo), layout.PageEntries)
+}
+
+func (s *Store) parts(ctx context.Context, hashes []string, found func(string, []byte)) error {
+	list, err := json.Marshal(hashes)
+	if err != nil {
+		return err
+	}
+	return s.query(ctx, "read", s.stmts.parts, func(rows *sql.Rows) error {
+		var hash string
+		var data []byte
+		err := rows.Scan(&hash, &data)
+		found(hash, data)
+		return err
+	}, string(list))
 }
 
 // query reads rows until there are no more or row ends it.

@@ -22,6 +22,8 @@ const (
 //
 // A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
 // before from a third. What is deleted stays as a row with deleted = 1 as long as a fork shares from it.
+//
+// Long strings are in parts, once each, as long as a row of entries has them: see journal/internal/layout.
 const schema = `
 CREATE TABLE sessions (
 	num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,11 +52,20 @@ CREATE TABLE entries (
 	scope TEXT NOT NULL,
 	op TEXT NOT NULL,
 	ref TEXT NOT NULL,
-	data BLOB NOT NULL -- JSON
+	parts TEXT NOT NULL DEFAULT '', -- what goes into data: "57+1398104:HASH …", 1398104 bytes at offset 57, and so on
+	data BLOB NOT NULL -- JSON, its long strings empty
 ) STRICT;
+CREATE TABLE parts (
+	hash TEXT PRIMARY KEY, -- SHA-256 of data
+	data BLOB NOT NULL -- what was between the quotes
+) STRICT;
+CREATE TABLE part_refs ( -- apart from the bytes, which SQLite would write again with each count
+	hash TEXT PRIMARY KEY,
+	refs INTEGER NOT NULL -- how many times rows of entries have it
+) STRICT, WITHOUT ROWID;
 CREATE VIEW journal AS
 	SELECT s.id AS session, e.id & 0xFFFFFFFF AS seq, strftime('%Y-%m-%dT%H:%M:%fZ', e.time / 1e9, 'unixepoch') AS time,
-		e.run, e.kind, e.scope, e.op, e.ref, CAST(e.data AS TEXT) AS data
+		e.run, e.kind, e.scope, e.op, e.ref, CAST(e.data AS TEXT) AS data, e.parts
 	FROM entries e JOIN sessions s ON s.num = e.id >> 32 WHERE s.deleted = 0;
 `
 
