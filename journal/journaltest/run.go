@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		{"sessions", listings},
 		{"lease", leases},
 		{"concurrency", races},
+		{"prune", prunings},
 		{"log", logs},
 	} {
 		t.Run(group.name, func(t *testing.T) {
