@@ -39,10 +39,10 @@ func (s *Store) page(ctx context.Context, l layout.Stretch, p *layout.Page) erro
 	if l.Own {
 		upTo = math.MaxInt64
 	}
+	var at int64
+	var kind, refs string
+	var data []byte
 	return s.query(ctx, "read", s.sql.page, p.Begin, func(rows pgx.Rows) error {
-		var at int64
-		var kind, refs string
-		var data []byte
 		e := journal.Entry{Session: l.Session}
 		if err := rows.Scan(&e.Seq, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &refs, &data); err != nil {
 			return err

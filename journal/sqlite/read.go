@@ -80,17 +80,16 @@ func (s *Store) page(ctx context.Context, l layout.Stretch, p *layout.Page) erro
 	if l.After >= upTo {
 		return nil
 	}
-	p.Begin()
+	var id, at int64
+	var kind string
+	var refs, data sql.RawBytes
 	return s.query(ctx, "read", s.stmts.page, func(rows *sql.Rows) error {
-		var id, at int64
-		var kind, refs string
-		var data sql.RawBytes
 		e := journal.Entry{Session: l.Session}
 		if err := rows.Scan(&id, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &refs, &data); err != nil {
 			return err
 		}
 		e.Seq, e.Time = id&maxSeq, time.Unix(0, at).UTC()
-		if p.Add(e, kind, data, refs) {
+		if p.Add(e, kind, data, string(refs)) {
 			return errEnough
 		}
 		return nil

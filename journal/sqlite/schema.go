@@ -52,7 +52,7 @@ CREATE TABLE entries (
 	scope TEXT NOT NULL,
 	op TEXT NOT NULL,
 	ref TEXT NOT NULL,
-	parts TEXT NOT NULL DEFAULT '', -- what goes into data: "57+1398104:HASH …", 1398104 bytes at offset 57, and so on
+	parts TEXT, -- NULL, or what goes into data: "57+1398104:HASH …", 1398104 bytes at offset 57, and so on
 	data BLOB NOT NULL -- JSON, its long strings empty
 ) STRICT;
 CREATE TABLE parts (
@@ -121,10 +121,10 @@ func execute(ctx context.Context, conn *sql.Conn, query string) error {
 // inspect tells a new file from a journal, and refuses all else.
 func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (fresh bool, err error) {
 	var app, have, tables int64
-	for query, to := range map[string]*int64{"PRAGMA application_id": &app, "PRAGMA user_version": &have, "SELECT count(*) FROM sqlite_schema": &tables} {
-		if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(to) }); err != nil {
-			return false, s.unusable(err)
-		}
+	// One statement: another process may be making the file, and half of before and half of after is another program's.
+	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
+	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(&app, &have, &tables) }); err != nil {
+		return false, s.unusable(err)
 	}
 	switch {
 	case app == 0 && have == 0 && tables == 0:

@@ -68,7 +68,7 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 		{&tx.insertCutStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.referStmt, "INSERT INTO part_refs (hash, refs) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET refs = refs + excluded.refs RETURNING refs"},
 		{&tx.insertPartStmt, "INSERT INTO parts (hash, data) VALUES (?, ?)"},
-		{&tx.referredStmt, "SELECT parts FROM entries WHERE id > ? AND id <= ? AND parts <> ''"},
+		{&tx.referredStmt, "SELECT parts FROM entries WHERE id > ? AND id <= ? AND parts IS NOT NULL"},
 		{&tx.releaseStmt, "UPDATE part_refs SET refs = refs - ? WHERE hash = ? RETURNING refs"},
 		{&tx.removeRefsStmt, "DELETE FROM part_refs WHERE hash = ?"},
 		{&tx.removePartStmt, "DELETE FROM parts WHERE hash = ?"},

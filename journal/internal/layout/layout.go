@@ -31,7 +31,7 @@ type Tables struct {
 
 	// Stretches finds where the entries of a session lie, in their order: none when there is no such session.
 	Stretches func(ctx context.Context, session string) ([]Stretch, error)
-	// Page adds entries of a stretch to p, in order, until it has enough or there are no more.
+	// Page adds entries of a stretch to p, which is empty, in order, until it has enough or there are no more.
 	Page func(ctx context.Context, s Stretch, p *Page) error
 	// Parts gives parts to found, those of hashes that are on record.
 	Parts func(ctx context.Context, hashes []string, found func(hash string, data []byte)) error
@@ -64,7 +64,7 @@ type row struct {
 	refs []Ref
 }
 
-// Begin makes it empty: a query that failed is done again.
+// Begin makes it empty, for a query that is done again.
 func (p *Page) Begin() { *p = Page{rows: p.rows[:0]} }
 
 // Add adds an entry as its row has it, whose bytes are the page's only until it returns, and reports whether that is enough.
@@ -72,7 +72,8 @@ func (p *Page) Add(e journal.Entry, kind string, data []byte, refs string) (enou
 	if p.full || p.err != nil {
 		return true
 	}
-	r := row{Entry: e}
+	p.rows = append(p.rows, row{Entry: e})
+	r := &p.rows[len(p.rows)-1]
 	if refs == "" {
 		p.err = r.decode(kind, data)
 	} else if r.refs, p.err = parse(refs); p.err != nil {
@@ -80,13 +81,9 @@ func (p *Page) Add(e journal.Entry, kind string, data []byte, refs string) (enou
 	} else {
 		r.kind, r.data = kind, bytes.Clone(data)
 	}
-	if p.err != nil {
-		return true
-	}
-	p.rows = append(p.rows, r)
 	p.size += len(data) + len(refs)
 	p.full = len(p.rows) == PageEntries || p.size >= PageBytes
-	return p.full
+	return p.full || p.err != nil
 }
 
 func (r *row) decode(kind string, data []byte) (err error) {
@@ -123,8 +120,9 @@ func (t Tables) Read(ctx context.Context, session string, after int64) iter.Seq2
 // stretch yields a stretch and reports whether to go on.
 func (t Tables) stretch(ctx context.Context, s Stretch, yield func(journal.Entry, error) bool) bool {
 	stop := func(err error) bool { return yield(journal.Entry{}, err) && false }
+	var p Page
 	for more := true; more && (s.Own || s.After < s.UpTo); {
-		var p Page
+		p.Begin()
 		if err := t.Page(ctx, s, &p); err != nil {
 			return stop(err)
 		}

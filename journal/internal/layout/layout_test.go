@@ -45,7 +45,6 @@ func (d *drawer) tables() Tables {
 			return []Stretch{{Num: 1, Session: "s", UpTo: int64(len(d.rows)), Own: true}}, nil
 		},
 		Page: func(_ context.Context, s Stretch, p *Page) error {
-			p.Begin()
 			for i, r := range d.rows {
 				if r.Seq > s.After && (s.Own || r.Seq <= s.UpTo) {
 					mine := bytes.Clone(r.data)
