@@ -132,14 +132,14 @@ func TestAnyEntriesComeBackWithTheSameBytes(t *testing.T) {
 	for kind, s := range stores(t) {
 		n := 0
 		rapid.Check(t, func(rt *rapid.T) {
-			entries := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) journal.Entry {
+			entries := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) journal.Entry {
 				return journal.Entry{
 					Time: time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns")),
 					Run:  anyText().Draw(t, "run"),
 					Key:  journal.Key{Op: fmt.Sprint("op", n, rapid.Uint64().Draw(t, "op")), ID: anyText().Draw(t, "id")},
 					Data: anyData().Filter(func(d journal.Data) bool { return d.Kind() != "session.created" }).Draw(t, "data"),
 				}
-			}), 1, 5).Draw(rt, "entries")
+			}), 1, 5, func(e journal.Entry) journal.Key { return e.Key }).Draw(rt, "entries")
 			n++
 			name := fmt.Sprint("s", n)
 			must(t, s.Append(t.Context(), name, 0, entries...))

@@ -20,15 +20,15 @@ func sessionsCommand(s streams) *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
 		Use:     "sessions",
-		Short:   "List, show, copy, fork and delete sessions",
+		Short:   "List, show, copy, fork, delete and prune sessions",
 		Example: "  pawl sessions list\n  pawl sessions show ID",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usage("sessions what? list, show ID, export ID, import FILE, fork ID or delete ID")
+			return usage("sessions what? list, show ID, export ID, import FILE, fork ID, delete ID or prune")
 		},
 	}
 	for _, sub := range []*cobra.Command{
-		listCommand(s, &c), showCommand(s, &c), exportCommand(s, &c), importCommand(s, &c), forkCommand(s, &c), deleteCommand(&c),
+		listCommand(s, &c), showCommand(s, &c), exportCommand(s, &c), importCommand(s, &c), forkCommand(s, &c), deleteCommand(&c), pruneCommand(s, &c),
 	} {
 		c.addJournal(sub)
 		cmd.AddCommand(sub)

@@ -2,17 +2,23 @@ package journaltest_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // defect is a store with one defect, and the cases that must notice it.
@@ -22,14 +28,14 @@ type defect struct {
 	fails   []string
 }
 
-// pattern selects the groups in which a case has to fail: the whole suite for each defect would take long.
+// pattern selects the cases that have to fail: the whole suite for each defect would take long.
 func (d defect) pattern() string {
-	var groups []string
+	var groups, cases []string
 	for _, f := range d.fails {
-		group, _, _ := strings.Cut(f, "/")
-		groups = append(groups, regexp.QuoteMeta(strings.ReplaceAll(group, " ", "_")))
+		group, name, _ := strings.Cut(strings.ReplaceAll(f, " ", "_"), "/")
+		groups, cases = append(groups, regexp.QuoteMeta(group)), append(cases, regexp.QuoteMeta(name))
 	}
-	return "^TestOnABrokenStore$/^(" + strings.Join(groups, "|") + ")"
+	return "^TestOnABrokenStore$/^(" + strings.Join(groups, "|") + ")/^(" + strings.Join(cases, "|") + ")"
 }
 
 var broken = map[string]defect{
@@ -70,6 +76,10 @@ var broken = map[string]defect{
 		open:  func() journal.Store { return endless{journal.Memory()} },
 		fails: []string{"lease/a lease can be given up", "lease/a lease runs out"},
 	},
+	"anybody gets a lease": {
+		open:  func() journal.Store { return generous{journal.Memory()} },
+		fails: []string{"lease/a lease keeps others out", "prune/what is old goes"},
+	},
 	"it counts from its own position": {
 		open:  func() journal.Store { return offByOne{journal.Memory()} },
 		fails: []string{"read/reading begins after a position"},
@@ -77,6 +87,34 @@ var broken = map[string]defect{
 	"it writes although the context has ended": {
 		open:  func() journal.Store { return stubborn{journal.Memory()} },
 		fails: []string{"append/with a cancelled context nothing is added"},
+	},
+	"it cuts off what is long": {
+		open:  func() journal.Store { return newShelved(&shelved{most: 4 << 20}) },
+		fails: []string{"large contents/a string of 5 MB comes back"},
+	},
+	"a deletion takes large contents with it, whoever else has them": {
+		open:  func() journal.Store { return newShelved(&shelved{uncounted: true}) },
+		fails: []string{"large contents/what two sessions have outlives either"},
+	},
+	"what is twice in an append counts once": {
+		open:  func() journal.Store { return newShelved(&shelved{once: true}) },
+		fails: []string{"large contents/what is twice in an append is there twice"},
+	},
+	"a deletion takes what forks share": {
+		open:  func() journal.Store { return newShelved(&shelved{forkless: true}) },
+		fails: []string{"large contents/a fork's large contents outlive its parent"},
+	},
+	"what was removed counts as being there": {
+		open:  func() journal.Store { return newShelved(&shelved{sure: true}) },
+		fails: []string{"large contents/what was deleted can be appended again"},
+	},
+	"a refused append takes back what it never added": {
+		open:  func() journal.Store { return newShelved(&shelved{undoes: true}) },
+		fails: []string{"large contents/a refused append leaves large contents as they were"},
+	},
+	"it looks whether a content is there, and then it refers to it": {
+		open:  func() journal.Store { return newShelved(&shelved{racy: true}) },
+		fails: []string{"large contents/appends and deletions of the same content at once"},
 	},
 	"the last append is written by the next one": {
 		durable: func() func(*testing.T, string) journal.Store {
@@ -237,6 +275,16 @@ func (s endless) Lease(ctx context.Context, session, owner string, _ time.Time) 
 	return s.Store.Lease(ctx, session, owner, time.Now().Add(time.Hour))
 }
 
+type generous struct{ journal.Store }
+
+func (s generous) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	err := s.Store.Lease(ctx, session, owner, until)
+	if errdefs.Conflict.Is(err) {
+		return nil
+	}
+	return err
+}
+
 type offByOne struct{ journal.Store }
 
 func (s offByOne) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
@@ -250,6 +298,124 @@ type stubborn struct{ journal.Store }
 
 func (s stubborn) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
 	return s.Store.Append(context.WithoutCancel(ctx), session, after, entries...)
+}
+
+// shelved keeps long texts apart from their entries, once each, and counts who has them.
+type shelved struct {
+	journal.Store
+	forkless  bool // it does not know that forks share; else it keeps all once there is one
+	uncounted bool // whoever goes takes them along
+	once      bool // what an append has twice counts once, and its deletion takes two
+	sure      bool // what was written once is never written again
+	undoes    bool // a refused append takes back what it never added
+	racy      bool // it looks whether a text is there, and counts later
+	most      int  // bytes of a text that it keeps; 0: all
+
+	mu    sync.Mutex
+	texts map[string]string
+	known map[string]bool
+	refs  map[string]int
+	has   map[string][]string // what a session's own entries have
+	forks bool
+
+	deletions atomic.Int64
+}
+
+func newShelved(s *shelved) journal.Store {
+	s.Store, s.texts, s.known, s.refs, s.has = journal.Memory(), map[string]string{}, map[string]bool{}, map[string]int{}, map[string][]string{}
+	return s
+}
+
+// label begins what lies in an entry in place of a text.
+const label = "shelved: "
+
+func (s *shelved) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	entries = slices.Clone(entries)
+	texts, has := map[string]string{}, []string(nil)
+	for i, e := range entries {
+		if d, ok := e.Data.(journal.Said); ok && d.Message.Len() == 1 && len(d.Message.Text()) > 10_000 {
+			text := d.Message.Text()
+			if s.most > 0 {
+				text = text[:min(len(text), s.most)]
+			}
+			name := fmt.Sprintf("%s%x", label, sha256.Sum256([]byte(text)))
+			texts[name], has = text, append(has, name)
+			entries[i].Data = journal.Said{Message: message.User(name)}
+		}
+	}
+	if s.racy {
+		s.mu.Lock()
+		maps.DeleteFunc(texts, func(name, _ string) bool { return s.refs[name] > 0 })
+		s.mu.Unlock()
+		for before, n := s.deletions.Load(), 0; n < 1000 && s.deletions.Load() == before; n++ {
+			runtime.Gosched()
+		}
+	}
+	err := s.Store.Append(ctx, session, after, entries...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.shelve(session, texts, has)
+		if d, ok := entries[0].Data.(journal.SessionCreated); ok && d.Parent != "" {
+			s.forks = true
+		}
+	case s.undoes:
+		s.release(has)
+	}
+	return err
+}
+
+func (s *shelved) shelve(session string, texts map[string]string, has []string) {
+	for name, text := range texts {
+		if !s.sure || !s.known[name] {
+			s.texts[name], s.known[name] = text, true
+		}
+	}
+	s.has[session] = append(s.has[session], has...)
+	if s.once {
+		has = slices.Compact(slices.Sorted(slices.Values(has)))
+	}
+	for _, name := range has {
+		s.refs[name]++
+	}
+}
+
+func (s *shelved) release(has []string) {
+	for _, name := range has {
+		if s.refs[name]--; s.refs[name] <= 0 || s.uncounted {
+			delete(s.texts, name)
+		}
+	}
+}
+
+func (s *shelved) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		for e, err := range s.Store.Read(ctx, session, after) {
+			if d, ok := e.Data.(journal.Said); ok && strings.HasPrefix(d.Message.Text(), label) {
+				s.mu.Lock()
+				e.Data = journal.Said{Message: message.User(s.texts[d.Message.Text()])}
+				s.mu.Unlock()
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *shelved) Delete(ctx context.Context, session string) error {
+	if err := s.Store.Delete(ctx, session); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forkless || !s.forks {
+		s.release(s.has[session])
+	}
+	delete(s.has, session)
+	s.deletions.Add(1)
+	return nil
 }
 
 // lazy keeps the last append to itself until the next one.

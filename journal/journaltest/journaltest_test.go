@@ -14,6 +14,11 @@ func TestMemoryIsAStore(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journal.Store { return journal.Memory() })
 }
 
+// What the broken ones of its kind are made from is none itself.
+func TestAStoreWithAShelfIsAStore(t *testing.T) {
+	journaltest.Run(t, func(*testing.T) journal.Store { return newShelved(&shelved{}) })
+}
+
 func TestSamplesHaveEveryKindOnce(t *testing.T) {
 	seen := map[journal.Kind]bool{}
 	for _, e := range journaltest.Samples() {

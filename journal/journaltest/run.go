@@ -24,9 +24,11 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		{"read", reads},
 		{"fork", forks},
 		{"delete", deletes},
+		{"large contents", larges},
 		{"sessions", listings},
 		{"lease", leases},
 		{"concurrency", races},
+		{"prune", prunings},
 		{"log", logs},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
 // How many bytes the data of an entry, and of an append, may have: PostgreSQL takes up to 1 GB in a message. Variables for tests.
@@ -47,6 +48,9 @@ type addition struct {
 	times                         []int64
 	runs, kinds, scopes, ops, ids []string
 	data                          [][]byte
+
+	parts []layout.Part
+	refs  []string // of each entry, if there are parts
 }
 
 func newAddition(session string, after int64, entries []journal.Entry) (*addition, error) {
@@ -58,6 +62,7 @@ func newAddition(session string, after int64, entries []journal.Entry) (*additio
 	}
 	a := &addition{session: session, after: after, entries: make([]journal.Entry, len(entries))}
 	size, now := 0, time.Now()
+	var parts layout.Parts
 	for i, e := range entries {
 		data, err := encode(e)
 		if err != nil {
@@ -73,8 +78,15 @@ func newAddition(session string, after int64, entries []journal.Entry) (*additio
 		a.entries[i] = e
 		a.times, a.runs, a.kinds = append(a.times, e.Time.UnixNano()), append(a.runs, e.Run), append(a.kinds, string(e.Data.Kind()))
 		a.scopes, a.ops, a.ids = append(a.scopes, e.Key.Scope), append(a.ops, e.Key.Op), append(a.ids, e.Key.ID)
-		a.data = append(a.data, data)
+		rest, refs := parts.Cut(e.Data.Kind(), data)
+		if a.data = append(a.data, rest); refs != "" {
+			if a.refs == nil {
+				a.refs = make([]string, len(entries))
+			}
+			a.refs[i] = refs
+		}
 	}
+	a.parts = parts.Sorted()
 	if fork, ok := entries[0].Data.(journal.SessionCreated); ok {
 		a.fork = fork
 	}
@@ -113,7 +125,7 @@ func (s *Store) add(ctx context.Context, db asking, a *addition) (bool, error) {
 	if !change.Created.IsZero() {
 		created = change.Created.UnixNano()
 	}
-	tag, err := db.Exec(ctx, s.sql.append, a.args(changed(change.Parent), changed(change.Agent), changed(change.User), changed(change.Status),
+	tag, err := db.Exec(ctx, a.either(s.sql.append, s.sql.appendCut), a.args(changed(change.Parent), changed(change.Agent), changed(change.User), changed(change.Status),
 		created, change.Updated.UnixNano())...)
 	return tag.RowsAffected() > 0, err
 }
@@ -124,13 +136,37 @@ func (s *Store) create(ctx context.Context, db asking, a *addition, b base) (boo
 	for _, e := range a.entries {
 		info.Apply(e)
 	}
-	tag, err := db.Exec(ctx, s.sql.create, a.args(info.Parent, info.Agent, info.User, info.Status, info.Created.UnixNano(), info.Updated.UnixNano(), b.num, b.at)...)
+	tag, err := db.Exec(ctx, a.either(s.sql.create, s.sql.createCut), a.args(info.Parent, info.Agent, info.User, info.Status, info.Created.UnixNano(), info.Updated.UnixNano(), b.num, b.at)...)
 	return tag.RowsAffected() > 0, err
 }
 
-// args are the parameters of both statements: the entries in columns, then more.
+// either chooses the statement: without parts there is no word of them.
+func (a *addition) either(plain, cut string) string {
+	if a.parts == nil {
+		return plain
+	}
+	return cut
+}
+
+// args are the parameters of all of them: the entries in columns, then more, then the parts.
 func (a *addition) args(more ...any) []any {
-	return append([]any{a.session, a.after, a.times, a.runs, a.kinds, a.scopes, a.ops, a.ids, a.data, int64(len(a.entries))}, more...)
+	args := append([]any{a.session, a.after, a.times, a.runs, a.kinds, a.scopes, a.ops, a.ids, a.data, int64(len(a.entries))}, more...)
+	if a.parts == nil {
+		return args
+	}
+	hashes, counts := columns(a.parts)
+	data := make([][]byte, len(a.parts))
+	for i, p := range a.parts {
+		data[i] = p.Data
+	}
+	return append(args, hashes, counts, data, a.refs)
+}
+
+func columns(parts []layout.Part) (hashes []string, counts []int64) {
+	for _, p := range parts {
+		hashes, counts = append(hashes, p.Hash), append(counts, p.Refs)
+	}
+	return hashes, counts
 }
 
 // same stands for a column that the entries don't change; no name can be it.

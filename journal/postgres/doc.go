@@ -20,6 +20,10 @@
 //
 // Leases run by the database's clock alone: what goes over the wire is how long, counted from the moment of sending.
 //
+// Large contents: a string of more than 4 KiB (a file in base64, the output of a tool, a long text) is kept once for the whole schema, however
+// many entries of whatever sessions have it, under its SHA-256, until the last of them is deleted. Its bytes go over the wire with each append, still
+// in one round trip. An append without one has no part in that. A content that is missing or altered is found out when it is read, and named.
+//
 // Limits: 256 MiB an entry and 512 MiB an append; names of sessions have up to 2,000 bytes. Names, run ids, keys, agents and users are text as
 // PostgreSQL has it: valid UTF-8 without NUL. The database's encoding is UTF8. Tested with PostgreSQL 15; the SQL is that of 12 and later.
 //
@@ -29,5 +33,6 @@
 // errdefs.Unauthorized when it does not let us in, or not do it; errdefs.Validation for a DSN or a schema that is wrong;
 // errdefs.Internal for damage. No error has the password in it.
 //
-// For people, the schema has a view: SELECT * FROM pawl.journal WHERE session = '…' ORDER BY seq.
+// For people, the schema has a view: SELECT * FROM pawl.journal WHERE session = '…' ORDER BY seq. Its column parts says what goes into data at which
+// offset, "58+1398104:HASH"; SELECT convert_from(data, 'UTF8') FROM pawl.parts WHERE hash = 'HASH' shows it.
 package postgres

@@ -84,6 +84,7 @@ func TestAKilledServerLosesNothingThatItAcknowledged(t *testing.T) {
 			fails(t, "append", err, errdefs.NotAvailable, "")
 			reported[i] = settled(t, s, fmt.Sprint("s", i), reported[i], batch, err)
 		}
+		kept(t, dsn)
 	}
 }
 
@@ -261,15 +262,24 @@ func TestAServerThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 // hold locks a session's row, as an append that takes long does, until the function that it gives is called.
 func hold(t *testing.T, dsn, session string) (release func()) {
 	t.Helper()
+	return begin(t, dsn, "SELECT FROM pawl.sessions WHERE id = $1 FOR UPDATE", session)
+}
+
+// begin does something in a transaction that is committed when the function that it gives is called.
+func begin(t *testing.T, dsn, sql string, args ...any) (commit func()) {
+	t.Helper()
 	c, err := pgx.Connect(ctx, dsn)
 	must(t, err)
 	_, err = c.Exec(ctx, "BEGIN")
 	must(t, err)
-	_, err = c.Exec(ctx, "SELECT FROM pawl.sessions WHERE id = $1 FOR UPDATE", session)
+	_, err = c.Exec(ctx, sql, args...)
 	must(t, err)
-	release = sync.OnceFunc(func() { must(t, c.Close(ctx)) })
-	t.Cleanup(release)
-	return release
+	commit = sync.OnceFunc(func() {
+		_, err := c.Exec(ctx, "COMMIT")
+		must(t, errors.Join(err, c.Close(ctx)))
+	})
+	t.Cleanup(commit)
+	return commit
 }
 
 // waiting waits until a connection of the database waits for a lock.

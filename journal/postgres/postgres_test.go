@@ -123,7 +123,10 @@ func TestItWorksInEveryModeOfExecution(t *testing.T) {
 		for n, e := range journaltest.Samples() {
 			must(t, s.Append(ctx, "a", int64(n), e))
 		}
-		must(t, s.Append(ctx, "f", 5, journal.Entry{Data: journal.SessionCreated{Parent: "a", At: 5}}, said("x")))
+		must(t, s.Append(ctx, "f", 5, journal.Entry{Data: journal.SessionCreated{Parent: "a", At: 5}}, said(strings.Repeat("x", 5000))))
+		must(t, s.Append(ctx, "g", 0, said(strings.Repeat("x", 5000))))
+		must(t, s.Append(ctx, "g", 1, said(strings.Repeat("y", 5000))))
+		must(t, s.Delete(ctx, "g"))
 		must(t, s.Lease(ctx, "f", "me", time.Now().Add(time.Hour)))
 		fails(t, mode, s.Lease(ctx, "f", "you", time.Now().Add(time.Hour)), errdefs.Conflict, "driven by me")
 		must(t, s.Delete(ctx, "a"))

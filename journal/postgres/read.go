@@ -8,110 +8,59 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
-
-// A page is what one query reads. The consumer works on it when the query is over, so that it holds nothing.
-const (
-	pageEntries = 256
-	pageBytes   = 1 << 20 // and at least one entry
-)
-
-// part is a stretch of a session's entries that lies in one piece.
-type part struct {
-	num         int64
-	session     string
-	after, upTo int64
-	own         bool // the session's own: it may have grown meanwhile
-}
 
 // Read implements [journal.Store]. It reads up to 256 entries or 1 MiB at a time, and holds neither a connection nor a lock while the consumer
 // works. Entries that are appended meanwhile may be part of it. When the session is deleted meanwhile it ends with errdefs.NotFound.
 func (s *Store) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
-	return func(yield func(journal.Entry, error) bool) {
-		parts, err := s.parts(ctx, session)
-		if err != nil {
-			yield(journal.Entry{}, err)
-			return
-		}
-		for _, p := range parts {
-			if p.after = max(p.after, after); !s.part(ctx, p, yield) {
-				return
-			}
-		}
-	}
+	t := layout.Tables{Store: "journal/postgres", Where: s.where, What: "the data", Stretches: s.stretches, Page: s.page, Parts: s.parts}
+	return t.Read(ctx, session, after)
 }
 
-// part yields a part and reports whether to go on.
-func (s *Store) part(ctx context.Context, p part, yield func(journal.Entry, error) bool) bool {
-	for full := true; full && (p.own || p.after < p.upTo); {
-		var page []journal.Entry
-		var err error
-		if page, full, err = s.page(ctx, p); err != nil {
-			return yield(journal.Entry{}, err) && false
-		}
-		for _, e := range page {
-			if err := ctx.Err(); err != nil {
-				return yield(journal.Entry{}, err) && false
-			}
-			if p.after++; e.Seq != p.after {
-				err := errdefs.Internal.Errorf("journal/postgres: read: %s: entry %d of session %s is missing: the data is damaged", s.where, p.after, p.session)
-				return yield(journal.Entry{}, err) && false
-			}
-			if !yield(e, nil) {
-				return false
-			}
-		}
-	}
-	if p.after < p.upTo {
-		return yield(journal.Entry{}, errdefs.NotFound.Errorf("journal/postgres: read: session %s was deleted while it was read", p.session)) && false
-	}
-	return true
-}
-
-// parts finds where the entries of a session lie, in their order.
-func (s *Store) parts(ctx context.Context, session string) (parts []part, err error) {
+func (s *Store) stretches(ctx context.Context, session string) (all []layout.Stretch, err error) {
 	if absent("read", session) != nil {
 		return nil, ctx.Err()
 	}
-	err = s.query(ctx, "read", s.sql.chain, func() { parts = nil }, func(rows pgx.Rows) error {
-		p := part{own: len(parts) == 0}
-		err := rows.Scan(&p.num, &p.session, &p.after, &p.upTo)
-		parts = append(parts, p)
+	err = s.query(ctx, "read", s.sql.chain, func() { all = nil }, func(rows pgx.Rows) error {
+		l := layout.Stretch{Own: len(all) == 0}
+		err := rows.Scan(&l.Num, &l.Session, &l.After, &l.UpTo)
+		all = append(all, l)
 		return err
 	}, session)
-	slices.Reverse(parts)
-	return parts, err
+	slices.Reverse(all)
+	return all, err
 }
 
-// page reads entries of a part, and reports whether there may be more.
-func (s *Store) page(ctx context.Context, p part) (page []journal.Entry, full bool, err error) {
-	size, upTo := 0, p.upTo
-	if p.own {
+// page's query ends by itself where the page is full.
+func (s *Store) page(ctx context.Context, l layout.Stretch, p *layout.Page) error {
+	upTo := l.UpTo
+	if l.Own {
 		upTo = math.MaxInt64
 	}
-	err = s.query(ctx, "read", s.sql.page, func() { page, size = nil, 0 }, func(rows pgx.Rows) error {
-		var at int64
-		var kind string
-		var data []byte
-		e := journal.Entry{Session: p.session}
-		if err := rows.Scan(&e.Seq, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &data); err != nil {
+	var at int64
+	var kind, refs string
+	var data []byte
+	return s.query(ctx, "read", s.sql.page, p.Begin, func(rows pgx.Rows) error {
+		e := journal.Entry{Session: l.Session}
+		if err := rows.Scan(&e.Seq, &at, &e.Run, &kind, &e.Key.Scope, &e.Key.Op, &e.Key.ID, &refs, &data); err != nil {
 			return err
 		}
 		e.Time = time.Unix(0, at).UTC()
-		var err error
-		if e.Data, err = journal.DecodeData(journal.Kind(kind), data); err != nil {
-			class := errdefs.Internal
-			if errdefs.NotAvailable.Is(err) { // a newer program's kind is no damage
-				class = errdefs.NotAvailable
-			}
-			return class.Errorf("journal/postgres: read: %s: entry %d of session %s: %w", s.where, e.Seq, p.session, err)
-		}
-		page, size = append(page, e), size+len(data)
+		p.Add(e, kind, data, refs)
 		return nil
-	}, p.num, p.after, upTo, pageEntries, pageBytes)
-	return page, len(page) == pageEntries || size >= pageBytes, err
+	}, l.Num, l.After, upTo, layout.PageEntries, layout.PageBytes)
+}
+
+func (s *Store) parts(ctx context.Context, hashes []string, found func(string, []byte)) error {
+	return s.query(ctx, "read", s.sql.parts, func() {}, func(rows pgx.Rows) error {
+		var hash string
+		var data []byte
+		err := rows.Scan(&hash, &data)
+		found(hash, data)
+		return err
+	}, hashes)
 }
 
 // query reads rows; begin is called before the first, again when the query is.

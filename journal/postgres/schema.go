@@ -22,6 +22,9 @@ const (
 //
 // Data is bytea, not jsonb, which would spoil the bytes, and times are nanoseconds since 1970, which timestamptz can't tell apart. No index
 // has a column that appends change, so that they rewrite the row alone.
+//
+// Long strings are in parts, once each, as long as a row of entries has them: see journal/internal/layout. Who changes parts has locked all
+// rows of sessions that it needs, and takes those of parts in the order of their hashes, so that nobody waits in a circle.
 const schema = `
 CREATE TABLE {s}.sessions (
 	num bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -50,12 +53,18 @@ CREATE TABLE {s}.entries (
 	scope text NOT NULL,
 	op text NOT NULL,
 	ref text NOT NULL,
-	data bytea NOT NULL, -- JSON
+	parts text COLLATE "C" NOT NULL DEFAULT '', -- what goes into data: "57+1398104:HASH …", 1398104 bytes at offset 57, and so on
+	data bytea NOT NULL, -- JSON, its long strings empty
 	PRIMARY KEY (session, seq)
 );
+CREATE TABLE {s}.parts (
+	hash text COLLATE "C" PRIMARY KEY, -- SHA-256 of data
+	refs bigint NOT NULL, -- how many times rows of entries have it
+	data bytea NOT NULL -- what was between the quotes
+) WITH (fillfactor = 70);
 CREATE VIEW {s}.journal AS
 	SELECT s.id AS session, e.seq, timestamptz 'epoch' + e.time / 1000 * interval '1 microsecond' AS time,
-		e.run, e.kind, e.scope, e.op, e.ref, convert_from(e.data, 'UTF8') AS data
+		e.run, e.kind, e.scope, e.op, e.ref, convert_from(e.data, 'UTF8') AS data, e.parts
 	FROM {s}.entries e JOIN {s}.sessions s ON s.num = e.session WHERE NOT s.deleted;
 CREATE TABLE {s}.schema_version (version integer NOT NULL);
 `
@@ -65,7 +74,22 @@ type statements struct {
 	version, find, lockSession, lockRow, create, append, newest string
 	chain, page, list, lease                                    string
 	shared, bury, remove, removeEntries                         string
+
+	appendCut, createCut, parts          string
+	lockParts, releaseParts, removeParts string
 }
+
+// The beginnings of an append: the row of the session, if it can be had.
+const (
+	advance = `WITH s AS (
+			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce($12::text, agent),
+				usr = coalesce($13::text, usr), status = coalesce($14::text, status), created = coalesce($15::bigint, created), updated = $16::bigint
+			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num)`
+	create = `WITH s AS (
+			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, status, created, updated, base_num, base)
+			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::bigint, $17::bigint, $18::bigint)
+			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num)`
+)
 
 // The end of an append: a row for each entry, if the row of the session could be had.
 const insertEntries = `
@@ -74,19 +98,26 @@ const insertEntries = `
 	FROM s, unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[])
 		WITH ORDINALITY AS e(time, run, kind, scope, op, ref, data, n)`
 
+// Likewise with parts, whose parameters follow the others. The bytes of one that is on record are sent and not written. One that a deletion is
+// about to remove is waited for, and inserted when it is gone. They come in the order of their hashes, and are locked in it.
+const insertCut = `, p AS (
+	INSERT INTO {s}.parts AS had (hash, refs, data)
+	SELECT n.hash, n.refs, n.data FROM s, unnest($%d::text[], $%d::bigint[], $%d::bytea[]) AS n(hash, refs, data)
+	ON CONFLICT (hash) DO UPDATE SET refs = had.refs + excluded.refs)
+	INSERT INTO {s}.entries (session, seq, time, run, kind, scope, op, ref, data, parts)
+	SELECT s.num, $2::bigint + e.n, e.time, e.run, e.kind, e.scope, e.op, e.ref, e.data, e.parts
+	FROM s, unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $%d::text[])
+		WITH ORDINALITY AS e(time, run, kind, scope, op, ref, data, parts, n)`
+
 func newStatements(name string) statements {
 	in := func(sql string) string { return strings.ReplaceAll(sql, "{s}", pgx.Identifier{name}.Sanitize()) }
 	return statements{
-		version: in("SELECT version FROM {s}.schema_version"),
-		find:    in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
-		append: in(`WITH s AS (
-			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce($12::text, agent),
-				usr = coalesce($13::text, usr), status = coalesce($14::text, status), created = coalesce($15::bigint, created), updated = $16::bigint
-			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num)` + insertEntries),
-		create: in(`WITH s AS (
-			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, status, created, updated, base_num, base)
-			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::bigint, $17::bigint, $18::bigint)
-			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num)` + insertEntries),
+		version:   in("SELECT version FROM {s}.schema_version"),
+		find:      in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
+		append:    in(advance + insertEntries),
+		create:    in(create + insertEntries),
+		appendCut: in(advance + fmt.Sprintf(insertCut, 17, 18, 19, 20)),
+		createCut: in(create + fmt.Sprintf(insertCut, 19, 20, 21, 22)),
 
 		// A fork keeps the rows from which it shares, a deletion has its row for itself. Appends change no key and wait for neither fork.
 		lockSession: in("SELECT num, base_num, base, seq, agent, usr, deleted FROM {s}.sessions WHERE id = $1::text AND NOT deleted FOR "),
@@ -99,11 +130,12 @@ func newStatements(name string) statements {
 			UNION ALL
 			SELECT chain.n + 1, s.num, s.id, s.base_num, s.base, chain.base FROM chain JOIN {s}.sessions s ON s.num = chain.base_num
 		) SELECT num, id, base, upto FROM chain ORDER BY n`),
-		page: in(`SELECT seq, time, run, kind, scope, op, ref, data FROM (
-			SELECT *, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before FROM (
+		page: in(`SELECT seq, time, run, kind, scope, op, ref, parts, data FROM (
+			SELECT *, sum(octet_length(data) + octet_length(parts)) OVER (ORDER BY seq) - octet_length(data) - octet_length(parts) AS before FROM (
 				SELECT * FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint AND seq <= $3::bigint ORDER BY seq LIMIT $4::bigint
 			) page
 		) e WHERE before < $5::bigint ORDER BY seq`),
+		parts: in("SELECT hash, data FROM {s}.parts WHERE hash = ANY($1::text[])"),
 		list: in(`SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
 			AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)
 			ORDER BY updated DESC, id LIMIT $4::bigint`),
@@ -114,7 +146,11 @@ func newStatements(name string) statements {
 		shared:        in("SELECT coalesce(max(base), 0) FROM {s}.sessions WHERE base_num = $1::bigint AND base_num > 0"),
 		bury:          in("UPDATE {s}.sessions SET deleted = true, agent = '', usr = '', status = '', owner = '', until = '-infinity' WHERE num = $1::bigint"),
 		remove:        in("DELETE FROM {s}.sessions WHERE num = $1::bigint"),
-		removeEntries: in("DELETE FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint"),
+		removeEntries: in("WITH gone AS (DELETE FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint RETURNING parts) SELECT parts FROM gone WHERE parts <> ''"),
+
+		lockParts:    in("SELECT FROM {s}.parts WHERE hash = ANY($1::text[]) ORDER BY hash FOR UPDATE"),
+		releaseParts: in("UPDATE {s}.parts p SET refs = p.refs - n.refs FROM unnest($1::text[], $2::bigint[]) AS n(hash, refs) WHERE p.hash = n.hash"),
+		removeParts:  in("DELETE FROM {s}.parts WHERE hash = ANY($1::text[]) AND refs <= 0"),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
 // Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
@@ -28,32 +29,76 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 	})
 }
 
-// delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
+// delete removes a session, or what of it nobody shares, then those deleted before that only it shared from, and the parts that no other
+// entry has.
 func (s *Store) delete(ctx context.Context, tx pgx.Tx, r row) error {
+	var parts layout.Parts
 	for {
 		var shared int64
 		if err := tx.QueryRow(ctx, s.sql.shared, r.num).Scan(&shared); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, s.sql.removeEntries, r.num, shared); err != nil {
+		if err := s.removeEntries(ctx, tx, r.num, shared, &parts); err != nil {
 			return err
 		}
 		if shared > 0 {
-			_, err := tx.Exec(ctx, s.sql.bury, r.num)
-			return err
+			if _, err := tx.Exec(ctx, s.sql.bury, r.num); err != nil {
+				return err
+			}
+			break
 		}
 		if _, err := tx.Exec(ctx, s.sql.remove, r.num); err != nil {
 			return err
 		}
 		if r.baseNum == 0 {
-			return nil
+			break
 		}
 		base, err := s.shared(ctx, tx, alone, r.baseNum)
-		if err != nil || !base.deleted {
+		if err != nil {
 			return err
+		}
+		if !base.deleted {
+			break
 		}
 		r = base
 	}
+	return s.release(ctx, tx, parts.Sorted())
+}
+
+// removeEntries removes a session's own entries after a number, and counts what they refer to.
+func (s *Store) removeEntries(ctx context.Context, tx pgx.Tx, num, after int64, parts *layout.Parts) error {
+	rows, err := tx.Query(ctx, s.sql.removeEntries, num, after)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var refs string
+		if err := rows.Scan(&refs); err != nil {
+			return err
+		}
+		if err := parts.Count(refs); err != nil {
+			return errdefs.Internal.Errorf("journal/postgres: delete: %s: %w", s.where, err)
+		}
+	}
+	return rows.Err()
+}
+
+// release takes references to parts back, and removes those that nobody has any more. It locks them first: an append that refers to one comes
+// before, and is counted, or after, and finds it gone.
+func (s *Store) release(ctx context.Context, tx pgx.Tx, parts []layout.Part) error {
+	if parts == nil {
+		return nil
+	}
+	hashes, counts := columns(parts)
+	if _, err := tx.Exec(ctx, s.sql.lockParts, hashes); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, s.sql.releaseParts, hashes, counts); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, s.sql.removeParts, hashes)
+	return err
 }
 
 // Lease implements [journal.Store]. It runs by the database's clock: until counts as so long from now.

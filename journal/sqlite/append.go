@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
 // maxEntry is how many bytes an entry's data may have. A variable for tests.
@@ -23,6 +24,7 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 	a := addition{session: session, after: after, entries: make([]encoded, len(entries))}
 	size := 0
 	now := time.Now()
+	var parts layout.Parts
 	for i, e := range entries {
 		data, err := encode(e)
 		if err != nil {
@@ -32,9 +34,11 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 			e.Time = now
 		}
 		e.Time, e.Session, e.Seq = e.Time.UTC().Round(0), session, after+int64(i)+1
-		a.entries[i] = encoded{e, data}
 		size += len(data)
+		rest, refs := parts.Cut(e.Data.Kind(), data)
+		a.entries[i] = encoded{e, rest, refs}
 	}
+	a.parts = parts.Sorted()
 	return s.write(ctx, "append", size, a.do)
 }
 
@@ -55,7 +59,8 @@ func encode(e journal.Entry) ([]byte, error) {
 // encoded is an entry as it will be, with its bytes.
 type encoded struct {
 	journal.Entry
-	data []byte
+	data  []byte
+	parts string
 }
 
 // addition is an append that is queued.
@@ -63,6 +68,7 @@ type addition struct {
 	session string
 	after   int64
 	entries []encoded
+	parts   []layout.Part
 }
 
 func (a *addition) do(tx *writing) error {
@@ -96,6 +102,11 @@ func (a *addition) do(tx *writing) error {
 			return err
 		}
 		row.Apply(e.Entry)
+	}
+	for _, p := range a.parts {
+		if err := tx.refer(p); err != nil {
+			return err
+		}
 	}
 	return tx.update(row)
 }

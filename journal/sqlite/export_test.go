@@ -29,6 +29,16 @@ func Rows(s *Store) string {
 	return fmt.Sprint(sessions, "/", entries)
 }
 
+// Parts counts the parts that are kept, and the references to them.
+func Parts(s *Store) string {
+	var parts, counted, refs int
+	err := s.reader.QueryRowContext(context.Background(), "SELECT (SELECT count(*) FROM parts), (SELECT count(*) FROM part_refs), (SELECT coalesce(sum(refs), 0) FROM part_refs)").Scan(&parts, &counted, &refs)
+	if err != nil || parts != counted {
+		return fmt.Sprint(parts, " parts, ", counted, " counters: ", err)
+	}
+	return fmt.Sprint(parts, "/", refs)
+}
+
 // LimitEntries lowers the limit of an entry's size until the function that it gives is called.
 func LimitEntries(n int) (restore func()) {
 	before := maxEntry

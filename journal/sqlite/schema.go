@@ -22,6 +22,8 @@ const (
 //
 // A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
 // before from a third. What is deleted stays as a row with deleted = 1 as long as a fork shares from it.
+//
+// Long strings are in parts, once each, as long as a row of entries has them: see journal/internal/layout.
 const schema = `
 CREATE TABLE sessions (
 	num INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,11 +52,20 @@ CREATE TABLE entries (
 	scope TEXT NOT NULL,
 	op TEXT NOT NULL,
 	ref TEXT NOT NULL,
-	data BLOB NOT NULL -- JSON
+	parts TEXT, -- NULL, or what goes into data: "57+1398104:HASH …", 1398104 bytes at offset 57, and so on
+	data BLOB NOT NULL -- JSON, its long strings empty
 ) STRICT;
+CREATE TABLE parts (
+	hash TEXT PRIMARY KEY, -- SHA-256 of data
+	data BLOB NOT NULL -- what was between the quotes
+) STRICT;
+CREATE TABLE part_refs ( -- apart from the bytes, which SQLite would write again with each count
+	hash TEXT PRIMARY KEY,
+	refs INTEGER NOT NULL -- how many times rows of entries have it
+) STRICT, WITHOUT ROWID;
 CREATE VIEW journal AS
 	SELECT s.id AS session, e.id & 0xFFFFFFFF AS seq, strftime('%Y-%m-%dT%H:%M:%fZ', e.time / 1e9, 'unixepoch') AS time,
-		e.run, e.kind, e.scope, e.op, e.ref, CAST(e.data AS TEXT) AS data
+		e.run, e.kind, e.scope, e.op, e.ref, CAST(e.data AS TEXT) AS data, e.parts
 	FROM entries e JOIN sessions s ON s.num = e.id >> 32 WHERE s.deleted = 0;
 `
 
@@ -110,10 +121,10 @@ func execute(ctx context.Context, conn *sql.Conn, query string) error {
 // inspect tells a new file from a journal, and refuses all else.
 func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (fresh bool, err error) {
 	var app, have, tables int64
-	for query, to := range map[string]*int64{"PRAGMA application_id": &app, "PRAGMA user_version": &have, "SELECT count(*) FROM sqlite_schema": &tables} {
-		if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(to) }); err != nil {
-			return false, s.unusable(err)
-		}
+	// One statement: another process may be making the file, and half of before and half of after is another program's.
+	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
+	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(&app, &have, &tables) }); err != nil {
+		return false, s.unusable(err)
 	}
 	switch {
 	case app == 0 && have == 0 && tables == 0:

@@ -60,11 +60,15 @@ func count(t testing.TB, s journal.Store, session string) (n int64) {
 	return n
 }
 
-// sound lets SQLite check the whole file.
+// sound lets SQLite check the whole file, and counts the references to parts.
 func sound(t testing.TB, path string) {
 	t.Helper()
 	if got := raw(t, path, "PRAGMA integrity_check"); got != "ok" {
 		t.Errorf("integrity check: %s", got)
+	}
+	const refs = "SELECT coalesce(sum(length(parts) - length(replace(parts, ':', ''))), 0) || ' references, ' || (SELECT count(*) FROM parts) FROM entries"
+	if got, want := raw(t, path, "SELECT coalesce(sum(refs), 0) || ' references, ' || count(*) FROM part_refs"), raw(t, path, refs); got != want {
+		t.Errorf("%s parts are counted, there are %s", got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
 // row is a session as its table has it. The zero num means that there is none.
@@ -38,6 +39,9 @@ type writing struct {
 	findStmt, rowStmt, createStmt, insertStmt     *sql.Stmt
 	updateStmt, newestStmt, leaseStmt, sharedStmt *sql.Stmt
 	buryStmt, removeStmt, removeEntriesStmt       *sql.Stmt
+
+	insertCutStmt, referStmt, insertPartStmt                  *sql.Stmt
+	referredStmt, releaseStmt, removeRefsStmt, removePartStmt *sql.Stmt
 }
 
 func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
@@ -60,6 +64,14 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', status = '', owner = '', until = 0, holder = '' WHERE num = ?"},
 		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
 		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
+
+		{&tx.insertCutStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.referStmt, "INSERT INTO part_refs (hash, refs) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET refs = refs + excluded.refs RETURNING refs"},
+		{&tx.insertPartStmt, "INSERT INTO parts (hash, data) VALUES (?, ?)"},
+		{&tx.referredStmt, "SELECT parts FROM entries WHERE id > ? AND id <= ? AND parts IS NOT NULL"},
+		{&tx.releaseStmt, "UPDATE part_refs SET refs = refs - ? WHERE hash = ? RETURNING refs"},
+		{&tx.removeRefsStmt, "DELETE FROM part_refs WHERE hash = ?"},
+		{&tx.removePartStmt, "DELETE FROM parts WHERE hash = ?"},
 	} {
 		stmt, err := conn.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does
 		if err != nil {
@@ -119,6 +131,9 @@ func (tx *writing) create(r row) (num int64, err error) {
 }
 
 func (tx *writing) insert(num int64, e encoded) error {
+	if e.parts != "" {
+		return exec(tx.insertCutStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data, e.parts)
+	}
 	return exec(tx.insertStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data)
 }
 
@@ -156,7 +171,7 @@ func (tx *writing) delete(r row) error {
 		if err := tx.sharedStmt.QueryRowContext(context.Background(), r.num).Scan(&shared); err != nil {
 			return err
 		}
-		if err := exec(tx.removeEntriesStmt, entryID(r.num, shared), entryID(r.num, maxSeq)); err != nil {
+		if err := tx.removeEntries(entryID(r.num, shared), entryID(r.num, maxSeq)); err != nil {
 			return err
 		}
 		if shared > 0 {
@@ -174,6 +189,67 @@ func (tx *writing) delete(r row) error {
 		}
 		r = base
 	}
+}
+
+// removeEntries removes those after one id and up to another, with the parts that no other entry has.
+func (tx *writing) removeEntries(after, upTo int64) error {
+	parts, err := tx.referred(after, upTo)
+	if err != nil {
+		return err
+	}
+	if err := exec(tx.removeEntriesStmt, after, upTo); err != nil {
+		return err
+	}
+	for _, p := range parts.Sorted() {
+		if err := tx.release(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referred counts what entries refer to.
+func (tx *writing) referred(after, upTo int64) (parts layout.Parts, err error) {
+	rows, err := tx.referredStmt.QueryContext(context.Background(), after, upTo)
+	if err != nil {
+		return parts, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var refs string
+		if err := rows.Scan(&refs); err != nil {
+			return parts, err
+		}
+		if err := parts.Count(refs); err != nil {
+			return parts, errdefs.Internal.Errorf("%w", err)
+		}
+	}
+	return parts, rows.Err()
+}
+
+// refer counts references to a part, and keeps its bytes if they aren't there.
+func (tx *writing) refer(p layout.Part) error {
+	var refs int64
+	if err := tx.referStmt.QueryRowContext(context.Background(), p.Hash, p.Refs).Scan(&refs); err != nil || refs > p.Refs {
+		return err
+	}
+	return exec(tx.insertPartStmt, p.Hash, p.Data)
+}
+
+// release takes references to a part back, and removes it with the last. One that is missing already was damage to whoever would read it.
+func (tx *writing) release(p layout.Part) error {
+	var refs int64
+	err := tx.releaseStmt.QueryRowContext(context.Background(), p.Refs, p.Hash).Scan(&refs)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil || refs > 0 {
+		return err
+	}
+	if err := exec(tx.removeRefsStmt, p.Hash); err != nil {
+		return err
+	}
+	return exec(tx.removePartStmt, p.Hash)
 }
 
 // Lease implements [journal.Store]. Processes compare by the clock of their machine. A lease also ends when the store that took it is closed
