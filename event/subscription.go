@@ -156,7 +156,7 @@ func (s *Subscription) offer(e *Event, first bool) (wait bool) {
 		if s.lost++; s.policy.Full == DropNewest {
 			return false
 		}
-		s.pop()
+		s.first, s.n = (s.first+1)%len(s.ring), s.n-1 // push writes over it
 	}
 	s.push(e)
 	signal(s.ready)
