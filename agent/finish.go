@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -117,6 +118,7 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 	entry := []journal.Entry{{Run: t.info.RunID, Data: last}}
 	if err := t.log.Append(ctx, entry...); err != nil {
 		res.Committed = false
+		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.RunLeft, Text: err.Error()}) // not on record, but over here
 		return errors.Join(failed, err)
 	}
 	t.publish(ctx, entry...)

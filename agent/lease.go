@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -84,13 +83,6 @@ func (t *turn) own(ctx context.Context) error {
 		return nil
 	}
 	return t.lease.take(ctx, t.wait, func(why string) {
-		if engine.Listening(t.host) {
-			_ = guard("the host", func() error {
-				return t.host.Publish(ctx, event.Event{
-					Entry: journal.Entry{Session: t.info.ContextID, Run: t.info.RunID}, Delta: event.Warning, ParentRun: t.parent,
-					Text: "waiting for the session: " + why,
-				})
-			})
-		}
+		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: "waiting for the session: " + why})
 	})
 }

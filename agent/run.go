@@ -220,13 +220,15 @@ func (t *turn) attributes(n int) map[string]string {
 // start journals the beginning and makes the board from it: nothing happens before the user's message is durable.
 func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	if t.resume != nil {
-		if err := t.drive(ctx, journal.Entry{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}); err != nil {
+		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}}
+		if err := t.drive(ctx, resumed...); err != nil {
 			return nil, err
 		}
 		st := t.log.State()
 		if st.Run != t.info.RunID { // another driver finished it between our look and our fence
 			return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s any more", t.info.ContextID, t.info.RunID)
 		}
+		t.publish(ctx, resumed...)
 		return newBoard(st.Seed, st.Inputs), nil
 	}
 	can := engine.CapabilitiesOf(t.eng)
@@ -252,6 +254,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	if err := t.drive(ctx, begin...); err != nil {
 		return nil, err
 	}
+	t.publish(ctx, begin...)
 	seed := t.log.State().Messages
 	if board == nil {
 		return newBoard(seed, t.req.Inputs), nil
@@ -282,7 +285,8 @@ func (t *turn) seeded(ctx context.Context, n int) (board *engine.Board, err erro
 	return board, nil
 }
 
-// drive takes the session over and tells who listens. One that is there already is leased first, so that no live driver is overtaken.
+// drive takes the session over. One that is there already is leased first, so that no live driver is overtaken. Listeners are told by the
+// caller, when nothing is left that could keep the run from going on: what is seen to begin is seen to end.
 func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
 	created := t.log.Seq() == 0
 	if !created {
@@ -298,17 +302,21 @@ func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
 			return err
 		}
 	}
-	t.publish(ctx, first...)
 	return nil
 }
 
-// publish tells the host. A listener cannot fail a run.
+// publish tells the host.
 func (t *turn) publish(ctx context.Context, entries ...journal.Entry) {
-	if !engine.Listening(t.host) {
-		return
-	}
 	for _, e := range entries {
-		_ = guard("the host", func() error { return t.host.Publish(ctx, event.Event{Entry: e, ParentRun: t.parent}) })
+		t.tell(ctx, event.Event{Entry: e})
+	}
+}
+
+// tell tells the host, if it listens. A listener cannot fail a run.
+func (t *turn) tell(ctx context.Context, e event.Event) {
+	if engine.Listening(t.host) {
+		e.Session, e.ParentRun = t.info.ContextID, t.parent
+		_ = guard("the host", func() error { return t.host.Publish(ctx, e) })
 	}
 }
 

@@ -2,7 +2,7 @@ package event
 
 import "github.com/pawl-dev/pawl/journal"
 
-// Event is one thing that happened, passed by value: a delta costs no allocation.
+// Event is one thing that happened, passed by value: a delta costs no allocation. What it refers to is shared by all listeners: read it only.
 type Event struct {
 	journal.Entry        // of a delta: Session, Run, Key and the Seq of the intent that it belongs to; Data is nil
 	Delta         Delta  // what kind of delta; "" for an entry
@@ -22,6 +22,7 @@ const (
 	ToolOutput     Delta = "tool.output"
 	Retry          Delta = "retry"
 	Warning        Delta = "warning"
+	RunLeft        Delta = "run.left" // in place of the entry that ends a run here, when the journal did not take it; Text says why
 )
 
 // Type is the event's name: the entry's kind or the delta's.
