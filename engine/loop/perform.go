@@ -156,7 +156,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
 	began := time.Now()
-	req := model.Request{System: e.System, Messages: e.Messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings}
+	req := model.Request{System: e.System, Messages: e.Messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.Tools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}
