@@ -83,11 +83,16 @@ func (t *turn) own(ctx context.Context) error {
 	if t.private || t.lease.stop != nil {
 		return nil
 	}
-	return t.lease.take(ctx, t.wait, func(why string) {
-		if engine.Listening(t.host) {
+	return t.take(ctx, t.lease, t.info.ContextID, t.info.RunID)
+}
+
+// take leases a session, and tells who listens when it has to wait.
+func (c *config) take(ctx context.Context, l *lease, session, run string) error {
+	return l.take(ctx, c.wait, func(why string) {
+		if engine.Listening(c.host) {
 			_ = guard("the host", func() error {
-				return t.host.Publish(ctx, event.Event{
-					Entry: journal.Entry{Session: t.info.ContextID, Run: t.info.RunID}, Delta: event.Warning, ParentRun: t.parent,
+				return c.host.Publish(ctx, event.Event{
+					Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent,
 					Text: "waiting for the session: " + why,
 				})
 			})
