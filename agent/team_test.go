@@ -383,7 +383,7 @@ func TestATeamKilledAtAnyAppendRepeatsNothingAndGoesOnWithTheRightAgent(t *testi
 				break
 			}
 			points++
-			for m := 1 + n%5; !testing.Short() && killTeam(t, 2, n, after, m, m%2 == 0); m += 5 {
+			for m := 1 + n%7; !testing.Short() && killTeam(t, 2, n, after, m, m%2 == 0); m += 7 {
 				if points++; t.Failed() {
 					t.Fatalf("killed at append %d, after=%v, and at %d of the next life, after=%v", n, after, m, m%2 == 0)
 				}
@@ -400,10 +400,8 @@ func TestATeamKilledAtAnyAppendRepeatsNothingAndGoesOnWithTheRightAgent(t *testi
 func killTeam(t *testing.T, deaths, n int, after bool, m int, after2 bool) bool {
 	t.Helper()
 	var w works
-	pay := w.tool("pay")
-	store := disk{journal.Memory()}
+	tm, store := support(t, w.tool("pay")), disk{journal.Memory()} // a team remembers nothing: it may as well be of another process
 	live := func(s journal.Store) (*agent.Result, error) {
-		tm := support(t, pay) // of another process
 		if state(t, store, "s").Seq == 0 {
 			return tm.Run(t.Context(), agent.Request{ContextID: "s", RunID: "r", Message: message.User("go")}, agent.WithJournal(s))
 		}
@@ -451,7 +449,7 @@ func killTeam(t *testing.T, deaths, n int, after bool, m int, after2 bool) bool 
 	if res != nil {
 		same(t, "the fold and the board", history(res.LastBoard.Channel(engine.MainChannel)), history(st.Messages))
 	}
-	if _, err := support(t, pay).Replay(t.Context(), "s", agent.WithJournal(store)); err != nil {
+	if _, err := tm.Replay(t.Context(), "s", agent.WithJournal(store)); err != nil {
 		t.Error(err)
 	}
 	return true
