@@ -80,7 +80,7 @@ func TestATeamHandsOneConversationOverUntilSomebodyAnswers(t *testing.T) {
 	req := agent.Request{TaskID: "task", ContextID: "s", RunID: "r", Message: message.User("refund me"), Inputs: map[string]any{"k": "v"}}
 	var runs []string
 	note := hook.Middleware{Name: "note", PreGeneration: func(_ context.Context, g *hook.Generation) error {
-		runs = append(runs, g.Where.Agent+" "+g.Where.Run+" "+g.System)
+		runs = append(runs, g.Agent+" "+g.Run+" "+g.System)
 		return nil
 	}}
 	res, err := tm.Run(t.Context(), req, agent.WithJournal(store), agent.WithObserver(seen), agent.WithHooks(note))
@@ -316,6 +316,57 @@ func TestNobodyComesBetweenTwoRunsOfATeam(t *testing.T) {
 	}
 }
 
+func TestWhoWaitsForTheSessionGoesToWhoHasItThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, waits := journal.Memory(), make(chan string, 1)
+		var tm *agent.Team
+		first := true
+		pay := tool.Func("pay", "", func(context.Context, struct{}) (string, error) {
+			if first {
+				first = false
+				go func() {
+					res, err := tm.Run(context.Background(), asking("s", "and me?"), agent.WithJournal(store), agent.WithWait())
+					waits <- fmt.Sprint(res.State[agent.StateTeamPath], err)
+				}()
+				synctest.Wait() // it waits
+			}
+			return "paid", nil
+		})
+		tm = support(t, pay)
+		if res, err := tm.Run(t.Context(), asking("s", "go"), agent.WithJournal(store)); err != nil || res.Text() != "end" {
+			t.Errorf("%+v %v", res, err)
+		}
+		same(t, "the one who waited", "[cashier] <nil>", <-waits)
+	})
+}
+
+func TestARevisedRunIsOneStepOfTheWay(t *testing.T) {
+	var w works
+	host, seen := &myHost{interrupts: make(chan engine.Interrupt, 1)}, 0
+	stops := hook.Middleware{Name: "stops", PreGeneration: func(_ context.Context, g *hook.Generation) error {
+		if strings.HasSuffix(g.Run, "-hop-2") {
+			if seen++; seen == 2 {
+				host.interrupts <- engine.Interrupt{Cause: engine.CauseHostShutdown}
+			}
+		}
+		return nil
+	}}
+	twice := agent.DeciderFunc(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+		return agent.FinalizeDecision{Revise: res.Attempts < 2}, nil
+	})
+	tm, store := support(t, w.tool("pay")), journal.Memory()
+	with := []agent.RunOption{agent.WithJournal(store), agent.WithDecider(twice), agent.WithMaxRevise(2), agent.WithHooks(stops), agent.WithEngineHost(host)}
+	res, err := tm.Run(t.Context(), asking("s", "go"), with...)
+	if err != nil || res.Status != agent.StatusInterrupted || !strings.HasSuffix(res.RunID, "-hop-2") || res.Attempts != 2 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	res, err = tm.Resume(t.Context(), "s", with...)
+	if err != nil || res.Text() != "end" || res.Attempts != 2 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	same(t, "path", []string{"desk", "billing", "cashier"}, res.State[agent.StateTeamPath].([]string))
+}
+
 // onEnd does something behind each first run of a prompt.
 type onEnd struct {
 	agent.BaseObserver
@@ -365,8 +416,12 @@ func TestAFilterHoldsForATeamWhoseEnginesHaveAllTools(t *testing.T) {
 	tm := team(t, 0, member(t, "a", persona{over("h", "b", `{}`), message.Assistant("I am a")}, hs), member(t, "b", persona{message.Assistant("I am b")}, nil))
 	for task, want := range map[string]string{"vip": "I am b", "": "I am a"} {
 		req := agent.Request{TaskID: task, Message: message.User("go")}
-		if res, err := tm.Run(t.Context(), req); err != nil || res.Text() != want {
+		res, err := tm.Run(t.Context(), req)
+		if err != nil || res.Text() != want {
 			t.Errorf("%+v %v", res, err)
+		}
+		if task == "" && !strings.Contains(fmt.Sprint(lines(res.Messages...)), "not open to this request") {
+			t.Error("the model was told that it went through:", lines(res.Messages...))
 		}
 	}
 }
