@@ -13,30 +13,13 @@ import (
 // Agent says who: plain data that any engine can drive.
 type Agent struct {
 	ID           string    `json:"id"` // required
-	Card         AgentCard `json:"card,omitzero"`
+	Card         AgentCard `json:"card,omitempty"`
 	Instructions string    `json:"instructions,omitempty"` // the system prompt
 	// Tools names what the agent may call, in upper or lower case: nil admits all that the engine has, empty none. Enforced at execution.
 	Tools     []string          `json:"tools,omitzero"`
 	Hooks     []hook.Middleware `json:"-"` // around each generation and tool call, in every engine; its gates bind child runs too
 	Observers []Observer        `json:"-"` // see a whole run
 	Deciders  []Decider         `json:"-"` // judge a whole run
-}
-
-// AgentCard describes an agent for discovery; a subset of A2A's.
-type AgentCard struct {
-	Name               string   `json:"name"`
-	Description        string   `json:"description,omitempty"`
-	Skills             []Skill  `json:"skills,omitempty"`
-	DefaultInputModes  []string `json:"defaultInputModes,omitempty"`
-	DefaultOutputModes []string `json:"defaultOutputModes,omitempty"`
-}
-
-// Skill is one thing that the agent can do.
-type Skill struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	Tags        []string `json:"tags,omitempty"`
 }
 
 // Request is one run.
@@ -46,6 +29,7 @@ type Request struct {
 	RunID     string          `json:"runId,omitempty"`     // "" is a new one
 	Message   message.Message `json:"message"`             // required
 	Inputs    map[string]any  `json:"inputs,omitempty"`    // become board vars; JSON values
+	Config    *RequestConfig  `json:"configuration,omitempty"`
 }
 
 // Status is how a run ended.
@@ -66,8 +50,9 @@ type Result struct {
 	ContextID string            `json:"contextId,omitempty"`
 	RunID     string            `json:"runId,omitempty"`
 	Status    Status            `json:"status"`
-	Cause     engine.Cause      `json:"cause,omitempty"`    // of an interrupt
-	Messages  []message.Message `json:"messages,omitempty"` // every new message of the run, tool calls and results included
+	Cause     engine.Cause      `json:"cause,omitempty"`     // of an interrupt
+	Messages  []message.Message `json:"messages,omitempty"`  // every new message of the run, tool calls and results included
+	Artifacts []Artifact        `json:"artifacts,omitempty"` // what WithArtifactChannels asked for
 	Committed bool              `json:"committed"`
 	State     map[string]any    `json:"state,omitempty"`
 	Usage     model.Usage       `json:"usage"`           // of this run, all its attempts
@@ -114,7 +99,7 @@ func (BaseObserver) OnRunRevise(context.Context, RunInfo, *Result, int) {}
 func (BaseObserver) OnRunEnd(context.Context, RunInfo, *Result) {}
 
 // Decider judges a run when it is over: keep it, drop it, do it again. It must not change res. Its error and its panic
-// fail closed: Committed is false, and Run returns (res, err).
+// fail closed: Committed is false, and Run returns (res, err). A panic also makes a completed run a failed one.
 type Decider interface {
 	BeforeFinalize(ctx context.Context, info RunInfo, req *Request, res *Result) (FinalizeDecision, error)
 }

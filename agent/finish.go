@@ -82,6 +82,10 @@ func (t *turn) decide(ctx context.Context, res *Result) (all FinalizeDecision, e
 			return err
 		})
 		if err != nil {
+			delete(res.State, HandoffStateKey) // a run that is not judged hands nothing over
+			if errors.As(err, new(*errdefs.Panic)) && res.Status == StatusCompleted {
+				res.Status, res.Err = StatusFailed, err
+			}
 			return all, err
 		}
 		all.AcceptOutput, all.DiscardOutput, all.Revise = all.AcceptOutput || one.AcceptOutput, all.DiscardOutput || one.DiscardOutput, all.Revise || one.Revise
@@ -105,13 +109,13 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 		_ = errors.As(res.Err, &intr)
 		last = journal.Parked{Cause: string(res.Cause), Detail: intr.Detail}
 	} else {
-		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput}
+		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res)}
 		if res.Err != nil {
 			end.Error, end.Class = res.Err.Error(), class(res)
-			var p *errdefs.Panic
-			if errors.As(res.Err, &p) {
-				end.Stack = p.Stack
-			}
+		}
+		var p *errdefs.Panic
+		if errors.As(errors.Join(res.Err, failed), &p) {
+			end.Stack = p.Stack
 		}
 		last = end
 	}

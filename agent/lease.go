@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -82,7 +83,19 @@ func (t *turn) own(ctx context.Context) error {
 	if t.private || t.lease.stop != nil {
 		return nil
 	}
-	return t.lease.take(ctx, t.wait, func(why string) {
-		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: "waiting for the session: " + why})
+	return t.take(ctx, t.lease, t.info.ContextID, t.info.RunID)
+}
+
+// take leases a session, and tells who listens when it has to wait.
+func (c *config) take(ctx context.Context, l *lease, session, run string) error {
+	return l.take(ctx, c.wait, func(why string) {
+		if engine.Listening(c.host) {
+			_ = guard("the host", func() error {
+				return c.host.Publish(ctx, event.Event{
+					Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent,
+					Text: "waiting for the session: " + why,
+				})
+			})
+		}
 	})
 }

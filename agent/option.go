@@ -31,7 +31,9 @@ type config struct {
 	wait       bool
 	unknown    engine.Unknown
 	askTTL     time.Duration
-	private    bool // the store is this run's own
+	artifacts  []string
+	relay      *relay // of a team's runs
+	private    bool   // the store is this run's own
 }
 
 func configure(opts []RunOption) *config {

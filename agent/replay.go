@@ -27,12 +27,14 @@ type Replayed struct {
 // all it does in effects; else NotAvailable.
 func Replay(ctx context.Context, ag Agent, eng engine.Engine, session string, opts ...RunOption) ([]Replayed, error) {
 	c := configure(opts)
-	if err := c.admitEngine(ag, eng); err != nil {
+	if err := c.admitReplay(ag, eng); err != nil {
 		return nil, err
 	}
-	if can := engine.CapabilitiesOf(eng); !can.Resume {
-		return nil, errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", can.Name)
-	}
+	return c.replayAll(ctx, session, func(string) (Agent, engine.Engine, error) { return ag, eng, nil })
+}
+
+// replayAll asks who did a run, and replays it with that agent's engine.
+func (c *config) replayAll(ctx context.Context, session string, who func(agentID string) (Agent, engine.Engine, error)) ([]Replayed, error) {
 	attempts, err := journal.Attempts(ctx, c.store, session)
 	if err != nil {
 		return nil, err
@@ -42,7 +44,14 @@ func Replay(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 	}
 	var all []Replayed
 	for _, a := range attempts {
-		if err := c.replay(ctx, ag, eng, session, a); err != nil {
+		ag, eng, err := who(a.Started.Agent)
+		if err == nil {
+			err = c.admitReplay(ag, eng)
+		}
+		if err == nil {
+			err = c.replay(ctx, ag, eng, session, a)
+		}
+		if err != nil {
 			return all, err
 		}
 		r := Replayed{RunID: a.Run, Attempt: a.Started.Attempt, Effects: len(a.Effects)}
@@ -55,6 +64,17 @@ func Replay(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// admitReplay checks what can be checked before anything is replayed.
+func (c *config) admitReplay(ag Agent, eng engine.Engine) error {
+	if err := c.admitEngine(ag, eng); err != nil {
+		return err
+	}
+	if can := engine.CapabilitiesOf(eng); !can.Resume {
+		return errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", can.Name)
+	}
+	return nil
 }
 
 func (c *config) replay(ctx context.Context, ag Agent, eng engine.Engine, session string, a journal.Attempt) error {

@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pawl-dev/pawl/engine"
@@ -30,7 +28,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
-	log, err := journal.Open(ctx, c.store, req.ContextID)
+	log, err := c.open(ctx, req.ContextID)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +54,21 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		config: c, ag: ag, eng: eng, log: log, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
 		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
 	}
-	t.lease = lease{store: c.store, session: req.ContextID, owner: t.owner}
-	defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
+	if c.relay != nil {
+		t.lease = &c.relay.lease
+	} else {
+		t.lease = &lease{store: c.store, session: req.ContextID, owner: t.owner}
+		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
+	}
 	return t.run(ctx)
+}
+
+// open gives the session; the runs of a team's prompt share one log.
+func (c *config) open(ctx context.Context, session string) (*journal.Log, error) {
+	if c.relay != nil {
+		return c.relay.log, nil
+	}
+	return journal.Open(ctx, c.store, session)
 }
 
 // Resume goes on with the session's unfinished run, wherever it died or was parked; NotFound when there is none. The agent, the engine
@@ -111,6 +121,9 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		if can := engine.CapabilitiesOf(eng); !can.Resume {
 			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume", can.Name)
 		}
+		if req.RunID != "" && req.RunID != c.resume.ExecID {
+			return errdefs.Validation.Errorf("agent: the request is for run %s, the checkpoint is of run %s: leave the request's RunID out", req.RunID, c.resume.ExecID)
+		}
 		req.RunID = c.resume.ExecID
 		return nil
 	}
@@ -138,7 +151,7 @@ type turn struct {
 	info   RunInfo
 	owner  string
 	spent  journal.Spent // before it was resumed
-	lease  lease
+	lease  *lease
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
@@ -153,7 +166,7 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		res, again, err := t.attempt(ctx, attempt)
 		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
 			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
-			res.Messages = prev.Messages
+			res.Messages, res.Artifacts = prev.Messages, prev.Artifacts
 			err = t.finish(ctx, res, FinalizeDecision{}, nil)
 		}
 		if t.resume = nil; again {
@@ -182,8 +195,8 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	t.bounds.Budget.Enter(t.info.RunID, t.spent)
 	seed := board.Channel(engine.MainChannel)
 	run := engine.Run{
-		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: t.ag.Tools,
-		Attributes: t.attributes(n), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
+		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
+		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
 		Unknown: t.unknown, AskTTL: t.askTTL, Background: engine.NewBackground(ctx, t.host),
 	}
 	defer run.Background.End()
@@ -198,23 +211,13 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		last = board
 	}
 	res = t.result(ctx, last, execErr, n)
-	res.Messages = t.added(seed, last.Channel(engine.MainChannel))
+	res.Messages, res.Artifacts = t.added(seed, last.Channel(engine.MainChannel)), t.harvest(last)
 	d, err := t.decide(ctx, res)
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
 		return res, true, nil
 	}
 	res.Committed = err == nil && !d.DiscardOutput && (res.Status == StatusCompleted || d.AcceptOutput)
 	return res, false, t.finish(ctx, res, d, err)
-}
-
-func (t *turn) attributes(n int) map[string]string {
-	attrs := maps.Clone(t.attrs)
-	if attrs == nil {
-		attrs = make(map[string]string, 5)
-	}
-	attrs["agent.id"], attrs["run.id"], attrs["task.id"] = t.ag.ID, t.info.RunID, t.info.TaskID
-	attrs["conversation.id"], attrs["agent.attempt"] = t.info.ContextID, strconv.Itoa(n)
-	return attrs
 }
 
 // start journals the beginning and makes the board from it: nothing happens before the user's message is durable.
@@ -241,7 +244,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 		Engine: can.Name, Model: can.Model, Dir: t.dir,
 	}})
 	if n == 1 {
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message}})
+		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})
 	}
 	board, err := t.seeded(ctx, n)
 	if err != nil {
@@ -294,7 +297,7 @@ func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
 			return err
 		}
 	}
-	if err := t.log.Drive(ctx, t.owner, first...); err != nil {
+	if err := t.fence(ctx, first...); err != nil {
 		return err
 	}
 	if created {
@@ -322,6 +325,7 @@ func (t *turn) tell(ctx context.Context, e event.Event) {
 
 // execute runs the engine; its panic fails the run, not the process.
 func (t *turn) execute(ctx context.Context, run engine.Run, board *engine.Board) (last *engine.Board, err error) {
+	ctx = context.WithValue(ctx, requestKey{}, t.req)
 	err = guard("the engine", func() (err error) {
 		last, err = t.eng.Execute(ctx, run, t.host, board)
 		return err

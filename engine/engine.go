@@ -35,6 +35,7 @@ type Run struct {
 	System          string            // the agent's instructions
 	Tools           []string          // the agent's gate: nil admits all, empty none; judged again when a tool is about to run
 	Attributes      map[string]string // agent.id, run.id, task.id, conversation.id, agent.attempt, and the caller's
+	OutputModes     []string          // media types that the caller takes, see [Run.Accepts]; none: all
 	Deps            *Dependencies
 	ResumeFrom      *Checkpoint
 	Bounds          Bounds

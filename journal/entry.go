@@ -217,7 +217,7 @@ type RunFinished struct {
 	Stack     string          `json:"stack,omitempty"` // of a panic
 	Committed bool            `json:"committed"`
 	Discarded bool            `json:"discarded,omitempty"`
-	Handoff   json.RawMessage `json:"handoff,omitempty"`
+	Handoff   json.RawMessage `json:"handoff,omitempty"` // to whom the conversation goes: an agent.HandoffEvent
 }
 
 // Kind is "session.created".

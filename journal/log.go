@@ -46,12 +46,26 @@ func (l *Log) catchUp(ctx context.Context) error {
 // Drive makes owner the driver of the session by appending first (a RunStarted or a Resumed of owner, and what goes with it). From
 // then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely.
 func (l *Log) Drive(ctx context.Context, owner string, first ...Entry) error {
+	return l.drive(ctx, owner, func(st *State) error { return st.free(first) }, first)
+}
+
+// DriveBehind is Drive for one who goes on from what he has seen: Conflict unless entry seq is the session's last.
+func (l *Log) DriveBehind(ctx context.Context, owner string, seq int64, first ...Entry) error {
+	return l.drive(ctx, owner, func(st *State) error {
+		if st.Seq != seq {
+			return errdefs.Conflict.Errorf("journal: session %s has got to entry %d meanwhile: somebody else went on from entry %d", l.session, st.Seq, seq)
+		}
+		return st.free(first)
+	}, first)
+}
+
+func (l *Log) drive(ctx context.Context, owner string, decide func(*State) error, first []Entry) error {
 	if got := driver(first); got != owner || owner == "" {
 		return errdefs.Validation.Errorf("journal: to drive session %s as %q takes a run.started or resumed of that owner, not of %q", l.session, owner, got)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.append(ctx, func(st *State) error { return st.free(first) }, func() { l.owner = owner }, first)
+	return l.append(ctx, decide, func() { l.owner = owner }, first)
 }
 
 // driver is who drives after entries.

@@ -18,14 +18,8 @@ func (m Message) AppendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `{"role":`...)
 	dst = wire.AppendString(dst, string(m.b.role))
-	dst = append(dst, `,"parts":[`...)
-	for i, p := range m.b.parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendPart(dst, p)
-	}
-	return append(dst, "]}"...)
+	dst = append(dst, `,"parts":`...)
+	return append(appendParts(dst, m.b.parts), '}')
 }
 
 // MarshalJSON is AppendJSON. A role that is none is an error: it could not be read back.
@@ -146,17 +140,11 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 		case "role":
 			role = wire.String(o.Value)
 		case "parts":
-			a := wire.Array(o.Value)
-			for a.Next() {
-				p, err := parsePart(a.Value)
-				if err != nil {
-					return err
-				}
-				parts = append(parts, p)
+			more, err := parseParts(o.Value)
+			if err != nil {
+				return err
 			}
-			if err := a.Err(); err != nil {
-				return errdefs.Validation.Errorf("message: parts: %w", err)
-			}
+			parts = append(parts, more...)
 		}
 	}
 	if err := o.Err(); err != nil {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -18,6 +19,7 @@ type Config struct {
 	Model      model.Model
 	Middleware []model.Middleware // around Model; the first is the outermost
 	Settings   model.Settings     // of every model call
+	Output     json.RawMessage    // JSON Schema of the replies, which are JSON then; nil: free text
 	Tools      []tool.Tool        // offered in this order
 	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
 	Limits     Limits
@@ -49,10 +51,13 @@ type Engine struct {
 	log   *slog.Logger
 }
 
-// New makes a loop. It fails on a missing model, on two tools of one name, and on a setting that the model can't honour.
+// New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that isn't JSON, and on a setting that the model can't honour.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Model == nil {
 		return nil, errdefs.Validation.Errorf("loop: a model is needed")
+	}
+	if len(cfg.Output) > 0 && !json.Valid(cfg.Output) {
+		return nil, errdefs.Validation.Errorf("loop: the output schema is not JSON")
 	}
 	tools, err := tool.NewSet(cfg.Tools...)
 	if err != nil {
@@ -76,7 +81,7 @@ func New(cfg Config) (*Engine, error) {
 		l.caps.Name = fmt.Sprintf("%T", cfg.Model)
 	}
 	if described {
-		if err := l.caps.Admit(model.Request{Settings: cfg.Settings, Tools: tools.Models(nil)}); err != nil {
+		if err := l.caps.Admit(model.Request{Settings: cfg.Settings, Output: cfg.Output, Tools: tools.Models(nil)}); err != nil {
 			return nil, err
 		}
 	}

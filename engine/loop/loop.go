@@ -9,8 +9,11 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-// Execute is the loop.
+// Execute is the loop. It fails with errdefs.NotAvailable, before anything is done, when the caller takes none of the media types that it can answer in.
 func (l *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
+	if err := l.answers(run); err != nil {
+		return board, err
+	}
 	return board, l.Converse(ctx, engine.StepsOf(run, host, l), run, board)
 }
 

@@ -171,7 +171,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		}
 	}
 	began := time.Now()
-	req := model.Request{System: e.System, Messages: e.Messages.Append(heard.Heard...), Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings}
+	req := model.Request{System: e.System, Messages: e.Messages.Append(heard.Heard...), Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.Tools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}

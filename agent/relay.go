@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// relay is what the runs of one prompt share, so that no other driver comes between two of them.
+type relay struct {
+	log    *journal.Log
+	lease  lease
+	behind int64  // the next run begins right behind this entry of the session, or not at all; 0: anywhere
+	by     string // who says the next run's message; "": a person
+}
+
+// by is who says the run's message.
+func (t *turn) by() string {
+	if t.relay == nil {
+		return ""
+	}
+	return t.relay.by
+}
+
+// fence takes the session over; for a hop only where the run before it left it.
+func (t *turn) fence(ctx context.Context, first ...journal.Entry) error {
+	if t.relay == nil || t.relay.behind == 0 {
+		return t.log.Drive(ctx, t.owner, first...)
+	}
+	err := t.log.DriveBehind(ctx, t.owner, t.relay.behind, first...)
+	if err == nil {
+		t.relay.behind = 0 // a further attempt stands behind the first
+	}
+	return err
+}
+
+// trail is what the journal knows of a session's last prompt.
+type trail struct {
+	base   string         // the id of its first run
+	path   []string       // the agents of its runs
+	inputs map[string]any // of its last run
+	with   string         // the agent that has the conversation
+	next   *HandoffEvent  // a handoff that nobody has followed yet
+}
+
+// run is the id of the prompt's run number n, from 0.
+func (tr *trail) run(n int) string {
+	if n <= 0 {
+		return tr.base
+	}
+	return fmt.Sprintf("%s-hop-%d", tr.base, n)
+}
+
+// parent names the run that handed over to run number n.
+func (tr *trail) parent(n int) RunOption {
+	if n <= 0 {
+		return nil // the caller's
+	}
+	return WithParentRunID(tr.run(n - 1))
+}
+
+func (tr *trail) apply(e journal.Entry) error {
+	switch d := e.Data.(type) {
+	case journal.SessionCreated: // of a fork: what was under way is not the fork's, as with runs
+		if tr.next != nil {
+			tr.with = tr.next.ToAgentID
+		}
+		tr.path, tr.next = nil, nil
+	case journal.RunStarted:
+		if d.Attempt > 1 {
+			return nil
+		}
+		if tr.next == nil || e.Run != tr.run(len(tr.path)) || d.Agent != tr.next.ToAgentID {
+			tr.base, tr.path = e.Run, nil
+		}
+		tr.path, tr.with, tr.inputs, tr.next = append(tr.path, d.Agent), d.Agent, d.Inputs, nil
+	case journal.RunFinished:
+		if len(d.Handoff) == 0 || len(tr.path) == 0 {
+			return nil
+		}
+		tr.next = new(HandoffEvent)
+		if err := json.Unmarshal(d.Handoff, tr.next); err != nil {
+			return errdefs.Internal.Errorf("agent: team: entry %d of session %s: the handoff can't be read: %w", e.Seq, e.Session, err)
+		}
+		tr.with = tr.next.ToAgentID
+	}
+	return nil
+}
+
+// prompt is a prompt that a team is at work on.
+type prompt struct {
+	*config
+	team  *Team
+	relay *relay
+	trail trail
+	req   Request
+	opts  []RunOption
+	until time.Time // zero: no limit
+}
+
+// open leases the session, if there is one, and then looks at it: nobody changes it any more.
+func (t *Team) open(ctx context.Context, c *config, session, run string, opts []RunOption) (*prompt, error) {
+	p := &prompt{config: c, team: t, opts: opts, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
+	if c.timeout > 0 {
+		p.until = time.Now().Add(c.timeout)
+	}
+	if !c.private {
+		if err := c.take(ctx, &p.relay.lease, session, run); err != nil && !errdefs.NotFound.Is(err) { // the first run takes it when it has made the session
+			return nil, err
+		}
+	}
+	var err error
+	if p.relay.log, err = journal.Open(ctx, c.store, session); err == nil {
+		for e, readErr := range c.store.Read(ctx, session, 0) {
+			if err = readErr; err == nil {
+				err = p.trail.apply(e)
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		p.relay.lease.release() //nolint:contextcheck // the context may have ended by then
+		return nil, err
+	}
+	return p, nil
+}
+
+// follow runs the next agent as long as a completed run hands over.
+func (p *prompt) follow(ctx context.Context, res *Result) (*Result, error) {
+	for {
+		ev, ok := HandoffFromResult(res)
+		if !ok || res.Status != StatusCompleted {
+			return res, nil
+		}
+		next, err := p.hop(ctx, ev)
+		if next == nil {
+			return res, err
+		}
+		if res = next; err != nil {
+			return res, err
+		}
+	}
+}
+
+// hop runs the agent that the conversation was handed over to.
+func (p *prompt) hop(ctx context.Context, ev HandoffEvent) (*Result, error) {
+	if len(p.trail.path) > p.team.hops {
+		return nil, errdefs.BudgetExceeded.Errorf("agent: team: the limit of %d handoffs for one prompt is reached: %s → %s: say in their instructions who answers what, or raise MaxHops",
+			p.team.hops, strings.Join(p.trail.path, " → "), ev.ToAgentID)
+	}
+	who, ok := p.team.members[ev.ToAgentID]
+	if !ok {
+		return nil, p.team.stranger(ev.ToAgentID, p.req.ContextID)
+	}
+	n := len(p.trail.path)
+	req := p.req
+	req.RunID, req.Message = p.trail.run(n), taken(p.trail.path[n-1], ev)
+	p.relay.behind, p.relay.by = p.relay.log.Seq(), "pawl"
+	p.trail.path = append(p.trail.path, who.Agent.ID)
+	return p.run(ctx, who, req, WithBoardSeed(nil), p.trail.parent(n))
+}
+
+// run runs one agent, with the prompt's own options behind the caller's.
+func (p *prompt) run(ctx context.Context, who Member, req Request, opts ...RunOption) (*Result, error) {
+	all := append(slices.Clip(p.opts), func(c *config) {
+		c.relay, c.store, c.private = p.relay, p.store, p.private
+		if !p.until.IsZero() {
+			c.timeout = max(time.Until(p.until), 1)
+		}
+	}, WithDecider(hops{HandoffDecider(who.Handoffs), slices.Clone(p.trail.path)}))
+	return Run(ctx, who.Agent, who.Engine, req, append(all, opts...)...)
+}
+
+// hops is the HandoffDecider of one run, and notes the way to it.
+type hops struct {
+	Decider
+	path []string
+}
+
+// BeforeFinalize implements [Decider].
+func (h hops) BeforeFinalize(ctx context.Context, info RunInfo, req *Request, res *Result) (FinalizeDecision, error) {
+	d, err := h.Decider.BeforeFinalize(ctx, info, req, res)
+	state := map[string]any{StateTeamPath: h.path}
+	maps.Copy(state, d.State)
+	d.State = state
+	return d, err
+}
+
+// taken is what the next agent is told. Providers want a user's message at the end; its origin says that no person wrote it.
+func taken(from string, ev HandoffEvent) message.Message {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The agent %s handed this conversation over to you.", from)
+	if ev.Args.Reason != "" {
+		fmt.Fprintf(&b, "\nIts reason: %s", ev.Args.Reason)
+	}
+	if ev.Args.Note != "" {
+		fmt.Fprintf(&b, "\nIts note: %s", ev.Args.Note)
+	}
+	b.WriteString("\nGo on from here, and answer the person.")
+	return message.New(message.RoleUser, message.Text{Text: b.String(), Origin: message.Origin{Provider: "pawl", Extra: `{"why":"handoff"}`}})
+}
