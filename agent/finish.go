@@ -42,7 +42,13 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 		State: map[string]any{StateRunID: t.info.RunID}, Usage: st.RunSpent.Usage, Cost: st.RunSpent.Cost(), Steps: st.RunSpent.Steps,
 	}
 	var intr engine.InterruptedError
+	failed := t.log.Failed()
 	switch {
+	case failed != nil: // whatever the engine made of it
+		res.Status, res.Cause, res.Pending, res.Err = StatusInterrupted, engine.CauseJournal, st.Pending, failed
+		t.observe(func(o Observer) {
+			o.OnInterrupt(ctx, t.info, engine.Interrupt{Cause: res.Cause, Detail: failed.Error()})
+		})
 	case err == nil:
 		res.Status = StatusCompleted
 	case t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit):

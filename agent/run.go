@@ -17,7 +17,8 @@ import (
 )
 
 // Run executes one run. It returns (res, nil) for every outcome of the run, (nil, err) when it could not begin,
-// and (res, err) when a decider, a committer or the journal failed at its end.
+// and (res, err) when a decider, a committer or the journal failed. When the journal fails before the end, nothing more is begun and the run
+// stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
 	c := configure(opts)
 	if err := c.admit(ag, eng, &req); err != nil {
@@ -136,7 +137,9 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
 			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
 			res.Messages = prev.Messages
-			err = t.finish(ctx, res, FinalizeDecision{}, nil)
+			if err = t.log.Failed(); err == nil {
+				err = t.finish(ctx, res, FinalizeDecision{}, nil)
+			}
 		}
 		if t.resume = nil; again {
 			prev = res
@@ -172,6 +175,9 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	}
 	res = t.result(ctx, last, execErr, n)
 	res.Messages = t.added(seed, last.Channel(engine.MainChannel))
+	if err := t.log.Failed(); err != nil { // the run is not over: to close it would make unknown what a resume can still know
+		return res, false, err
+	}
 	d, err := t.decide(ctx, res)
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
 		return res, true, nil
