@@ -43,7 +43,13 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 		State: map[string]any{StateRunID: t.info.RunID}, Usage: st.RunSpent.Usage, Cost: st.RunSpent.Cost(), Steps: st.RunSpent.Steps,
 	}
 	var intr engine.InterruptedError
+	failed := t.log.Failed()
 	switch {
+	case failed != nil: // whatever the engine made of it
+		res.Status, res.Cause, res.Pending, res.Err = StatusInterrupted, engine.CauseJournal, st.Pending, failed
+		t.observe(func(o Observer) {
+			o.OnInterrupt(ctx, t.info, engine.Interrupt{Cause: res.Cause, Detail: failed.Error()})
+		})
 	case err == nil:
 		res.Status = StatusCompleted
 	case t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit):
@@ -122,11 +128,16 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 	entry := []journal.Entry{{Run: t.info.RunID, Data: last}}
 	if err := t.log.Append(ctx, entry...); err != nil {
 		res.Committed = false
-		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.RunLeft, Text: err.Error()}) // not on record, but over here
+		t.left(ctx, err)
 		return errors.Join(failed, err)
 	}
 	t.publish(ctx, entry...)
 	return errors.Join(failed, t.commit(ctx, res))
+}
+
+// left tells who listens that the run is over here, although its end is not on record.
+func (t *turn) left(ctx context.Context, err error) {
+	t.tell(context.WithoutCancel(ctx), event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.RunLeft, Text: err.Error()})
 }
 
 func class(res *Result) string {

@@ -16,7 +16,8 @@ import (
 )
 
 // Run executes one run. It returns (res, nil) for every outcome of the run, (nil, err) when it could not begin,
-// and (res, err) when a decider, a committer or the journal failed at its end.
+// and (res, err) when a decider, a committer or the journal failed. When the journal fails before the end, nothing more is begun and the run
+// stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
 	c := configure(opts)
 	if err := c.admit(ag, eng, &req); err != nil {
@@ -167,7 +168,11 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
 			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
 			res.Messages, res.Artifacts = prev.Messages, prev.Artifacts
-			err = t.finish(ctx, res, FinalizeDecision{}, nil)
+			if err = t.log.Failed(); err == nil {
+				err = t.finish(ctx, res, FinalizeDecision{}, nil)
+			} else {
+				t.left(ctx, err)
+			}
 		}
 		if t.resume = nil; again {
 			prev = res
@@ -212,6 +217,10 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	}
 	res = t.result(ctx, last, execErr, n)
 	res.Messages, res.Artifacts = t.added(seed, last.Channel(engine.MainChannel)), t.harvest(last)
+	if err := t.log.Failed(); err != nil { // the run is not over: to close it would make unknown what a resume can still know
+		t.left(ctx, err)
+		return res, false, err
+	}
 	d, err := t.decide(ctx, res)
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
 		return res, true, nil

@@ -70,6 +70,7 @@ const (
 	CauseUserInput      Cause = "user_input"
 	CauseHostShutdown   Cause = "host_shutdown"
 	CauseAwaitingPerson Cause = "awaiting_person" // a run that parks until a person answers
+	CauseJournal        Cause = "journal"         // the journal could not be written: the run's end is not on record either
 	CauseCustom         Cause = "custom"
 )
 

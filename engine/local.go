@@ -78,6 +78,9 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := s.run.Log.Failed(); err != nil { // an outcome may be missing: what comes after it must not begin, whoever asks for it
+		return err
+	}
 	if i := s.intr.get(); i != nil {
 		return InterruptedError{*i}
 	}

@@ -13,8 +13,8 @@ import (
 type Steps interface {
 	// Do performs effects and gives their outcomes in the order of the effects. An outcome on record is given again and
 	// nothing happens. Neighbours that are Concurrent may run together, a bounded number at a time; any other is a barrier. It returns when
-	// all are done. Before anything new begins it looks for a cancel and an interrupt, and then returns ctx.Err() or an InterruptedError;
-	// what fails once ctx has ended is a cancel too. With an error, the outcomes that were reached are there all the same.
+	// all are done. Before anything new begins it looks for a cancel, a journal that failed, and an interrupt, and then returns ctx.Err(), the
+	// journal's error or an InterruptedError; what fails once ctx has ended is a cancel too. With an error, the outcomes that were reached are there all the same.
 	Do(ctx context.Context, effects ...Effect) ([]journal.Data, error)
 	// Branch runs parts of an engine side by side, each with its own Steps whose keys begin with the branch's scope. All are
 	// waited for; the errors are joined in order. One branch is how a graph node gets a scope.

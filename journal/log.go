@@ -16,6 +16,7 @@ type Log struct {
 	mu      sync.Mutex
 	st      State
 	owner   string // the driver that this Log is
+	failed  error
 }
 
 // Open reads a session and folds it; a session that isn't there yet is empty. Cost: linear in its entries, once.
@@ -65,7 +66,7 @@ func (l *Log) drive(ctx context.Context, owner string, decide func(*State) error
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.append(ctx, decide, func() { l.owner = owner }, first)
+	return l.note(ctx, l.append(ctx, decide, func() { l.owner = owner }, first))
 }
 
 // driver is who drives after entries.
@@ -87,12 +88,30 @@ func driver(entries []Entry) (owner string) {
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.append(ctx, func(st *State) error {
+	return l.note(ctx, l.append(ctx, func(st *State) error {
 		if l.owner != "" && st.Driver != l.owner {
 			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
 		}
 		return st.free(entries)
-	}, nil, entries)
+	}, nil, entries))
+}
+
+// Failed gives the first error of Drive or Append that was the store's own: not a Conflict, not a Validation, not that of a context that ended.
+// What has happened since, and was to be put on record, may not be there, even if later appends succeed. So begin nothing more, don't
+// close the run, and let whoever opens the session next go on from what is there. Nil: there was none.
+func (l *Log) Failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// note keeps what Failed gives. l.mu is held.
+func (l *Log) note(ctx context.Context, err error) error {
+	refused := errdefs.Conflict.Is(err) || errdefs.Validation.Is(err) || ctx.Err() != nil && errdefs.Canceled(err)
+	if l.failed == nil && err != nil && !refused {
+		l.failed = err
+	}
+	return err
 }
 
 // Answer answers a pending question, from any process, whenever this Log was opened. The first wins; a later one, or one to nothing,

@@ -309,3 +309,57 @@ func BenchmarkFolding(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(es)), "ns/entry")
 }
+
+// refusing is a store whose next append fails with err.
+type refusing struct {
+	journal.Store
+	err error
+}
+
+func (r *refusing) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if err := r.err; err != nil {
+		r.err = nil
+		return err
+	}
+	return r.Store.Append(ctx, session, after, entries...)
+}
+
+func TestALogRemembersThatItsStoreFailed(t *testing.T) {
+	ended, end := context.WithCancel(ctx)
+	end()
+	full := errdefs.NotAvailable.Errorf("the disk is full")
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		err    error
+		failed bool
+	}{
+		"a full disk":                       {ctx, full, true},
+		"an error of no class":              {ctx, errors.New("oops"), true},
+		"a cancel of somebody else's":       {ctx, context.Canceled, true},
+		"a cancel":                          {ended, context.Canceled, false},
+		"a full disk when it was cancelled": {ended, full, true},
+		"an entry that is no good":          {ctx, errdefs.Validation.Errorf("too large"), false},
+		"somebody else was first":           {ctx, errdefs.Conflict.Errorf("its last is 7"), false},
+	} {
+		store := &refusing{Store: journal.Memory()}
+		l := open(t, store)
+		drive(t, l, "me")
+		store.err = c.err
+		entry := journal.Entry{Run: "r1", Data: journal.Said{Message: message.User("x")}}
+		if err := l.Append(c.ctx, entry); !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := l.Failed(); (err != nil) != c.failed || c.failed && !errors.Is(err, c.err) {
+			t.Errorf("%s: failed is %v", name, err)
+		}
+		before := l.Failed()
+		if err := l.Append(ctx, entry); err != nil || !errors.Is(l.Failed(), before) { // what is known may still be written
+			t.Errorf("%s: then %v, %v", name, err, l.Failed())
+		}
+	}
+	store := &refusing{Store: journal.Memory(), err: full}
+	l := open(t, store)
+	if err := l.Drive(ctx, "me", journal.Entry{Run: "r1", Data: journal.RunStarted{Owner: "me"}}); err == nil || !errors.Is(l.Failed(), full) {
+		t.Errorf("drive: %v, %v", err, l.Failed())
+	}
+}

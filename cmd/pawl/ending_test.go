@@ -9,6 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // wire is a server that answers with hand-made replies of a provider, one after the other.
@@ -183,5 +188,13 @@ func TestAModelThatGoesInCirclesIsToldOnceAndThenStopped(t *testing.T) {
 	}
 	if told != 2 { // the prompt, and one word of the loop's own
 		t.Errorf("%d user messages", told)
+	}
+}
+
+func TestARunWhoseJournalFailedIsNoCancel(t *testing.T) {
+	full := errdefs.NotAvailable.Errorf("the disk is full")
+	res := &agent.Result{Status: agent.StatusInterrupted, Cause: engine.CauseJournal, Pending: make([]journal.Pending, 1), Err: full}
+	if code := codeOf(res, full); code != exitFailed {
+		t.Errorf("exit %d", code)
 	}
 }

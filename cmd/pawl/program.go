@@ -96,6 +96,8 @@ func codeOf(res *agent.Result, err error) int {
 		return exitCanceled
 	case res == nil:
 		return exitFailed
+	case res.Status == agent.StatusInterrupted && err != nil: // the journal failed
+		return exitFailed
 	case res.Status == agent.StatusInterrupted && len(res.Pending) > 0:
 		return exitWaiting
 	case res.Status == agent.StatusInterrupted, res.Status == agent.StatusCanceled:

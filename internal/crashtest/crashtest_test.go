@@ -1,15 +1,32 @@
 package crashtest_test
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/pawl-dev/pawl/internal/crashtest"
+	"github.com/pawl-dev/pawl/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := pgtest.Main(m)
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 func TestNothingIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
 	crashtest.Matrix(t, crashtest.Scenarios()...)
+}
+
+func TestNothingIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
+	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
+	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
 }

@@ -1,23 +1,30 @@
-// Package crashtest is the crash matrix: real processes, killed by SIGKILL at every point of a run, and resumed by new ones.
+// Package crashtest is the crash matrix: real processes, killed by SIGKILL at every point of a run, or left alive with a store that really
+// fails, and resumed by new ones.
 //
 //	func TestNothingIsRepeatedOrLost(t *testing.T) { crashtest.Matrix(t, crashtest.Scenarios()...) }
 //
-// [Matrix] executes the test binary again as a child process, which plays a [Scenario] on a journal in a directory of its own. A first pass
+// [Matrix] executes the test binary again as a child process, which plays a [Scenario] on a journal of its own. A first pass
 // is left alone; it shows what the run comes to, and which points it has: before and after every append to the journal, before and after
 // every effect of the engine, in the middle of every model call, before and after a tool's side effect. Then, for each point, a
 // child goes there and kills itself, and further children go on until the run is over. For a sample of points one of those is killed too.
 //
-// Tools note their side effects in a file that Pawl knows nothing of, durably, with the call and its idempotency key. With it and the
-// journal the parent checks, for every kill point:
+// [Faults] is the same with another death: at the point the store begins to fail ([Fault]: a file that may not grow, a full disk, a cut socket, a lost
+// answer, a killed server), and the child lives on until it ends by itself. Then the fault is mended, and further children go on.
 //
-//   - A side effect that must not be repeated happened once; at most once when the kill fell between tool.started and tool.finished.
+// Children tell the parent what they do through a pipe that Pawl knows nothing of and no fault reaches: points, appends, and the side effects of
+// tools, with the call and its idempotency key. With it and the journal the parent checks, for every point:
+//
+//   - A side effect that must not be repeated happened once; at most once when the death fell between tool.started and tool.finished.
 //     Only then may the model be told that the outcome is unknown, and it is said of no more calls than may write at the same time.
-//   - A repeatable one happened with one key, once, and once more for every kill that fell between its start and its end.
+//   - A repeatable one happened with one key, once, and once more for every death that fell between its start and its end.
+//   - No side effect happened before its tool.started was reported durable, or found: where that could not be written, the tool did not run.
 //   - No effect of the engine (a model call, a verdict of the hooks, a question) that is on record was performed again, and all
 //     that had an outcome are on record in the end.
-//   - Whatever Append reported is there. The transcript is valid for a provider whenever a process begins ([message.Repair] changes
-//     nothing), and in the end it is the undisturbed one, message for message, but for calls whose outcome is unknown.
-//   - Status, answer, steps and usage are those of the undisturbed run.
+//   - Whatever Append reported is there, and every append is there whole or not at all. The transcript is valid for a provider whenever a process
+//     begins ([message.Repair] changes nothing), and in the end it is the undisturbed one, message for message, but for calls whose outcome is
+//     unknown.
+//   - Status, answer, steps and usage are those of the undisturbed run: no run was closed that could be resumed.
+//   - A process whose append failed ended by itself and in time, with an error of class not_available that names the store and the place.
 //
 // # How to add a scenario
 //
@@ -30,8 +37,9 @@
 //   - The engine that Build returns is watched if it is an [engine.Performer]; those of subagents go through [Process.Engine].
 //   - [Process.Point] adds points of your own: in a hook, a shell command's wrapper, a compaction.
 //
-// Another store than SQLite is brought by [On]. Matrix must be reached in the child as it was in the parent: call it from a test
-// function, at most once with the same name of a scenario, and before anything that can't be done twice.
+// Another store than SQLite is brought by [On]; PostgreSQL by [OnPostgreSQL], which also waits until the server has noticed a death. What only the
+// parent can make comes to the children by [Shared]. Matrix and Faults must be reached in the child as it was in the parent: call them from a
+// test function, at most once in each, and before anything that can't be done twice.
 //
 // [message.Repair]: https://pkg.go.dev/github.com/pawl-dev/pawl/message#Repair
 package crashtest

@@ -9,13 +9,13 @@ type Finding struct {
 	Err                    error
 }
 
-// Inspect is Matrix for scenarios that are meant to fail: a few problems are enough.
-func Inspect(t *testing.T, scenarios ...Scenario) map[string]Finding {
-	serve(scenarios)
+// Inspect is Matrix, or Faults, for scenarios that are meant to fail: a few problems are enough.
+func Inspect(t *testing.T, fault *Fault, scenarios ...Scenario) map[string]Finding {
+	serve(fault, scenarios)
 	out := map[string]Finding{}
 	for i := range scenarios {
 		s := &scenarios[i]
-		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), s, false, 10)
+		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), fault, s, false, 10)
 		out[s.Name] = Finding{r.points, r.repeated, r.lost, r.problems, err}
 	}
 	return out

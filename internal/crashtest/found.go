@@ -17,6 +17,13 @@ type found struct {
 	Done    []string `json:"done,omitempty"`    // effects whose outcome is on record
 	begun   int      // prompts of the main session
 	state   journal.State
+	written map[written]int // how many entries there are of an append
+}
+
+// written names an append by what is on record of it.
+type written struct {
+	session string
+	time    int64
 }
 
 // look reads all of a journal.
@@ -25,7 +32,7 @@ func look(ctx context.Context, s *Scenario, store journal.Store) (*found, error)
 	if err != nil {
 		return nil, err
 	}
-	f := &found{Seq: log.Seq(), state: log.State()}
+	f := &found{Seq: log.Seq(), state: log.State(), written: map[written]int{}}
 	f.Invalid = !slices.Equal(items(f.state.Messages), items(message.Repair(f.state.Messages)))
 	open, done := map[string]bool{}, map[string]bool{}
 	for info, err := range store.Sessions(ctx, journal.Query{}) {
@@ -46,6 +53,9 @@ func (f *found) read(ctx context.Context, store journal.Store, session string, o
 	for e, err := range store.Read(ctx, session, 0) {
 		if err != nil {
 			return err
+		}
+		if e.Session == session { // not a fork's, of its parent
+			f.written[written{session, e.Time.UnixNano()}]++
 		}
 		switch d := e.Data.(type) {
 		case journal.RunStarted:

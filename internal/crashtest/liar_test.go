@@ -78,7 +78,7 @@ func TestTheMatrixNotices(t *testing.T) {
 		scenarios = append(scenarios, c.Scenario)
 	}
 	slices.SortFunc(scenarios, func(a, b crashtest.Scenario) int { return strings.Compare(a.Name, b.Name) })
-	for name, got := range crashtest.Inspect(t, scenarios...) {
+	for name, got := range crashtest.Inspect(t, nil, scenarios...) {
 		c := cases[name]
 		if c.err != "" {
 			if got.Err == nil || !strings.Contains(got.Err.Error(), c.err) {

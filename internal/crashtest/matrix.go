@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +24,8 @@ const (
 	together = 4           // children at a time
 	patience = time.Minute // with a child
 	secondly = 5           // at every so many points the resume is killed too
-	sampled  = 6           // with -short or -race: of so many points one is tried
+	sampled  = 6           // with -short or -race: of so many points one is tried,
+	sparsely = 23          // and of so many where there are faults, or another store
 	enough   = 50          // problems of a scenario: the rest would say the same
 )
 
@@ -31,16 +33,27 @@ const (
 // With -short or -race it tries a sample of the points. On systems without SIGKILL it skips.
 func Matrix(t *testing.T, scenarios ...Scenario) {
 	t.Helper()
-	serve(scenarios)
+	try(t, nil, scenarios)
+}
+
+// Faults is [Matrix] with a store that fails in place of a process that is killed.
+func Faults(t *testing.T, fault Fault, scenarios ...Scenario) {
+	t.Helper()
+	try(t, &fault, scenarios)
+}
+
+func try(t *testing.T, fault *Fault, scenarios []Scenario) {
+	t.Helper()
+	serve(fault, scenarios)
 	if !canDie {
 		t.Skip("there is no SIGKILL on this system")
 	}
-	var all report
+	all := report{fault: fault}
 	child := pattern(t.Name())
 	for i := range scenarios {
 		s := &scenarios[i]
 		t.Run(s.Name, func(t *testing.T) {
-			r, err := inspect(t.Context(), child, t.TempDir(), s, testing.Short() || raced, enough)
+			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, testing.Short() || raced, enough)
 			for _, problem := range r.problems {
 				t.Error(problem)
 			}
@@ -56,33 +69,48 @@ func Matrix(t *testing.T, scenarios ...Scenario) {
 
 // report is what came of a scenario.
 type report struct {
-	points         int // cases with a kill
+	fault          *Fault
+	points         int // cases with a death
 	repeated, lost int
 	problems       []string // in words
 }
 
 func (r report) String() string {
-	return fmt.Sprintf("kill points: %d, repeated: %d, lost: %d", r.points, r.repeated, r.lost)
+	what := "kill points"
+	if r.fault != nil {
+		what = r.fault.Name + ": fault points"
+	}
+	return fmt.Sprintf("%s: %d, repeated: %d, lost: %d", what, r.points, r.repeated, r.lost)
 }
 
 func (r report) plus(o report) report {
-	return report{r.points + o.points, r.repeated + o.repeated, r.lost + o.lost, append(r.problems, o.problems...)}
+	return report{r.fault, r.points + o.points, r.repeated + o.repeated, r.lost + o.lost, append(r.problems, o.problems...)}
 }
 
-// death is where a case is to be killed.
+// death is where a process of a case is to be killed, or its store to fail.
 type death struct {
 	life  int
 	point string
-	// likely: after a kill among effects that run side by side, not every resume has the same points left.
+	fault bool
+	// likely: after a death among effects that run side by side, not every resume has the same points left.
 	likely bool
+}
+
+// how says what happens there.
+func (d death) how() string {
+	if d.fault {
+		return "failing"
+	}
+	return "killed"
 }
 
 // matrix is one scenario under inspection.
 type matrix struct {
-	s    *Scenario
-	dir  string
-	test string // the -test.run of the children
-	want *past  // undisturbed
+	s     *Scenario
+	fault *Fault // nil: it is killed
+	dir   string
+	test  string // the -test.run of the children
+	want  *past  // undisturbed
 
 	mu     sync.Mutex
 	report report
@@ -97,39 +125,40 @@ func pattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// inspect tries the kill points of a scenario, until it has enough problems. An error means that the inspection itself failed: a point was not reached, a child broke.
-func inspect(ctx context.Context, test, dir string, s *Scenario, short bool, enough int) (report, error) {
-	m := &matrix{s: s, dir: dir, test: test}
+// inspect tries the points of a scenario, until it has enough problems. An error means that the inspection itself failed: a point was not reached, a child broke.
+func inspect(ctx context.Context, test, dir string, fault *Fault, s *Scenario, short bool, enough int) (report, error) {
+	m := &matrix{s: s, fault: fault, dir: dir, test: test, report: report{fault: fault}}
 	want, err := m.play(ctx, "undisturbed", false)
 	if err != nil {
 		return m.report, err
 	}
 	m.want = want
-	m.take("undisturbed", want.verdict(want, s))
+	m.take("undisturbed", want.verdict(want, m))
 	var points []death
 	for _, l := range want.record {
 		if l.Point != "" {
-			points = append(points, death{life: l.Life, point: l.Point})
+			points = append(points, death{life: l.Life, point: l.Point, fault: fault != nil})
 		}
 	}
 	if len(points) == 0 {
 		return m.report, errdefs.Validation.Errorf("crashtest: %s has no points", s.Name)
 	}
-	err = m.each(ctx, len(points), func(ctx context.Context, i int) error {
-		if short && i%sampled != 0 || m.problems() >= enough {
+	every, lanes := fault.pace(s, short)
+	err = each(ctx, len(points), lanes, func(ctx context.Context, i int) error {
+		if i%every != every/2 || m.problems() >= enough {
 			return nil
 		}
-		return m.kill(ctx, i, points[i])
+		return m.kill(ctx, i/every, points[i])
 	})
 	return m.report, err
 }
 
 // each does n jobs, some at a time, and gives the first error.
-func (m *matrix) each(ctx context.Context, n int, job func(ctx context.Context, i int) error) error {
+func each(ctx context.Context, n, lanes int, job func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, together)
+	slots := make(chan struct{}, lanes)
 	for i := range n {
 		slots <- struct{}{}
 		if ctx.Err() != nil {
@@ -146,25 +175,25 @@ func (m *matrix) each(ctx context.Context, n int, job func(ctx context.Context, 
 	return context.Cause(ctx)
 }
 
-// kill tries one point and, at some, another one in the life that follows.
+// kill tries a point, the i-th of those that are tried, and at some another one in the life that follows.
 func (m *matrix) kill(ctx context.Context, i int, at death) error {
 	early := i%2 == 1 // a person may also answer while nobody is there
-	name := fmt.Sprintf("%d killed %s in life %d", i, at.point, at.life)
+	name := fmt.Sprintf("%d %s %s in life %d", i, at.how(), at.point, at.life)
 	got, err := m.play(ctx, name, early, at)
 	if err != nil {
 		return err
 	}
-	m.take(name, m.want.verdict(got, m.s))
+	m.take(name, m.want.verdict(got, m))
 	next := got.points(at.life + 1)
 	if i%secondly != 0 || len(next) == 0 {
 		return nil
 	}
-	again := death{life: at.life + 1, point: next[i*7%len(next)], likely: true}
-	name += fmt.Sprintf(", then %s", again.point)
+	again := death{life: at.life + 1, point: next[i*7%len(next)], fault: at.fault && i%2 == 0, likely: true}
+	name += fmt.Sprintf(", then %s %s", again.how(), again.point)
 	if got, err = m.play(ctx, name, early, at, again); err != nil {
 		return err
 	}
-	m.take(name, m.want.verdict(got, m.s))
+	m.take(name, m.want.verdict(got, m))
 	return nil
 }
 
@@ -191,7 +220,8 @@ func (m *matrix) problems() int {
 type past struct {
 	record []line
 	lives  int
-	kills  int
+	deaths int
+	dir    string
 	last   *found
 }
 
@@ -205,52 +235,67 @@ func (h *past) points(life int) (names []string) {
 	return names
 }
 
-// play runs children until the session is done, and answers what they ask. early answers even if the child that asked was killed.
-func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...death) (*past, error) {
+// fell reports whether the store failed in a life.
+func (h *past) fell(life int) bool {
+	return slices.ContainsFunc(h.record, func(l line) bool { return l.Life == life && l.Fault != "" })
+}
+
+// play runs children until the session is done, and answers what they ask. early answers even if the child that asked died.
+func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...death) (h *past, err error) {
 	dir, err := os.MkdirTemp(m.dir, "case")
 	if err != nil {
 		return nil, err
 	}
-	h := &past{}
+	fail := func(err error) (*past, error) { return nil, fmt.Errorf("crashtest: %s: %s: %w", m.s.Name, name, err) }
+	if err := m.fault.before(dir); err != nil {
+		return fail(err)
+	}
+	defer func() {
+		if after := errors.Join(m.fault.after(dir), os.RemoveAll(dir)); err == nil {
+			err = after
+		}
+	}()
+	h = &past{dir: dir}
 	most := 4 + len(m.s.prompts()) + 2*len(deaths)
 	if m.want != nil {
 		most += m.want.lives
 	}
 	for done := false; !done; {
 		if h.lives++; h.lives > most {
-			return nil, errdefs.NoProgress.Errorf("crashtest: %s: %s: it takes more than %d processes", m.s.Name, name, most)
+			return fail(errdefs.NoProgress.Errorf("it takes more than %d processes", most))
 		}
 		pl := plan{Scenario: m.s.Name, Dir: dir, Life: h.lives}
 		likely := false
 		if len(deaths) > 0 && deaths[0].life == h.lives {
-			pl.Die, likely, deaths = deaths[0].point, deaths[0].likely, deaths[1:]
+			pl.Die, pl.Fault, likely, deaths = deaths[0].point, deaths[0].fault, deaths[0].likely, deaths[1:]
 		}
-		code, err := m.spawn(ctx, pl)
+		code, err := m.spawn(ctx, pl, h)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("crashtest: %s: %s: life %d: %w", m.s.Name, name, h.lives, err)
-		case code == exitKilled:
-			h.kills++
-		case pl.Die != "" && !likely:
-			return nil, errdefs.Validation.Errorf("crashtest: %s: %s: it never came to the point: is the scenario the same in every process?", m.s.Name, name)
-		}
-		if done = code == exitDone; code == exitParked || early && !done {
-			if err := m.answer(ctx, dir); err != nil {
-				return nil, fmt.Errorf("crashtest: %s: %s: answer: %w", m.s.Name, name, err)
+			return fail(fmt.Errorf("life %d: %w", h.lives, err))
+		case code == exitKilled, h.fell(h.lives):
+			if h.deaths++; m.s.Settle != nil {
+				err = m.s.Settle(ctx, dir)
 			}
+		case pl.Die != "" && !likely:
+			err = errdefs.Validation.Errorf("it never came to the point: is the scenario the same in every process?")
 		}
-	}
-	if h.record, err = readRecord(dir); err != nil {
-		return nil, err
+		if done = code == exitDone; err == nil && (code == exitParked || early && !done) {
+			err = m.answer(ctx, dir)
+		}
+		if err != nil {
+			return fail(err)
+		}
 	}
 	if h.last, err = m.look(ctx, dir); err != nil {
-		return nil, err
+		return fail(err)
 	}
-	return h, os.RemoveAll(dir)
+	return h, nil
 }
 
-// spawn runs one life to its end. It is an error if the child broke, or died where it had not to.
-func (m *matrix) spawn(ctx context.Context, pl plan) (code int, err error) {
+// spawn runs one life to its end, adds what it tells to the record, and mends what it broke. It is an error if the child broke, or died where
+// it had not to.
+func (m *matrix) spawn(ctx context.Context, pl plan, h *past) (code int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	self, err := os.Executable()
@@ -265,28 +310,62 @@ func (m *matrix) spawn(ctx context.Context, pl plan) (code int, err error) {
 	cmd := exec.CommandContext(ctx, self, "-test.run="+m.test) //nolint:gosec // this very program
 	cmd.Env, cmd.Dir = append(os.Environ(), variable+"="+string(b)), filepath.Dir(pl.Dir)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err = m.attend(cmd, pl, h, cancel)
 	switch {
-	case ctx.Err() != nil:
-		return 0, fmt.Errorf("it did not end: %w: %s", ctx.Err(), out.Bytes())
-	case cmd.ProcessState == nil:
-		return 0, err
+	case ctx.Err() != nil && err == nil:
+		return 0, fmt.Errorf("it did not end: %w: %s", context.Cause(ctx), out.Bytes())
+	case err != nil:
+		return 0, fmt.Errorf("%w: %s", err, out.Bytes())
 	}
 	code, dead := cmd.ProcessState.ExitCode(), killed(cmd.ProcessState)
 	switch {
-	case dead && pl.Die != "":
+	case dead && pl.Die != "" && !pl.Fault:
 		return exitKilled, nil
 	case dead:
 		return 0, errdefs.Internal.Errorf("somebody else killed it: %s", out.Bytes())
-	case code != exitDone && code != exitParked:
+	case code != exitDone && code != exitParked && code != exitFailed:
 		return 0, errdefs.Internal.Errorf("it failed (%v): %s", cmd.ProcessState, out.Bytes())
 	}
 	return code, nil
 }
 
+// attend starts a child and hears it to its end. How that was is in cmd.ProcessState.
+func (m *matrix) attend(cmd *exec.Cmd, pl plan, h *past, end func()) error {
+	hear, tell, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = hear.Close() }()
+	cmd.ExtraFiles = []*os.File{tell}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err = errors.Join(err, tell.Close()); err != nil {
+		return err
+	}
+	broken := false
+	err = readRecord(hear, func(l line) error {
+		h.record = append(h.record, l)
+		if l.Fault == "" {
+			return nil
+		}
+		broken = true
+		return m.fault.happen(in)
+	})
+	if err != nil {
+		end() // it would tell on, to nobody
+	}
+	_ = cmd.Wait() // its error is in the state
+	if broken {
+		err = errors.Join(err, m.fault.mend(pl.Dir))
+	}
+	return err
+}
+
 // answer answers what is pending, from here: another process than the one that asked.
 func (m *matrix) answer(ctx context.Context, dir string) error {
-	store, err := m.s.open(ctx, dir)
+	store, err := m.fault.opener(m.s)(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -304,7 +383,7 @@ func (m *matrix) answer(ctx context.Context, dir string) error {
 }
 
 func (m *matrix) look(ctx context.Context, dir string) (*found, error) {
-	store, err := m.s.open(ctx, dir)
+	store, err := m.fault.opener(m.s)(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

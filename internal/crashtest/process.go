@@ -16,19 +16,20 @@ import (
 // Process is the child that a scenario is built in. Safe for concurrent use.
 type Process struct {
 	dir    string
-	life   int
 	die    string // the point to die at; "" for none
+	fault  *Fault // how; nil: by SIGKILL
 	record *record
 
 	mu      sync.Mutex
 	seen    map[string]int // points, by name
 	appends int
+	failing bool // the fault has begun
 }
 
 // Dir is a directory of the case's own, which outlives the process: for scenarios with files.
 func (p *Process) Dir() string { return p.dir }
 
-// Point is a point at which the process may be killed; if it is the one, Point does not return. A name that comes again in the same
+// Point is a point at which the process may be killed, or its store may begin to fail. If it is the one to be killed at, Point does not return. A name that comes again in the same
 // process is another point. Points that are reached side by side need different names.
 func (p *Process) Point(name string) { p.point(name, 0) }
 
@@ -39,20 +40,30 @@ func (p *Process) point(name string, seq int64) {
 	if n := p.seen[name]; n > 1 {
 		name = fmt.Sprintf("%s (%d)", name, n)
 	}
-	must(p.record.add(line{Life: p.life, Point: name, Seq: seq}, false))
-	if name == p.die {
+	p.record.add(line{Point: name, Seq: seq})
+	switch {
+	case name != p.die:
+	case p.fault == nil:
 		p.record.die()
+	default:
+		p.failing = true
+		p.record.add(line{Fault: name})
+		p.fault.begin(p.dir)
 	}
 }
 
-// Effect is a tool's side effect: it notes the call in ctx and its idempotency key, durably. Before and after it stand points.
-// repeatable says that the tool is read-only or idempotent.
+func (p *Process) fails() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failing
+}
+
+// Effect is a tool's side effect: it notes the call in ctx and its idempotency key, where no fault reaches. Before and after it stand points.
+// repeatable says that the tool is read-only or idempotent. The error is always nil.
 func (p *Process) Effect(ctx context.Context, repeatable bool) error {
 	c := tool.FromContext(ctx)
 	p.Point("before the side effect of " + c.ID)
-	if err := p.record.add(line{Life: p.life, Use: &use{c.Name, c.ID, c.Key, repeatable}}, true); err != nil {
-		return err
-	}
+	p.record.add(line{Use: &use{c.Name, c.ID, c.Key, repeatable}})
 	p.Point("after the side effect of " + c.ID)
 	return nil
 }
@@ -145,11 +156,11 @@ type watchedPerformer struct {
 
 func (w watchedPerformer) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	id := effectID(run.ID, run.Attempt, e.Key())
-	must(w.p.record.add(line{Life: w.p.life, Effect: id}, false))
+	w.p.record.add(line{Effect: id})
 	w.p.Point("before " + e.Key().String())
 	d, err := w.Performer.Perform(ctx, run, host, e)
 	if d != nil {
-		must(w.p.record.add(line{Life: w.p.life, Gave: id}, false))
+		w.p.record.add(line{Gave: id})
 	}
 	w.p.Point("after " + e.Key().String())
 	return d, err
@@ -172,7 +183,19 @@ func (s watchedStore) Append(ctx context.Context, session string, after int64, e
 	n := s.p.appends
 	s.p.mu.Unlock()
 	s.p.Point(fmt.Sprintf("before append %d", n))
-	if err := s.Store.Append(ctx, session, after, entries...); err != nil {
+	begin := appending{Session: session, Time: entries[0].Time.UnixNano(), Entries: len(entries)}
+	for _, e := range entries {
+		if d, ok := e.Data.(journal.ToolStarted); ok {
+			begin.Starts = append(begin.Starts, d.Call.ID)
+		}
+	}
+	s.p.record.add(line{Append: &begin})
+	err := s.Store.Append(ctx, session, after, entries...)
+	end := begin
+	if end.Ended = reported; err != nil {
+		end.Ended = classOf(err)
+	}
+	if s.p.record.add(line{Append: &end}); err != nil {
 		return err
 	}
 	seq := int64(0)

@@ -1,26 +1,48 @@
 package crashtest
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
-// line is one line of a case's record, a file beside the journal: what its processes did, in order. It has one of Point and those below.
+// line is one line of a case's record: what its processes did, in order. It has one of Point and those below.
 type line struct {
-	Life   int     `json:"life"` // of the case: the first process is 1
-	Point  string  `json:"point,omitempty"`
-	Seq    int64   `json:"seq,omitempty"`    // with a Point behind an append: the last entry that was reported durable
-	Effect string  `json:"effect,omitempty"` // an effect of the engine begins
-	Gave   string  `json:"gave,omitempty"`   // an effect of the engine had an outcome, which is to be journaled
-	Use    *use    `json:"use,omitempty"`    // a tool's side effect
-	Found  *found  `json:"found,omitempty"`  // what this process found when it began
-	Result *result `json:"result,omitempty"` // what a run came to
+	Life   int        `json:"life"` // of the case: the first process is 1
+	Point  string     `json:"point,omitempty"`
+	Seq    int64      `json:"seq,omitempty"`    // with a Point behind an append: the last entry that was reported durable
+	Effect string     `json:"effect,omitempty"` // an effect of the engine begins
+	Gave   string     `json:"gave,omitempty"`   // an effect of the engine had an outcome, which is to be journaled
+	Append *appending `json:"append,omitempty"` // an append begins, or ended
+	Use    *use       `json:"use,omitempty"`    // a tool's side effect
+	Found  *found     `json:"found,omitempty"`  // what this process found when it began
+	Result *result    `json:"result,omitempty"` // what a run came to
+	Fault  string     `json:"fault,omitempty"`  // the store fails from here on: the point
+	Failed *failure   `json:"failed,omitempty"` // the process ended with this error, as it should when its store failed
+}
+
+// appending is an append to the journal.
+type appending struct {
+	Session string   `json:"session"`
+	Time    int64    `json:"time"` // that its entries have, and no others: nanoseconds since 1970
+	Entries int      `json:"entries"`
+	Starts  []string `json:"starts,omitempty"` // the calls that it says begin
+	Ended   string   `json:"ended,omitempty"`  // "" when it begins, then reported, or the class of its error
+}
+
+// reported is the end of an append that the store says is durable.
+const reported = "reported"
+
+// failure is an error that ended a process.
+type failure struct {
+	Class string `json:"class"`
+	Text  string `json:"text"`
 }
 
 // use is a side effect of a tool.
@@ -39,33 +61,28 @@ type result struct {
 	Messages int    `json:"messages"`
 }
 
-// record appends to the file. Safe for concurrent use. Lines are whole if the process dies by way of [record.die]: a kernel may cut a
-// write short between two pages when SIGKILL comes.
+// record tells the parent, through a pipe: what was written to it is out of reach of whatever becomes of the process, its disk and its limits.
+// Safe for concurrent use. Lines are whole if the process dies by way of [record.die]: a kernel may cut a write short between two pages when
+// SIGKILL comes.
 type record struct {
+	life int
+
 	mu   sync.Mutex // held while a line is written
-	file *os.File
+	pipe *os.File
 }
 
-func recordPath(dir string) string { return filepath.Join(dir, "record.jsonl") }
-
-func openRecord(dir string) (*record, error) {
-	f, err := os.OpenFile(recordPath(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	return &record{file: f}, err
-}
-
-// add writes a line; durable is for what must outlive the machine as well.
-func (r *record) add(l line, durable bool) error {
+// add writes a line. A process that can't say what it does ends at once, and its case with it.
+func (r *record) add(l line) {
+	l.Life = r.life
 	b, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
 	r.mu.Lock()
-	_, err = r.file.Write(append(b, '\n'))
-	r.mu.Unlock()
-	if err != nil || !durable {
-		return err
+	defer r.mu.Unlock()
+	if err == nil {
+		_, err = r.pipe.Write(append(b, '\n'))
 	}
-	return r.file.Sync()
+	if err != nil {
+		panic(fmt.Sprintf("crashtest: record: %v", err))
+	}
 }
 
 // die ends the process, when nobody is in the middle of a line.
@@ -74,24 +91,23 @@ func (r *record) die() {
 	die()
 }
 
-func readRecord(dir string) (lines []line, err error) {
-	b, err := os.ReadFile(recordPath(dir))
-	if err != nil {
-		return nil, err
-	}
-	for text := range bytes.Lines(b) {
+// readRecord reads what a process tells, until it is gone.
+func readRecord(from io.Reader, each func(line) error) error {
+	lines := bufio.NewReader(from)
+	for {
+		text, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
-			return nil, errdefs.Internal.Errorf("crashtest: record: %q: %w", text, err)
+			return errdefs.Internal.Errorf("crashtest: record: %q: %w", text, err)
 		}
-		lines = append(lines, l)
-	}
-	return lines, nil
-}
-
-// must is for the child's record: a process that can't say what it does ends at once, and its case with it.
-func must(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("crashtest: record: %v", err))
+		if err := each(l); err != nil {
+			return err
+		}
 	}
 }

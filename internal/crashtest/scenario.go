@@ -25,6 +25,8 @@ type Scenario struct {
 	// Writers is how many calls that must not be repeated may be under way at the same time, and so unknown after a kill; 0 is 1.
 	Writers int
 	Open    Opener // nil: SQLite
+	// Settle waits, in the parent, until what a process that died had under way is over; nil: it died with it.
+	Settle func(ctx context.Context, dir string) error
 }
 
 // Store is a journal that a process opened.
@@ -40,8 +42,10 @@ type Opener func(ctx context.Context, dir string) (Store, error)
 
 // SQLite is a file in the case's directory.
 func SQLite(_ context.Context, dir string) (Store, error) {
-	return sqlite.Open(filepath.Join(dir, "journal.db")) //nolint:contextcheck // it takes none: a file opens at once
+	return sqlite.Open(sqlitePath(dir)) //nolint:contextcheck // it takes none: a file opens at once
 }
+
+func sqlitePath(dir string) string { return filepath.Join(dir, "journal.db") }
 
 // On plays scenarios on another store, whose name becomes part of theirs.
 func On(store string, open Opener, scenarios ...Scenario) []Scenario {
@@ -55,13 +59,6 @@ func On(store string, open Opener, scenarios ...Scenario) []Scenario {
 
 // mainSession is the session of every case.
 const mainSession = "main"
-
-func (s *Scenario) open(ctx context.Context, dir string) (Store, error) {
-	if s.Open == nil {
-		return SQLite(ctx, dir)
-	}
-	return s.Open(ctx, dir)
-}
 
 func (s *Scenario) prompts() []string {
 	if s.Prompts == nil {

@@ -24,9 +24,12 @@ func (v *verdict) missing(format string, args ...any) {
 }
 
 // verdict judges a case by the undisturbed one, and that one by itself.
-func (h *past) verdict(got *past, s *Scenario) verdict {
+func (h *past) verdict(got *past, m *matrix) verdict {
 	var v verdict
 	v.effects(got)
+	v.appends(got)
+	v.starts(got)
+	v.failures(got, m.fault)
 	open := v.lives(got)
 	want := h.uses()
 	unknown := map[string]bool{} // calls of which the model may be told so
@@ -34,10 +37,10 @@ func (h *past) verdict(got *past, s *Scenario) verdict {
 		unknown[id] = len(want[id]) == 0 || !want[id][0].Repeatable
 	}
 	v.uses(want, got.uses(), open, unknown)
-	if n, most := v.transcript(h.last.state.Messages, got.last.state.Messages, unknown), got.kills*max(1, s.Writers); n > most {
+	if n, most := v.transcript(h.last.state.Messages, got.last.state.Messages, unknown), got.deaths*max(1, m.s.Writers); n > most {
 		v.missing("the outcomes of %d calls are unknown: at most %d can be", n, most)
 	}
-	v.ending(h, got, s)
+	v.ending(h, got, m.s)
 	return v
 }
 

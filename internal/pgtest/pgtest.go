@@ -115,13 +115,13 @@ func (s *Server) DSN(t testing.TB) string {
 // Kill kills every process of the server at once, as a failure of power does, and returns when its main process is gone.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	check(t, s.kill())
+	check(t, s.Crash())
 }
 
 // Restart starts the server again after [Server.Kill]; it has then recovered what was committed.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	check(t, s.restart())
+	check(t, s.Recover())
 }
 
 // Dir is the private directory that holds the server's files and its socket.

@@ -183,14 +183,15 @@ func (p *process) end() error {
 	}
 }
 
-func (s *Server) kill() error {
+// Crash is [Server.Kill] for where there is no test to fail.
+func (s *Server) Crash() error {
 	err := killAll(s.main.cmd.Process.Pid)
 	<-s.main.done
 	return errors.Join(err, s.watchFor("-"))
 }
 
-// restart tries until the last process of the killed server has let go of its memory.
-func (s *Server) restart() (err error) {
+// Recover is [Server.Restart] for where there is no test to fail. It tries until the last process of the killed server has let go of its memory.
+func (s *Server) Recover() (err error) {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if s.main, err = s.run(); err == nil || !strings.Contains(err.Error(), "still in use") || time.Now().After(end) {
 			return err

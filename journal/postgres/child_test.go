@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // The test binary runs itself as another process: roleVar says as what, dsnVar on which database, nameVar who it is.
@@ -27,6 +28,9 @@ const (
 // roles are what a child does with its database; its lines go to the parent, an error ends it.
 var roles = map[string]func(s *postgres.Store, name string, report func(...any)) error{
 	"contend": contend,
+	"append": func(s *postgres.Store, name string, _ func(...any)) error {
+		return s.Append(ctx, "s", 1, journal.Entry{Run: "r", Data: journal.Said{Message: message.User(name)}})
+	},
 }
 
 func child(role string) int {
@@ -117,5 +121,56 @@ func TestProcessesThatAppendToOneSessionAreFenced(t *testing.T) {
 				t.Errorf("%s won %d, and there is %v", name, at, who[at:at+2])
 			}
 		}
+	}
+}
+
+// The server goes on with what a dead process told it. What comes of that is before the next driver's first entry, or not at all.
+func TestWhatADeadProcessLeftUnderWayIsFenced(t *testing.T) {
+	for name, c := range map[string]struct {
+		nextFirst bool
+		want      []journal.Kind
+	}{
+		"it comes before the next driver": {false, []journal.Kind{"run.started", "said", "resumed"}},
+		"it comes too late":               {true, []journal.Kind{"run.started", "resumed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dsn := pgtest.DSN(t)
+			s := open(t, dsn)
+			must(t, s.Append(ctx, "s", 0, journal.Entry{Run: "r", Data: journal.RunStarted{Owner: "dead", Attempt: 1}}))
+			next, err := journal.Open(ctx, s, "s")
+			must(t, err)
+			release := hold(t, dsn, "s")
+			driven := make(chan error, 1)
+			drive := func() {
+				driven <- next.Drive(ctx, "next", journal.Entry{Run: "r", Data: journal.Resumed{Owner: "next"}})
+			}
+			if c.nextFirst {
+				go drive()
+				waiting(t, dsn, 1)
+			}
+			cmd, _, _ := startChild(t, "append", dsn, "I was dead")
+			n := 1
+			if c.nextFirst {
+				n++
+			}
+			waiting(t, dsn, n)
+			must(t, cmd.Process.Kill())
+			_ = cmd.Wait() // it was killed
+			if !c.nextFirst {
+				go drive()
+			}
+			waiting(t, dsn, 2) // the dead one's backend has noticed nothing
+			release()
+			must(t, <-driven)
+			must(t, next.Append(ctx, journal.Entry{Run: "r", Data: journal.Parked{Cause: "custom"}}))
+			var kinds []journal.Kind
+			for e, err := range s.Read(ctx, "s", 0) {
+				must(t, err)
+				kinds = append(kinds, e.Data.Kind())
+			}
+			if want := append(c.want, "parked"); !slices.Equal(kinds, want) {
+				t.Errorf("got %v, want %v", kinds, want)
+			}
+		})
 	}
 }

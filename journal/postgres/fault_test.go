@@ -282,12 +282,12 @@ func begin(t *testing.T, dsn, sql string, args ...any) (commit func()) {
 	return commit
 }
 
-// waiting waits until a connection of the database waits for a lock.
-func waiting(t *testing.T, dsn string) {
+// waiting waits until n connections of the database wait for a lock.
+func waiting(t *testing.T, dsn string, n int) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ask(t, dsn, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == "0"; {
+	for end := time.Now().Add(30 * time.Second); ask(t, dsn, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") != fmt.Sprint(n); {
 		if time.Now().After(end) {
-			t.Fatal("nobody waits")
+			t.Fatalf("%d don't wait", n)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -301,7 +301,7 @@ func TestAnAppendThatIsCancelledWhileItWaitsIsNotWritten(t *testing.T) {
 	c, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- s.Append(c, "a", 1, said("2")) }()
-	waiting(t, dsn)
+	waiting(t, dsn, 1)
 	queued, cancelQueued := context.WithTimeout(ctx, 10*time.Millisecond) // the only connection is taken
 	defer cancelQueued()
 	if err := s.Append(queued, "b", 0, said("x")); !errors.Is(err, context.DeadlineExceeded) {
@@ -335,7 +335,7 @@ func TestWhatTheServerRefusesHasAClassAndARemedy(t *testing.T) {
 	fails(t, "a standby", readOnly.Append(ctx, "a", 1, said("2")), errdefs.NotAvailable, "primary")
 	done := make(chan error, 1)
 	go func() { done <- terminated.Append(ctx, "a", 1, said("2")) }()
-	waiting(t, dsn)
+	waiting(t, dsn, 1)
 	execute(t, dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'victim'")
 	fails(t, "terminated", <-done, errdefs.NotAvailable, unknown)
 	release()

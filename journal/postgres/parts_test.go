@@ -148,7 +148,7 @@ func TestADeletionThatIsUnderWayIsWaitedForByWhoNeedsItsPart(t *testing.T) {
 	release := begin(t, dsn, "DELETE FROM pawl.parts") // as a deletion of the last that has it
 	done := make(chan error, 1)
 	go func() { done <- s.Append(ctx, "b", 0, said(text)) }()
-	waiting(t, dsn)
+	waiting(t, dsn, 1)
 	release()
 	must(t, <-done)
 	if n := count(t, s, "b"); n != 1 {

@@ -1,0 +1,55 @@
+package crashtest_test
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/pawl-dev/pawl/internal/crashtest"
+	"github.com/pawl-dev/pawl/internal/pgtest"
+)
+
+func TestAFileThatMayNotGrow(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a file's size is limited on Linux only")
+	}
+	crashtest.Faults(t, crashtest.FullFile(), crashtest.Scenarios()...)
+}
+
+// The same as above in another way, so a sample will do.
+func TestAFullDisk(t *testing.T) {
+	crashtest.Shared(t, "PAWL_CRASHTEST_DISK", func() string {
+		if err := crashtest.CanMount(t.TempDir()); err != nil { // also where all components are required: not every container may mount
+			t.Skipf("a small disk can't be mounted here: %v", err)
+		}
+		return "mounted"
+	})
+	disk := crashtest.FullDisk()
+	disk.Every = 5
+	crashtest.Faults(t, disk, crashtest.Scenarios()...)
+}
+
+const address = "PAWL_CRASHTEST_DSN" // tells the children
+
+func TestASocketThatIsCut(t *testing.T) {
+	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
+	crashtest.Faults(t, crashtest.CutSocket(dsn), crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
+}
+
+func TestAnAnswerThatIsLost(t *testing.T) {
+	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
+	lost := crashtest.LostAnswer(dsn)
+	lost.Every = 3 // most points lie between two appends, where it makes no difference which it is
+	crashtest.Faults(t, lost, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
+}
+
+// A server takes its time to come back, so a sample will do.
+func TestAServerThatIsKilled(t *testing.T) {
+	var server *pgtest.Server
+	dsn := crashtest.Shared(t, address, func() string {
+		server = pgtest.New(t)
+		return server.DSN(t)
+	})
+	killed := crashtest.KilledServer(server, dsn)
+	killed.Every = 19
+	crashtest.Faults(t, killed, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
+}
