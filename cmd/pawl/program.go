@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
@@ -96,7 +97,7 @@ func codeOf(res *agent.Result, err error) int {
 		return exitCanceled
 	case res == nil:
 		return exitFailed
-	case res.Status == agent.StatusInterrupted && err != nil: // the journal failed
+	case res.Cause == engine.CauseJournal:
 		return exitFailed
 	case res.Status == agent.StatusInterrupted && len(res.Pending) > 0:
 		return exitWaiting
