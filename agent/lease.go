@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -28,8 +29,10 @@ type lease struct {
 	wg      sync.WaitGroup
 }
 
-// take leases the session and keeps it leased until release. While another driver has it, it waits, or fails with Conflict.
+// take leases the session and keeps it leased until release. While another driver has it, it waits, or fails with Conflict. It waits in any case for the lease of
+// one who may be gone, until that ends, or is renewed.
 func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) error {
+	var other doubt
 	for told := false; ; told = true {
 		err := l.store.Lease(ctx, l.session, l.owner, time.Now().Add(leaseFor))
 		switch {
@@ -39,7 +42,7 @@ func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) e
 			return nil
 		case !errdefs.Conflict.Is(err):
 			return err
-		case !wait:
+		case !wait && !other.lasts(err):
 			return errdefs.Conflict.Errorf("agent: session %s is being driven by somebody else: wait until that is over, or end it: %w", l.session, err)
 		}
 		if !told {
@@ -51,6 +54,25 @@ func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) e
 		case <-time.After(askEvery):
 		}
 	}
+}
+
+// doubt is about a driver who may be gone.
+type doubt struct {
+	owner string
+	end   time.Time // of the lease
+}
+
+// lasts reports whether he may be gone still: nothing says that he renewed his lease.
+func (d *doubt) lasts(err error) bool {
+	var held *journal.Leased
+	if !errors.As(err, &held) {
+		return false
+	}
+	end := time.Now().Add(held.Left)
+	if d.owner == "" {
+		d.owner, d.end = held.Owner, end
+	}
+	return d.owner == held.Owner && end.Before(d.end.Add(renewEvery/2)) // clocks and answers differ by less
 }
 
 func (l *lease) renew() {

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,17 +16,15 @@ import (
 )
 
 // driven is a session in which a run goes on until hold is closed.
-func driven(t *testing.T, store journal.Store) (hold chan struct{}, over chan struct{}) {
-	hold, over = make(chan struct{}), make(chan struct{})
+func driven(t *testing.T, store journal.Store) (hold chan struct{}, over chan error) {
+	hold, over = make(chan struct{}), make(chan error)
 	busy := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
 		<-hold
 		return b, nil
 	})
 	go func() {
-		defer close(over)
-		if _, err := agent.Run(t.Context(), agent.Agent{ID: "first"}, busy, asking("s", "go"), agent.WithJournal(store)); err != nil {
-			t.Error(err)
-		}
+		_, err := agent.Run(t.Context(), agent.Agent{ID: "first"}, busy, asking("s", "go"), agent.WithJournal(store))
+		over <- err
 	}()
 	return hold, over
 }
@@ -44,7 +43,9 @@ func TestASessionThatALiveDriverHasIsNotTakenOver(t *testing.T) {
 			t.Error(err)
 		}
 		close(hold)
-		<-over
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 		if res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store)); err != nil || res.Status != agent.StatusCompleted {
 			t.Error("when it is over:", res, err)
 		}
@@ -78,7 +79,9 @@ func TestWhoIsAskedToWaitsAndSaysSo(t *testing.T) {
 		if err != nil || res.Status != agent.StatusCompleted || time.Since(began) < 20*time.Second || len(host.warnings) != 1 {
 			t.Error(res, err, time.Since(began), host.warnings)
 		}
-		<-over
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 
 		hold, over = driven(t, store)
 		synctest.Wait()
@@ -88,7 +91,9 @@ func TestWhoIsAskedToWaitsAndSaysSo(t *testing.T) {
 			t.Error(err)
 		}
 		close(hold)
-		<-over
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -109,16 +114,7 @@ func (f *frozen) Lease(ctx context.Context, session, owner string, until time.Ti
 func TestADriverThatSeemsDeadIsTakenOverAfterItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := journal.Memory()
-		hold := make(chan struct{})
-		busy := engine.Func(func(_ context.Context, run engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
-			<-hold
-			return b, nil
-		})
-		over := make(chan error)
-		go func() {
-			_, err := agent.Run(t.Context(), agent.Agent{ID: "first"}, busy, asking("s", "go"), agent.WithJournal(&frozen{Store: store}))
-			over <- err
-		}()
+		hold, over := driven(t, &frozen{Store: store})
 		synctest.Wait()
 		began := time.Now()
 		res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store), agent.WithWait())
@@ -128,6 +124,61 @@ func TestADriverThatSeemsDeadIsTakenOverAfterItsLease(t *testing.T) {
 		close(hold)
 		if err := <-over; !errdefs.Conflict.Is(err) {
 			t.Error("it was overtaken, and has to be told:", err)
+		}
+	})
+}
+
+// blind is a store that can't tell whether a driver's process lives.
+type blind struct {
+	journal.Store
+	mu    sync.Mutex
+	until time.Time
+}
+
+func (b *blind) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.Store.Lease(ctx, session, owner, until)
+	if err == nil {
+		b.until = until
+	} else if errdefs.Conflict.Is(err) {
+		err = errdefs.Conflict.Errorf("%w: %w", err, &journal.Leased{Owner: "first", Left: time.Until(b.until)})
+	}
+	return err
+}
+
+func TestEveryRunWaitsForTheLeaseOfOneWhoMayBeGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &blind{Store: journal.Memory()}
+		hold, over := driven(t, &frozen{Store: store})
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		host := &listening{}
+		began := time.Now()
+		res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store), agent.WithEngineHost(host))
+		if waited := time.Since(began); err != nil || res.Status != agent.StatusCompleted || waited < 7*time.Second || waited > 9*time.Second || len(host.warnings) != 1 {
+			t.Error(res, err, waited, host.warnings)
+		}
+		close(hold)
+		if err := <-over; !errdefs.Conflict.Is(err) {
+			t.Error("it was overtaken:", err)
+		}
+	})
+}
+
+func TestADriverWhoRenewsHisLeaseIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &blind{Store: journal.Memory()}
+		hold, over := driven(t, store)
+		synctest.Wait()
+		began := time.Now()
+		_, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store))
+		if waited := time.Since(began); !errdefs.Conflict.Is(err) || waited > 4*time.Second {
+			t.Error(err, waited)
+		}
+		close(hold)
+		if err := <-over; err != nil {
+			t.Error(err)
 		}
 	})
 }

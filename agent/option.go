@@ -107,7 +107,8 @@ func WithBudget(b *engine.Budget) RunOption { return func(c *config) { c.budget 
 // context ending gives canceled. 0: no limit.
 func WithTimeout(d time.Duration) RunOption { return func(c *config) { c.timeout = d } }
 
-// WithWait waits while another live driver has the session, as long as the context lasts. Without it that is errdefs.Conflict at once.
+// WithWait waits while another live driver has the session, as long as the context lasts. Without it that is errdefs.Conflict: at once where the store knows
+// that he lives, else when he renews his lease, which takes 3 s. For the lease of a driver who is gone (10 s at most) every run waits.
 func WithWait() RunOption { return func(c *config) { c.wait = true } }
 
 // WithUnknown says what is done about tool calls that had begun when the process before died, and are neither read-only nor idempotent.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -27,9 +28,20 @@ type Store interface {
 	// session made again under the name is a new one. Don't delete a session that is being driven.
 	Delete(ctx context.Context, session string) error
 	// Lease says that owner is alive and driving, until the time given; Conflict while another's lease runs, NotFound when there is no
-	// such session. A time that has passed gives it up; a store that can tell that the owner's process died ends it then. It keeps two live processes from fighting; that a stale one can do no harm is
-	// Append's promise, not the lease's.
+	// such session. A time that has passed gives it up. A store that can tell that the owner's process died ends it then; one that can't has a [*Leased] in its Conflict.
+	// It keeps two live processes from fighting; that a stale one can do no harm is Append's promise, not the lease's.
 	Lease(ctx context.Context, session, owner string, until time.Time) error
+}
+
+// Leased says whose lease runs, and for how long, where that does not say that its owner is alive. One that is alive renews it.
+type Leased struct {
+	Owner string
+	Left  time.Duration
+}
+
+// Error is for people.
+func (l *Leased) Error() string {
+	return fmt.Sprintf("%s may be gone: then its lease ends in %v", l.Owner, l.Left.Round(time.Second))
 }
 
 // Query narrows Sessions; the zero Query lists all.

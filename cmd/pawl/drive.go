@@ -59,23 +59,27 @@ func waiting(res *agent.Result) string {
 }
 
 // drive makes a Runtime, lets do use it, and shows what happens: as lines, or to a person.
-func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Options, do func(context.Context, *pawl.Runtime, agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Options, do func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
 	o.OutputDir = c.outputs(o.ProjectRoot)
 	rt, err := pawl.New(ctx, o)
 	if err != nil {
 		return nil, wrongUse(err)
 	}
 	defer func() { _ = rt.Close() }()
+	var more []agent.RunOption
+	if c.wait {
+		more = append(more, agent.WithWait())
+	}
 	if lines == nil {
-		return show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, host) })
+		return show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return do(ctx, rt, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
+	return do(ctx, rt, append(more, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
 		if lines.event(e); lines.err != nil {
 			cancel() // nobody reads any more
 		}
-	}}))
+	}}))...)
 }
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,

@@ -32,7 +32,7 @@ const maxPrompt = 4 << 20
 type common struct {
 	model, baseURL, dir, session, journal, engine, system string
 	unknown                                               string // resume only
-	json                                                  bool
+	json, wait                                            bool
 	maxSteps                                              int
 	budgetUSD                                             float64
 	budgetTokens                                          int64
@@ -52,6 +52,7 @@ func (c *common) add(cmd *cobra.Command) {
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
+	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
 	c.addJournal(cmd)
 }
 

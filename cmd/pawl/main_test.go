@@ -477,14 +477,19 @@ func TestTheDemoThatDiesNeedsAJournalThatStays(t *testing.T) {
 	}
 }
 
-func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
-	w := newWorld(t)
-	q := url.Values{} // as a URL, which is the form that --journal takes
+// pgURL is a database of the throwaway server as a URL, which is the form that --journal takes.
+func pgURL(t *testing.T) string {
+	q := url.Values{}
 	for pair := range strings.FieldsSeq(pgtest.DSN(t)) {
 		name, value, _ := strings.Cut(pair, "=")
 		q.Set(name, value)
 	}
-	w.journal = "postgres:///" + q.Get("dbname") + "?" + q.Encode()
+	return "postgres:///" + q.Get("dbname") + "?" + q.Encode()
+}
+
+func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
+	w := newWorld(t)
+	w.journal = pgURL(t)
 	lines, r := w.run(work, "write a file", "--session", "s")
 	if r.code != exitCompleted || lines[len(lines)-1]["text"] != "It is written." {
 		t.Fatal(r)

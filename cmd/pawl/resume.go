@@ -21,7 +21,8 @@ taken as it stands, and a tool call that has its result is not made. A call that
 be repeated; of any other the model is told that its outcome is unknown (--unknown report). With --unknown ask a person decides whether it is made again, with
 --unknown retry it is, with the same idempotency key.
 
-Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone.`,
+Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone, or waited for with --wait. In
+PostgreSQL nobody can tell at once that a process is gone: there every resume waits for its lease to end, 10 s at most, and says so.`,
 		Example: "  pawl resume run-abc",
 		Args:    oneID,
 	}
@@ -66,8 +67,8 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 			return nil, err
 		}
 		o.Journal = store
-		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, host agent.RunOption) (*agent.Result, error) {
-			return rt.Resume(ctx, id, host, agent.WithUnknown(engine.Unknown(c.unknown)))
+		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
+			return rt.Resume(ctx, id, append(opts, agent.WithUnknown(engine.Unknown(c.unknown)))...)
 		})
 	})
 }

@@ -75,10 +75,10 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 		}
 		defer func() { _ = closeStore() }()
 		o.Journal = store
-		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, host agent.RunOption) (*agent.Result, error) {
+		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			req := pawl.Request{SessionID: c.session}
 			req.Message = m
-			return rt.Run(ctx, req, host)
+			return rt.Run(ctx, req, opts...)
 		})
 	})
 }

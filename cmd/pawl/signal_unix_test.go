@@ -142,3 +142,42 @@ func TestTheDemoThatDiesIsFinishedByAnotherProcess(t *testing.T) {
 		}
 	}
 }
+
+// PostgreSQL can't tell that a process is gone: a resume waits for its lease to end, says so, and finishes the run.
+func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
+	path := binary(t)
+	dir, journal := t.TempDir(), pgURL(t)
+	script := filepath.Join(dir, "s.yaml")
+	if err := os.WriteFile(script, []byte(`turns:
+  - tool_calls: [{name: bash, input: {command: "echo once >> out; sleep 60"}}]
+  - text: "Done."
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.Command(path, "run", "--model", "scripted/"+script, "--dir", dir, "--journal", journal, "--session", "s", "go")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // another process can only be polled
+		if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal("the command never ran")
+		}
+	}
+	early, err := exec.Command(path, "resume", "s", "--journal", journal).CombinedOutput()
+	if err == nil || !strings.Contains(string(early), "is being driven by somebody else") {
+		t.Errorf("while it runs: %v %s", err, early)
+	}
+	_ = run.Process.Kill()
+	_ = run.Wait()
+	var out, errs bytes.Buffer
+	resume := exec.Command(path, "resume", "s", "--journal", journal)
+	resume.Stdout, resume.Stderr = &out, &errs
+	if err := resume.Run(); err != nil || out.String() != "Done.\n" || !strings.Contains(errs.String(), "waiting for the session") {
+		t.Errorf("%v\n%s\n%s", err, &out, &errs)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(b) != "once\n" {
+		t.Errorf("%q %v", b, err)
+	}
+}

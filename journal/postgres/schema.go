@@ -71,9 +71,9 @@ CREATE TABLE {s}.schema_version (version integer NOT NULL);
 
 // statements are the SQL of one schema.
 type statements struct {
-	version, find, lockSession, lockRow, create, append, newest string
-	chain, page, list, lease                                    string
-	shared, bury, remove, removeEntries                         string
+	version, find, holder, lockSession, lockRow, create, append, newest string
+	chain, page, list, lease                                            string
+	shared, bury, remove, removeEntries                                 string
 
 	appendCut, createCut, parts          string
 	lockParts, releaseParts, removeParts string
@@ -112,8 +112,10 @@ const insertCut = `, p AS (
 func newStatements(name string) statements {
 	in := func(sql string) string { return strings.ReplaceAll(sql, "{s}", pgx.Identifier{name}.Sanitize()) }
 	return statements{
-		version:   in("SELECT version FROM {s}.schema_version"),
-		find:      in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
+		version: in("SELECT version FROM {s}.schema_version"),
+		find:    in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
+		holder: in(`SELECT owner, CASE WHEN until > clock_timestamp() THEN (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint ELSE 0 END
+			FROM {s}.sessions WHERE id = $1::text AND NOT deleted`),
 		append:    in(advance + insertEntries),
 		create:    in(create + insertEntries),
 		appendCut: in(advance + fmt.Sprintf(insertCut, 17, 18, 19, 20)),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
@@ -114,14 +115,15 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		if err != nil || tag.RowsAffected() > 0 {
 			return doubt(err)
 		}
-		var last int64
-		var driver string
-		switch err := conn.QueryRow(ctx, s.sql.find, session).Scan(&last, &driver); {
+		var held journal.Leased
+		var left int64
+		switch err := conn.QueryRow(ctx, s.sql.holder, session).Scan(&held.Owner, &left); {
 		case errors.Is(err, pgx.ErrNoRows):
 			return errdefs.NotFound.Errorf("journal/postgres: lease: there is no session %s", quoted(session))
 		case err != nil:
 			return err
 		}
-		return errdefs.Conflict.Errorf("journal/postgres: lease: session %s is driven by %s", session, driver)
+		held.Left = time.Duration(left) * time.Microsecond
+		return errdefs.Conflict.Errorf("journal/postgres: lease: session %s is driven by %s: %w", session, held.Owner, &held)
 	})
 }

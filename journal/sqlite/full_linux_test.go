@@ -21,6 +21,7 @@ import (
 func init() {
 	openless["fill a limited file"] = fillLimited
 	openless["open without permission"] = openWithoutPermission
+	openless["give a lease up on a full disk"] = giveUpOnFull
 }
 
 // fill appends until it fails, and gives the number of entries that were reported and the error.
@@ -76,6 +77,45 @@ func TestAFileThatMayNotGrowKeepsWhatItHas(t *testing.T) {
 	must(t, s.Append(ctx, "s", reported, said("more")))
 	must(t, s.Close())
 	sound(t, path)
+}
+
+// giveUpOnFull takes a lease, gives it up when there is no room to write that, and has another owner take it when there is room again.
+func giveUpOnFull(path string, report func(...any)) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	s, err := sqlite.Open(path)
+	if err != nil {
+		return err
+	}
+	hour := time.Now().Add(time.Hour)
+	if err := errors.Join(s.Append(ctx, "s", 0, said("x")), s.Lease(ctx, "s", "me", hour)); err != nil {
+		return err
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Max: limit.Max}); err != nil { // room for nothing at all
+		return err
+	}
+	if err := s.Lease(ctx, "s", "me", time.Time{}); errdefs.Of(err) != errdefs.NotAvailable {
+		return fmt.Errorf("giving up on a full disk: %w", err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	report(s.Lease(ctx, "s", "you", hour) == nil, errdefs.Conflict.Is(s.Lease(ctx, "s", "me", hour)))
+	return s.Close()
+}
+
+func TestALeaseThatCannotBeGivenUpIsOverAllTheSame(t *testing.T) {
+	cmd, out, stderr := start(t, "give a lease up on a full disk", filepath.Join(t.TempDir(), "j.db"), "")
+	b, _ := io.ReadAll(out)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	if got := strings.Join(strings.Fields(string(b)), " "); got != "true true" {
+		t.Errorf("another owner gets it, and it is his then: %s", got)
+	}
 }
 
 func TestAFullDiskRefusesTheLargeNotTheSmall(t *testing.T) {

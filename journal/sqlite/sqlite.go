@@ -30,6 +30,7 @@ type Store struct {
 	stmts  reading
 
 	live alive
+	left left
 
 	mu     sync.Mutex
 	closed bool

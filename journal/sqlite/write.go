@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -253,9 +254,11 @@ func (tx *writing) release(p layout.Part) error {
 }
 
 // Lease implements [journal.Store]. Processes compare by the clock of their machine. A lease also ends when the store that took it is closed
-// or its process dies, at once and however long it was to run, where the system has file locks that end with their process.
+// or its process dies, at once and however long it was to run, where the system has file locks that end with their process. One that could not be given up, because
+// the file could not be written, has ended for this store all the same.
 func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
-	return s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+	over := !until.After(time.Now())
+	err := s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
 		holder, err := s.live.name()
 		if err != nil {
 			return err
@@ -268,7 +271,7 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		switch {
 		case r.num == 0:
 			return refusal{errdefs.NotFound.Errorf("journal/sqlite: lease: there is no session %q", session)}
-		case r.owner != owner && r.until > now.UnixNano() && (r.holder == holder || s.live.other(r.holder)):
+		case r.owner != owner && r.until > now.UnixNano() && !s.left.has(session, r.owner) && (r.holder == holder || s.live.other(r.holder)):
 			return refusal{errdefs.Conflict.Errorf("journal/sqlite: lease: session %s is driven by %s", session, r.owner)}
 		}
 		end := int64(0)
@@ -280,4 +283,32 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		}
 		return exec(tx.leaseStmt, owner, end, holder, r.num)
 	})
+	s.left.note(session, owner, over && err != nil)
+	return err
+}
+
+// left is the leases that were given up, and are in the file still.
+type left struct {
+	mu     sync.Mutex
+	owners map[string]string // by session
+}
+
+func (l *left) has(session, owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owners[session] == owner && owner != ""
+}
+
+// note remembers that an owner's lease is one of them, or is not.
+func (l *left) note(session, owner string, is bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case is && l.owners == nil:
+		l.owners = map[string]string{session: owner}
+	case is:
+		l.owners[session] = owner
+	case l.owners[session] == owner:
+		delete(l.owners, session)
+	}
 }
