@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -68,6 +69,46 @@ func BenchmarkRunOfASession(b *testing.B) {
 				}
 				b.StartTimer()
 				run(b, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+			}
+		})
+	}
+}
+
+// around makes a function that does a run whose engine returns at once, with n messages on the board.
+func around(t testing.TB, n int) func() {
+	t.Helper()
+	var h message.History
+	for i := range n / 2 {
+		h = h.Append(message.User(fmt.Sprint("question ", i)), message.Assistant("answer"))
+	}
+	eng := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) { return b, nil })
+	seed := agent.WithBoardSeed(func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
+		return agent.BoardWith(h, req), nil
+	})
+	return func() {
+		res, err := agent.Run(context.Background(), agent.Agent{ID: "a"}, eng, asking("s", "go"), seed)
+		if err != nil || res.Status != agent.StatusCompleted || res.LastBoard.Channel(engine.MainChannel).Len() != n+1 {
+			t.Fatal(res, err)
+		}
+	}
+}
+
+func TestARunAroundALongTranscriptAllocatesAsMuchAsOneAroundNone(t *testing.T) {
+	cost := func(n int) float64 { return testing.AllocsPerRun(20, around(t, n)) }
+	none, some, many := cost(0), cost(1000), cost(10_000)
+	t.Logf("allocations with 0, 1,000 and 10,000 messages on the board: %.0f, %.0f, %.0f", none, some, many)
+	if many > 1.3*none || some > 1.3*none {
+		t.Errorf("a run allocates %.0f with no message on its board, %.0f with 1,000 and %.0f with 10,000", none, some, many)
+	}
+}
+
+func BenchmarkRunAround(b *testing.B) {
+	for _, n := range []int{0, 1000, 10_000} {
+		b.Run(fmt.Sprint(n, " messages"), func(b *testing.B) {
+			f := around(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
 			}
 		})
 	}

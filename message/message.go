@@ -163,8 +163,8 @@ func (m Message) ToolCalls() []ToolCall {
 // Blank reports whether m says nothing that a provider would take back: no call, no file, no part of a provider's own, and no
 // text but white space. Reasoning alone is blank: providers refuse it as a whole turn.
 func (m Message) Blank() bool {
-	for p := range m.Parts() {
-		switch p := p.(type) {
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
 		case Text:
 			if strings.TrimSpace(p.Text) != "" {
 				return false

@@ -25,8 +25,10 @@ func turn(h History, i int) (n int, ok bool) {
 		return 1, false
 	}
 	calls := 0
-	for range Of[ToolCall](m) {
-		calls++
+	for k := range m.Len() { // an iterator would allocate, for each message of a transcript
+		if _, is := m.Part(k).(ToolCall); is {
+			calls++
+		}
 	}
 	if calls == 0 {
 		return 1, true
