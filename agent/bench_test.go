@@ -81,7 +81,9 @@ func around(t testing.TB, n int) func() {
 	for i := range n / 2 {
 		h = h.Append(message.User(fmt.Sprint("question ", i)), message.Assistant("answer"))
 	}
-	eng := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) { return b, nil })
+	eng := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
+		return b, nil
+	})
 	seed := agent.WithBoardSeed(func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
 		return agent.BoardWith(h, req), nil
 	})

@@ -205,6 +205,44 @@ func over(st journal.State) answer {
 	return a
 }
 
+// Tasks names the sessions of the tasks that the calls of a session gave to subagents, and of those below them, the deepest first. A fork's are its parent's.
+func Tasks(ctx context.Context, store journal.Store, session string) (below []string, err error) {
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if _, begun := e.Data.(journal.ToolStarted); !begun || e.Session != session {
+			continue
+		}
+		task := childSession(session, e.Key)
+		if mine, err := startedBy(ctx, store, task, e.Run); err != nil || !mine {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		deeper, err := Tasks(ctx, store, task)
+		if err != nil {
+			return nil, err
+		}
+		below = append(append(below, deeper...), task)
+	}
+	return below, nil
+}
+
+// startedBy reports whether a session is of a run that run started.
+func startedBy(ctx context.Context, store journal.Store, session, run string) (bool, error) {
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		if d, ok := e.Data.(journal.RunStarted); ok {
+			return d.ParentRun == run, nil
+		}
+	}
+	return false, nil
+}
+
 // mostSummary is how much of an answer a summary has, in characters, as document 000 says.
 const mostSummary = 2000
 

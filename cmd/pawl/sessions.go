@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
@@ -59,13 +60,14 @@ func withStore(open func(context.Context) (journal.Store, func() error, error), 
 }
 
 func listCommand(s streams, c *common) *cobra.Command {
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "One line a session, the newest first", Example: "  pawl sessions list --json", Args: cobra.NoArgs,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, _ []string) error {
-			return listSessions(ctx, s.out, s.err, store, asJSON)
+			return listSessions(ctx, s.out, s.err, store, asJSON, all)
 		}),
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "those of subagents' tasks too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	return cmd
 }
@@ -90,16 +92,25 @@ func showCommand(s streams, c *common) *cobra.Command {
 
 func deleteCommand(c *common) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete ID", Short: "Remove a session for good", Example: "  pawl sessions delete run-abc", Args: oneID,
+		Use: "delete ID", Short: "Remove a session, and those of its subagents' tasks, for good", Example: "  pawl sessions delete run-abc", Args: oneID,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			if alive(ctx, store, args[0]) {
-				return usage("session %s is being driven: end its run first", args[0])
+			below, err := agent.Tasks(ctx, store, args[0])
+			if err != nil {
+				return err
 			}
-			err := store.Delete(ctx, args[0])
-			if errdefs.NotFound.Is(err) {
-				return noSession(args[0])
+			for _, id := range append(below, args[0]) { // what is above goes last: by it the rest is found
+				if alive(ctx, store, id) {
+					return usage("session %s is being driven: end its run first", id)
+				}
+				err = store.Delete(ctx, id)
+				if errdefs.NotFound.Is(err) && id == args[0] {
+					return noSession(id)
+				}
+				if err != nil && !errdefs.NotFound.Is(err) {
+					return err
+				}
 			}
-			return err
+			return nil
 		}),
 	}
 }
@@ -131,7 +142,7 @@ type sessionLine struct {
 	Cost     *float64    `json:"cost_usd"`
 }
 
-func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, asJSON bool) error {
+func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, asJSON, all bool) error {
 	enc := json.NewEncoder(w)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !asJSON {
@@ -152,6 +163,9 @@ func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, a
 		} else { // one that can't be read does not hide the others
 			fmt.Fprintf(errs, "pawl: session %s can't be read: %s\n", clean(info.Session), clean(err.Error()))
 			info.Status = "unreadable"
+		}
+		if st.ParentRun != "" && !all {
+			continue
 		}
 		if asJSON {
 			l := sessionLine{info.Session, info.Status, info.Created, info.Updated, st.Messages.Len(), st.Spent.Usage, dollars(st.Spent.Cost())}

@@ -12,9 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // sessions runs a subcommand of sessions over the world's journal.
@@ -325,5 +329,43 @@ func TestASessionIsShownAsItWas(t *testing.T) {
 	}
 	if r := w.pawl("sessions", "show", "t", "--at", "1", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "no session") {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheSessionsOfTasksGoWithTheirParents(t *testing.T) {
+	w := newWorld(t)
+	store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kid, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("done"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := agent.Task([]agent.Subagent{{Agent: agent.Agent{ID: "kid"}, Engine: kid}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "task", Input: `{"agent":"kid","prompt":"go"}`}}}, scripted.Text("end")), Tools: []tool.Tool{task}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"s", "s/other"} {
+		res, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, agent.Request{ContextID: s, Message: message.User("go")}, agent.WithJournal(store))
+		if err != nil || res.Err != nil {
+			t.Fatal(err, res.Err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list := func(flags ...string) int {
+		return strings.Count(w.pawl(append([]string{"sessions", "list", "--json", "--journal", w.journal}, flags...)...).out, "\n")
+	}
+	if list() != 2 || list("--all") != 4 {
+		t.Errorf("%d listed, %d in all", list(), list("--all"))
+	}
+	if r := w.pawl("sessions", "delete", "s", "--journal", w.journal); r.code != 0 || list("--all") != 2 || list() != 1 {
+		t.Errorf("%+v: %d in all", r, list("--all"))
 	}
 }
