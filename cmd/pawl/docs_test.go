@@ -10,7 +10,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/architecture.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/architecture.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -41,6 +41,39 @@ func TestTheGoCodeInThePagesCompiles(t *testing.T) {
 			cmd.Dir = "../.."
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s\n%s", name, err, out, code)
+			}
+		}
+	}
+}
+
+// The programs of these pages need no key: they run as they stand.
+func TestTheProgramsInThePagesRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs")
+	}
+	for name, want := range map[string][]string{
+		"docs/sessions.md": {"completed Done.\n"},
+		"docs/agents.md":   {"completed The reviewer found two bugs.\n", ".end\n"},
+	} {
+		blocks := goBlock.FindAllStringSubmatch(page(t, name), -1)
+		if len(blocks) != len(want) {
+			t.Fatalf("%s has %d programs, %d are expected", name, len(blocks), len(want))
+		}
+		for i, block := range blocks {
+			dir := t.TempDir()
+			file, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+			if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			build := exec.Command("go", "build", "-o", program, file)
+			build.Dir = "../.."
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, out)
+			}
+			run := exec.Command(program)
+			run.Dir = dir
+			if out, err := run.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), want[i]) {
+				t.Errorf("%s: %v\n%s\nwant …%s", name, err, out, want[i])
 			}
 		}
 	}
