@@ -161,7 +161,7 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	}
 	log, err := journal.Open(ctx, store, session)
 	if err != nil {
-		return answer{}, err
+		return answer{}, unreachable(sub, err)
 	}
 	var res *Result
 	switch st := log.State(); {
@@ -175,21 +175,29 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 		return over(st), nil
 	}
 	switch {
+	case res != nil && res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
+		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
 	case errdefs.NotFound.Is(err): // somebody else resumed it, and finished it while this one waited
 		if log, err = journal.Open(ctx, store, session); err == nil && log.State().Run == "" {
 			return over(log.State()), nil
 		}
 		return answer{}, err
-	case err != nil:
-		return answer{}, fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
-	case res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
-		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
+	case err != nil:
+		return answer{}, unreachable(sub, err)
 	case res.Err != nil:
 		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
 	}
 	return answer{text: res.Text()}, nil
+}
+
+// unreachable is for a task that could not be begun or gone on with. What the journal is to blame for is no answer: the run parks, and a resume tries again.
+func unreachable(sub Subagent, err error) error {
+	if errdefs.NotAvailable.Is(err) || errdefs.Internal.Is(err) {
+		return engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseJournal, Detail: err.Error()}}
+	}
+	return fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
 }
 
 // over reads what a finished child came to.

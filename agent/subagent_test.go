@@ -468,3 +468,46 @@ func TestTheSessionsBelowAreFound(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// brokenBelow is a store that fails once, at append number n to a session below.
+type brokenBelow struct {
+	journal.Store
+	mu sync.Mutex
+	n  int
+}
+
+func (b *brokenBelow) Append(ctx context.Context, session string, after int64, es ...journal.Entry) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if strings.Contains(session, "/") {
+		if b.n--; b.n == 0 {
+			return errdefs.NotAvailable.Errorf("the disk is full")
+		}
+	}
+	return b.Store.Append(ctx, session, after, es...)
+}
+
+// A task whose journal failed is not answered with that: it goes on when there is room again.
+func TestATaskWhoseJournalFailedGoesOnLater(t *testing.T) {
+	for name, in := range map[string]func(id, prompt string) message.ToolCall{"foreground": gives, "background": background} {
+		for n := 1; ; n++ {
+			store := &brokenBelow{Store: disk{journal.Memory()}, n: n}
+			var w works
+			kid := looping(t, script{message.Assistant("", call("p1", "pay", `{}`)), message.Assistant("paid it")}, w.tool("pay"))
+			eng := looping(t, script{message.Assistant("", in("c1", "pay")), message.Assistant("end"), message.Assistant("end")}, task(t, kid))
+			res := run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+			if store.n > 0 {
+				break
+			}
+			if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseJournal {
+				t.Fatalf("%s: broken at append %d below: %s, %s: %v", name, n, res.Status, res.Cause, res.Err)
+			}
+			res = resume(t, agent.Agent{}, eng, "s", agent.WithJournal(store))
+			total, most := w.total()
+			text := strings.Join(history(res.LastBoard.Channel(engine.MainChannel)), "\n")
+			if res.Text() != "end" || total > 1 || most > 1 || !strings.Contains(text, "paid it") || state(t, store, "s/c1").Status != "completed" {
+				t.Errorf("%s: broken at append %d below: %s: %v; %d payments\n%s", name, n, res.Status, res.Err, total, text)
+			}
+		}
+	}
+}
