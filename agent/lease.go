@@ -43,7 +43,7 @@ func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) e
 		case !errdefs.Conflict.Is(err):
 			return err
 		case !wait && !other.lasts(err):
-			return errdefs.Conflict.Errorf("agent: session %s is being driven by somebody else: wait until that is over, or end it: %w", l.session, err)
+			return errdefs.Conflict.Errorf("agent: session %s is being driven by somebody else: wait until that is over (agent.WithWait, --wait), or end it: %w", l.session, err)
 		}
 		if !told {
 			waiting(err.Error())

@@ -13,6 +13,8 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // driven is a session in which a run goes on until hold is closed.
@@ -156,7 +158,7 @@ func TestEveryRunWaitsForTheLeaseOfOneWhoMayBeGone(t *testing.T) {
 		host := &listening{}
 		began := time.Now()
 		res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store), agent.WithEngineHost(host))
-		if waited := time.Since(began); err != nil || res.Status != agent.StatusCompleted || waited < 7*time.Second || waited > 9*time.Second || len(host.warnings) != 1 {
+		if waited := time.Since(began); err != nil || res.Status != agent.StatusCompleted || waited < 7*time.Second || waited > 9*time.Second || len(host.warnings) != 2 || !strings.Contains(host.warnings[1], "closes the unfinished run") {
 			t.Error(res, err, waited, host.warnings)
 		}
 		close(hold)
@@ -181,4 +183,52 @@ func TestADriverWhoRenewsHisLeaseIsAlive(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A resume that waited for the one who finished the run has nothing to do, and leaves no trace.
+func TestAResumeThatComesTooLateWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := journal.Memory()
+		hold, over := driven(t, store)
+		synctest.Wait()
+		late := make(chan error)
+		go func() {
+			_, err := agent.Resume(t.Context(), agent.Agent{ID: "first"}, saying(t, "hi"), "s", agent.WithJournal(store), agent.WithWait())
+			late <- err
+		}()
+		time.Sleep(time.Second)
+		close(hold)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		if err := <-late; !errdefs.NotFound.Is(err) && !errdefs.NotAvailable.Is(err) {
+			t.Error(err)
+		}
+		if es := read(t, store, "s"); es[len(es)-1].Data.Kind() != "run.finished" {
+			t.Errorf("%v", kinds(es))
+		}
+	})
+}
+
+func TestARunIsResumedByItsOwnAgent(t *testing.T) {
+	store := journal.Memory()
+	ask := looping(t, script{message.Assistant("", call("c1", "pay", `{}`)), message.Assistant("end")}, new(works).tool("pay", tool.RequiresApproval))
+	run(t, agent.Agent{ID: "payer"}, ask, asking("s", "go"), agent.WithJournal(store))
+	n := len(read(t, store, "s"))
+	if _, err := agent.Resume(t.Context(), agent.Agent{ID: "pawl"}, saying(t, "hi"), "s", agent.WithJournal(store)); !errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), `"payer"`) || len(read(t, store, "s")) != n {
+		t.Error(err)
+	}
+}
+
+func TestAPromptThatClosesAnUnfinishedRunSaysSo(t *testing.T) {
+	store := journal.Memory()
+	ask := looping(t, script{message.Assistant("", call("c1", "pay", `{}`), call("c2", "pay", `{}`)), message.Assistant("end")}, new(works).tool("pay", tool.RequiresApproval))
+	run(t, agent.Agent{}, ask, agent.Request{ContextID: "s", RunID: "r", Message: message.User("go")}, agent.WithJournal(store))
+	for _, want := range []string{"this prompt closes the unfinished run r, which waited for: c1, c2", ""} {
+		host := &listening{}
+		run(t, agent.Agent{}, saying(t, "", "", "ok", "ok"), asking("s", "never mind"), agent.WithJournal(store), agent.WithEngineHost(host))
+		if got := strings.Join(host.warnings, "; "); got != want {
+			t.Errorf("%q", got)
+		}
+	}
 }

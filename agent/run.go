@@ -36,6 +36,9 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if c.resume != nil && log.Seq() < c.resume.Seq {
 		return nil, errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", c.resume.Seq, req.ContextID, log.Seq())
 	}
+	if st := log.State(); c.resume != nil && st.Run == req.RunID && st.Agent != ag.ID {
+		return nil, errdefs.Conflict.Errorf("agent: the unfinished run of session %s is of agent %q, not %q: resume it with that one", req.ContextID, st.Agent, ag.ID)
+	}
 	if c.resume != nil && log.State().Run != req.RunID {
 		return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s", req.ContextID, req.RunID)
 	}
@@ -237,9 +240,6 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 			return nil, err
 		}
 		st := t.log.State()
-		if st.Run != t.info.RunID { // another driver finished it between our look and our fence
-			return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s any more", t.info.ContextID, t.info.RunID)
-		}
 		t.publish(ctx, resumed...)
 		return newBoard(st.Seed, st.Inputs), nil
 	}
@@ -267,12 +267,26 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 		return nil, err
 	}
 	t.publish(ctx, begin...)
+	t.warnOfClosed(ctx)
 	seed := t.log.State().Messages
 	if board == nil {
 		return newBoard(seed, t.req.Inputs), nil
 	}
 	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
 	return board, nil
+}
+
+// warnOfClosed tells who listens that this run took the place of one that was unfinished, and what is given up with it.
+func (t *turn) warnOfClosed(ctx context.Context) {
+	closed := t.log.State().Closed
+	if closed.Run == "" {
+		return
+	}
+	text := "this prompt closes the unfinished run " + closed.Run
+	for i, p := range closed.Pending {
+		text += []string{", which waited for: ", ", "}[min(i, 1)] + p.ID
+	}
+	t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: text})
 }
 
 func newBoard(h message.History, vars map[string]any) *engine.Board {

@@ -168,7 +168,7 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	case st.Seq == 0:
 		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, opts...)
 	case st.ParentRun != at.Run.ID:
-		return answer{}, errdefs.Conflict.Errorf("the session %s is not this task's: it was made by somebody else", session)
+		return answer{}, errdefs.Conflict.Errorf("there is a session %s that is not this task's: delete it, or give the task under another session", session)
 	case st.Run != "":
 		res, err = Resume(ctx, sub.Agent, sub.Engine, session, opts...)
 	default:

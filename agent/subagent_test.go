@@ -137,7 +137,7 @@ func TestWhatATaskCannotBeIsToldToTheModel(t *testing.T) {
 		store := disk{journal.Memory()}
 		run(t, agent.Agent{}, saying(t, "secret"), asking("s/c1", "go"), agent.WithJournal(store))
 		run(t, agent.Agent{}, looping(t, script{message.Assistant("", gives("c1", "sit")), message.Assistant("end")}, task(t, kid)), asking("s", "go"), agent.WithJournal(store))
-		if got := history(state(t, store, "s").Messages)[2]; !strings.Contains(got, "made by somebody else") || strings.Contains(got, "secret") {
+		if got := history(state(t, store, "s").Messages)[2]; !strings.Contains(got, "not this task's") || strings.Contains(got, "secret") {
 			t.Error(got)
 		}
 	})

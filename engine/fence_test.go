@@ -65,8 +65,11 @@ func TestTheFirstOutcomeCounts(t *testing.T) {
 // overtakes lets another driver take the session over, with a run that is as far as this one.
 func overtakes(t *testing.T, store journal.Store, first journal.Data, then ...journal.Entry) {
 	t.Helper()
-	log := open(t, store)
-	if err := log.Drive(t.Context(), "other", append([]journal.Entry{{Run: "r2", Data: first}}, then...)...); err != nil {
+	log, run := open(t, store), "r2"
+	if _, resumes := first.(journal.Resumed); resumes {
+		run = "r"
+	}
+	if err := log.Drive(t.Context(), "other", append([]journal.Entry{{Run: run, Data: first}}, then...)...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -45,7 +45,7 @@ func (l *Log) catchUp(ctx context.Context) error {
 }
 
 // Drive makes owner the driver of the session by appending first (a RunStarted or a Resumed of owner, and what goes with it). From
-// then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely.
+// then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely. NotFound for a Resumed of a run that has ended.
 func (l *Log) Drive(ctx context.Context, owner string, first ...Entry) error {
 	return l.drive(ctx, owner, func(st *State) error { return st.free(first) }, first)
 }
@@ -60,12 +60,26 @@ func (l *Log) DriveBehind(ctx context.Context, owner string, seq int64, first ..
 	}, first)
 }
 
-func (l *Log) drive(ctx context.Context, owner string, decide func(*State) error, first []Entry) error {
+func (l *Log) drive(ctx context.Context, owner string, also func(*State) error, first []Entry) error {
+	resumes := func(e Entry) bool { _, ok := e.Data.(Resumed); return ok }
+	decide := func(st *State) error {
+		for _, e := range first { // somebody else may have finished it meanwhile: behind the end of a run nothing is resumed
+			if resumes(e) && st.Run != e.Run {
+				return errdefs.NotFound.Errorf("journal: session %s has no unfinished run %s: the last one is %s", l.session, e.Run, st.Status)
+			}
+		}
+		return also(st)
+	}
 	if got := driver(first); got != owner || owner == "" {
 		return errdefs.Validation.Errorf("journal: to drive session %s as %q takes a run.started or resumed of that owner, not of %q", l.session, owner, got)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if slices.ContainsFunc(first, resumes) {
+		if err := l.catchUp(ctx); err != nil {
+			return err
+		}
+	}
 	return l.note(ctx, l.append(ctx, decide, func() { l.owner = owner }, first))
 }
 

@@ -21,6 +21,7 @@ type State struct {
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
 	ParentRun        string          // likewise: the run that started it
+	Closed           Closed          // the unfinished run whose place the last one took
 	Driver           string
 	Attempt          int    // of the last run
 	Status           string // of the last run that finished, or "interrupted"; "" while one runs
@@ -35,6 +36,12 @@ type State struct {
 	calls   map[string]bool
 	open    openCalls  // the calls of the last reply, until all have a result
 	heard   []Steering // by the attempt under way: a further one hears it again
+}
+
+// Closed is a run that was unfinished when a prompt began another one.
+type Closed struct {
+	Run     string
+	Pending []Pending // what it waited for
 }
 
 // Spent is what model calls took.
@@ -162,7 +169,9 @@ func (s *State) apply(e Entry) {
 	case RunStarted:
 		s.start(e.Run, d)
 	case Resumed:
-		s.Driver, s.Status = d.Owner, ""
+		if s.Driver = d.Owner; s.Run != "" {
+			s.Status = ""
+		}
 	case Said:
 		if e.Key.Op == steerOp {
 			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
@@ -229,7 +238,7 @@ func (s *State) start(run string, d RunStarted) {
 	if d.Attempt > 1 {
 		s.Messages, s.Steering = s.Seed, slices.Concat(s.heard, s.Steering) // a revise starts over
 	} else {
-		s.RunSpent = Spent{}
+		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt
 	s.Seed, s.Inputs = s.Messages, d.Inputs

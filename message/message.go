@@ -1,6 +1,7 @@
 package message
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -158,6 +159,21 @@ func (m Message) ToolCalls() []ToolCall {
 		}
 	}
 	return calls
+}
+
+// String is the message for people who debug: its role and its text, and how many other parts it has.
+func (m Message) String() string {
+	text, other := m.Text(), 0
+	for i := range m.Len() {
+		if _, ok := m.Part(i).(Text); !ok {
+			other++
+		}
+	}
+	s := string(m.Role()) + ": " + text
+	if other > 0 {
+		s += fmt.Sprintf(" (and %d other parts)", other)
+	}
+	return s
 }
 
 // Blank reports whether m says nothing that a provider would take back: no call, no file, no part of a provider's own, and no

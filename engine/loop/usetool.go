@@ -85,6 +85,10 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	if err != nil {
 		out.Content, out.IsError, out.Outcome = err.Error(), true, journal.OutcomeDenied
+		if e.Again > 0 { // what it did before stays unknown
+			out.Content = journal.Unknown(message.ToolCall{}).Content + " It was not run again: " + err.Error()
+			out.Outcome = journal.OutcomeUnknown
+		}
 		return out, nil
 	}
 	began := time.Now()
