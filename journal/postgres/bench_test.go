@@ -16,7 +16,7 @@ var output = strings.Repeat("some output of some tool\n", 40)
 
 // BenchmarkAppend shows what a durable append costs when sessions do it at once, each on a connection of its own.
 func BenchmarkAppend(b *testing.B) {
-	for _, sessions := range []int{1, 8, 32} {
+	for _, sessions := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(sessions, "-sessions"), func(b *testing.B) {
 			s := open(b, fmt.Sprint(pgtest.DSN(b), " pool_max_conns=", sessions))
 			b.ReportAllocs()
