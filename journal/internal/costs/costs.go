@@ -71,7 +71,7 @@ type Meter struct {
 	Append  func(journal.Entry) error
 	Settle  func()       // before a round: nothing of what was written before is to be counted in it; may be nil
 	Written func() int64 // the bytes written so far; nil where nothing is
-	Read    func() int64 // the pages read so far; nil where nothing is, or nobody counts
+	Read    func() int64 // the pages, or the entries, read so far; nil where nobody counts
 }
 
 const (
@@ -114,7 +114,7 @@ func Steps(t *testing.T, s journal.Store, stored func() int64) {
 	}
 }
 
-// OneMore fails when one more entry takes more bytes, pages or allocations in a session of 100,000 entries than in one of 10. at makes a session of a
+// OneMore fails when one more entry writes more bytes, reads more or takes more allocations in a session of 100,000 entries than in one of 10. at makes a session of a
 // length. The long one is shorter in short tests, and under the race detector, which makes it slow to build.
 func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 	t.Helper()
@@ -125,7 +125,7 @@ func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 	var first price
 	for i, length := range lengths {
 		p := weigh(t, at(t, length), length)
-		t.Logf("one more entry after %d: %.0f bytes written, %.1f pages read, %.1f allocations", length, p.bytes, p.pages, p.allocs)
+		t.Logf("one more entry after %d: %.0f bytes written, %.1f read, %.1f allocations", length, p.bytes, p.pages, p.allocs)
 		if i == 0 {
 			first = p
 		}
@@ -133,7 +133,7 @@ func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 			t.Errorf("one more entry writes %.0f bytes after %d entries, %.0f after %d", p.bytes, length, first.bytes, lengths[0])
 		}
 		if p.pages > Margin*first.pages+deeper {
-			t.Errorf("one more entry reads %.1f pages after %d entries, %.1f after %d", p.pages, length, first.pages, lengths[0])
+			t.Errorf("one more entry reads %.1f pages or entries after %d entries, %.1f after %d", p.pages, length, first.pages, lengths[0])
 		}
 		if p.allocs > Margin*first.allocs {
 			t.Errorf("one more entry takes %.1f allocations after %d entries, %.1f after %d", p.allocs, length, first.allocs, lengths[0])
