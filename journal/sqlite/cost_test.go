@@ -19,6 +19,7 @@ func TestAnAppendCostsAsMuchAfterManyEntriesAsAfterFew(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "j.db")
 		s := open(t, path)
 		costs.Fill(t, s, "a", length)
+		must(t, sqlite.Forget(s))
 		n := int64(length)
 		return costs.Meter{
 			Append:  func(e journal.Entry) error { n++; return s.Append(ctx, "a", n-1, e) },
