@@ -138,6 +138,9 @@ func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 		if p.allocs > Margin*first.allocs {
 			t.Errorf("one more entry takes %.1f allocations after %d entries, %.1f after %d", p.allocs, length, first.allocs, lengths[0])
 		}
+		if t.Failed() {
+			return // a longer session would only take longer to say so
+		}
 	}
 }
 
