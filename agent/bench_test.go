@@ -14,7 +14,7 @@ import (
 )
 
 // runs makes a function that does a whole run of n steps with a tool call each.
-func runs(t testing.TB, n int) func() {
+func runs(t testing.TB, n int, opts ...agent.RunOption) func() {
 	t.Helper()
 	var s script
 	for i := range n {
@@ -26,7 +26,7 @@ func runs(t testing.TB, n int) func() {
 		t.Fatal(err)
 	}
 	return func() {
-		res, err := agent.Run(context.Background(), agent.Agent{ID: "a"}, eng, asking("s", "go"))
+		res, err := agent.Run(context.Background(), agent.Agent{ID: "a"}, eng, asking("s", "go"), opts...)
 		if err != nil || res.Text() != "end" {
 			t.Fatal(res, err)
 		}
@@ -40,6 +40,36 @@ func TestAStepOfALongRunAllocatesAsMuchAsOneOfAShortRun(t *testing.T) {
 	t.Logf("allocations: a run %.0f, each further step %.1f up to 50, %.1f up to 100", a, early, late)
 	if late > 1.1*early || late > 120 {
 		t.Errorf("a step costs %.1f allocations up to 50, %.1f up to 100", early, late)
+	}
+}
+
+func TestAStepOfALongRunPutsAsManyBytesOnRecordAsOneOfAShortRun(t *testing.T) {
+	record := func(n int) (bytes, entries int) {
+		store := journal.Memory()
+		runs(t, n, agent.WithJournal(store))()
+		for e, err := range store.Read(t.Context(), "s", 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := journal.EncodeData(e.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += len(data)
+			entries++
+		}
+		return bytes, entries
+	}
+	step := func(n int) (bytes, entries float64) {
+		b0, e0 := record(0)
+		b, e := record(n)
+		return float64(b-b0) / float64(n), float64(e-e0) / float64(n)
+	}
+	few, entries := step(100)
+	many, more := step(1000)
+	t.Logf("a step of 100 is %.1f entries of %.0f bytes in all, one of 1,000 %.1f of %.0f", entries, few, more, many)
+	if many > 1.1*few || more > 1.1*entries {
+		t.Errorf("a step of 100 is %.1f entries of %.0f bytes in all, one of 1,000 %.1f of %.0f", entries, few, more, many)
 	}
 }
 

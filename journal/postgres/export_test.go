@@ -20,3 +20,16 @@ func Limit(entry, all int) (restore func()) {
 	maxEntry, maxAppend = entry, all
 	return func() { maxEntry, maxAppend = e, a }
 }
+
+// Touched is how many pages of tables and indexes were looked at, by a store with one connection and those before it.
+func Touched(t testing.TB, s *Store) (pages int64) {
+	t.Helper()
+	const count = "SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::bigint FROM pg_statio_user_tables"
+	if _, err := s.pool.Exec(context.Background(), "SELECT pg_stat_force_next_flush()"); err != nil { // else it tells once a second
+		t.Fatal(err)
+	}
+	if err := s.pool.QueryRow(context.Background(), count).Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}

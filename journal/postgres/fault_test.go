@@ -322,14 +322,14 @@ func TestAnAppendThatIsCancelledWhileItWaitsIsNotWritten(t *testing.T) {
 
 func TestWhatTheServerRefusesHasAClassAndARemedy(t *testing.T) {
 	dsn := pgtest.DSN(t)
-	impatient := open(t, dsn, postgres.WithPatience(150*time.Millisecond))
+	impatient := open(t, dsn, postgres.WithPatience(time.Second)) // which is enough to open it on a busy machine
 	must(t, impatient.Append(ctx, "a", 0, said("1")))
 	limited := open(t, dsn+" statement_timeout=100")
 	terminated := open(t, dsn+" application_name=victim")
 	readOnly := open(t, dsn+" default_transaction_read_only=on")
 	release := hold(t, dsn, "a")
 
-	fails(t, "patience", impatient.Append(ctx, "a", 1, said("2")), errdefs.NotAvailable, "did not answer for 150ms")
+	fails(t, "patience", impatient.Append(ctx, "a", 1, said("2")), errdefs.NotAvailable, "did not answer for 1s")
 	fails(t, "statement_timeout", limited.Append(ctx, "a", 1, said("2")), errdefs.NotAvailable, "statement_timeout")
 	fails(t, "deletion", limited.Delete(ctx, "a"), errdefs.NotAvailable, "statement_timeout")
 	fails(t, "a standby", readOnly.Append(ctx, "a", 1, said("2")), errdefs.NotAvailable, "primary")

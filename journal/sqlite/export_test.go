@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"testing"
 )
 
 // Commits is how many transactions were tried.
@@ -44,4 +46,36 @@ func LimitEntries(n int) (restore func()) {
 	before := maxEntry
 	maxEntry = n
 	return func() { maxEntry = before }
+}
+
+// Checkpoint moves all of the write-ahead log into the file and leaves the log empty. From then on the log only grows, until the next call.
+// Nobody may be writing.
+func Checkpoint(s *Store) error {
+	var busy, pages, moved int
+	if err := execute(context.Background(), s.tx.conn, "PRAGMA wal_autocheckpoint=0"); err != nil {
+		return err
+	}
+	err := s.tx.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	if err == nil && busy != 0 {
+		err = errors.New("somebody reads or writes")
+	}
+	return err
+}
+
+// Busy does something while a transaction of the store is under way.
+func Busy(t testing.TB, s *Store, do func()) {
+	t.Helper()
+	err := s.write(context.Background(), "test", 0, func(*writing) error {
+		do()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Forget empties the memory of the connection that writes, and leaves it room for a few pages only, so that it reads from the file what it
+// looks at.
+func Forget(s *Store) error {
+	return execute(context.Background(), s.tx.conn, "PRAGMA cache_size=10; PRAGMA shrink_memory")
 }
