@@ -44,7 +44,8 @@ func WithoutSummary() TaskOption { return func(t *tasks) { t.silent = true } }
 // call. What waits for a person below waits in the parent too ([Pending], [Answer]).
 //
 // The tool is idempotent: when the process dies, the resumed parent calls it again with the same key, and the child's session is resumed where it stands; one that is
-// finished is read. A task in the background is answered at once, and its result comes as a message: see tool.Result.Background. The parent does not end before it.
+// finished is read. A task in the background is answered at once, and its result comes as a message: see tool.Result.Background. The parent does not end before it. What
+// is on record of it is published when the parent's own goroutine gets to it, between two effects and at its end; its deltas are not.
 //
 // It fails with errdefs.Validation when there is no subagent, when one has no engine or no ID, and with Conflict when two have the same ID.
 func Task(subs []Subagent, opts ...TaskOption) (tool.Tool, error) {

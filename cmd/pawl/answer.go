@@ -17,10 +17,11 @@ import (
 
 func approveCommand(s streams) *cobra.Command {
 	var edit string
+	var edited func() bool
 	cmd := answering(s, "approve ID CALL", "Let a pending call run", "  pawl approve run-abc call_1\n  pawl approve run-abc call_1 --edit '{\"amount\": 5}'", 2,
 		func(args []string, p journal.Pending) (journal.Answered, error) {
 			a := journal.Answered{ID: p.ID, Approved: true}
-			if edit == "" {
+			if !edited() {
 				return a, nil
 			}
 			var input map[string]json.RawMessage
@@ -33,6 +34,7 @@ func approveCommand(s streams) *cobra.Command {
 			a.Input = edit
 			return a, nil
 		})
+	edited = func() bool { return cmd.Flags().Changed("edit") } // an empty one is a mistake, and not the model's input
 	cmd.Flags().StringVar(&edit, "edit", "", "run the call with this `JSON` as its input")
 	return cmd
 }
@@ -77,14 +79,14 @@ func answering(s streams, use, short, example string, args int, decide func(args
 			return err
 		}
 		defer func() { _ = closeStore() }()
-		left, err := answer(cmd.Context(), store, args, decide)
+		left, st, err := answer(cmd.Context(), store, args, decide)
 		if errdefs.Conflict.Is(err) {
 			return &exitError{exitFailed, err}
 		}
 		if err != nil {
 			return wrongUse(err)
 		}
-		next := "go on with: pawl resume " + args[0]
+		next := c.goOn(args[0], st)
 		if len(left) > 0 {
 			next = "still pending: " + strings.Join(left, ", ")
 		}
@@ -94,14 +96,14 @@ func answering(s streams, use, short, example string, args int, decide func(args
 	return cmd
 }
 
-// answer puts an answer on record and gives what is pending still.
-func answer(ctx context.Context, store journal.Store, args []string, decide func([]string, journal.Pending) (journal.Answered, error)) (left []string, err error) {
+// answer puts an answer on record and gives what is pending still, and the session.
+func answer(ctx context.Context, store journal.Store, args []string, decide func([]string, journal.Pending) (journal.Answered, error)) (left []string, st journal.State, err error) {
 	if err := mustBe(ctx, store, args[0]); err != nil {
-		return nil, err
+		return nil, st, err
 	}
 	all, err := agent.Pending(ctx, store, args[0])
 	if err != nil {
-		return nil, err
+		return nil, st, err
 	}
 	var names []string
 	for _, p := range all {
@@ -110,20 +112,24 @@ func answer(ctx context.Context, store journal.Store, args []string, decide func
 		}
 		a, err := decide(args, p)
 		if err != nil {
-			return nil, err
+			return nil, st, err
 		}
 		a.By = "pawl"
 		if err := agent.Answer(ctx, store, args[0], a); err != nil {
-			return nil, err
+			return nil, st, err
+		}
+		log, err := journal.Open(ctx, store, args[0])
+		if err != nil {
+			return nil, st, err
 		}
 		all, err := agent.Pending(ctx, store, args[0])
 		for _, p := range all {
 			left = append(left, p.ID)
 		}
-		return left, err
+		return left, log.State(), err
 	}
 	if len(names) == 0 {
-		return nil, usage("%q is not pending in session %s: nothing is", args[1], args[0])
+		return nil, st, usage("%q is not pending in session %s: nothing is", args[1], args[0])
 	}
-	return nil, usage("%q is not pending in session %s; pending: %s", args[1], args[0], strings.Join(names, ", "))
+	return nil, st, usage("%q is not pending in session %s; pending: %s", args[1], args[0], strings.Join(names, ", "))
 }

@@ -67,6 +67,7 @@ func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
 		"no call":           {[]string{"approve", "s"}, "approve ID CALL"},
 		"edit is no JSON":   {[]string{"approve", "s", "c1", "--edit", "{"}, "want a JSON object"},
 		"edit is no object": {[]string{"approve", "s", "c1", "--edit", "5"}, "want a JSON object"},
+		"edit is empty":     {[]string{"approve", "s", "c1", "--edit", ""}, "want a JSON object"},
 		"answer to a call":  {[]string{"answer", "s", "c1", "yes"}, "pawl approve"},
 	} {
 		if r := w.pawl(append(c.args, "--journal", w.journal)...); r.code != exitUsage || !strings.Contains(r.err, c.want) {
@@ -82,7 +83,7 @@ func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
 	if r := w.pawl("approve", "s", "c1", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "not pending") {
 		t.Fatalf("%+v", r)
 	}
-	if r := w.pawl("reject", "s", "c2", "--reason", "too much", "--journal", w.journal); r.code != 0 || !strings.Contains(r.err, "pawl resume s") {
+	if r := w.pawl("reject", "s", "c2", "--reason", "too much", "--journal", w.journal); r.code != 0 || !strings.Contains(r.err, "the program that runs the agent a") {
 		t.Fatalf("%+v", r)
 	}
 	if res := resume(); res.Text() != "done" || strings.Join(*ran, " ") != "eve" {

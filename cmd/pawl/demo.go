@@ -108,13 +108,9 @@ func (on *stage) close(ctx context.Context, s streams, c common, session string)
 	if out, err := goTest(ctx, on.dir); err != nil {
 		return &exitError{exitFailed, fmt.Errorf("the agent says it is done, but go test says:\n%s%w", out, err)}
 	}
-	next := "pawl sessions show " + session
-	switch c.journal {
-	case "":
-	case "memory": // it is gone with this process
+	next := c.line("sessions", "show", session)
+	if c.journal == "memory" { // it is gone with this process
 		next = "pawl sessions list"
-	default:
-		next += " --journal " + c.journal
 	}
 	_, err := fmt.Fprintf(s.out, "go test passes: checked apart from the agent\n\nsession  %s\nnext     %s\n         pawl run --help\n", session, next)
 	return err

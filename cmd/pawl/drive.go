@@ -36,7 +36,7 @@ func (c common) command(s streams, execute func(lines *jsonl) (*agent.Result, er
 	}
 	switch {
 	case code == exitWaiting:
-		return code, errors.New(waiting(res))
+		return code, errors.New(c.waiting(res))
 	case code == exitCanceled && errdefs.Canceled(err):
 		return code, errors.New("canceled")
 	}
@@ -44,17 +44,17 @@ func (c common) command(s streams, execute func(lines *jsonl) (*agent.Result, er
 }
 
 // waiting says what waits for a person, and how to answer.
-func waiting(res *agent.Result) string {
+func (c common) waiting(res *agent.Result) string {
 	var b strings.Builder
 	b.WriteString("waiting for a person:")
 	for _, p := range res.Pending {
 		if p.Call != nil {
-			fmt.Fprintf(&b, "\n  %s (%s): pawl approve %s %s, or pawl reject %s %s", p.Prompt, summary(p.Call.Name, p.Call.Input), res.ContextID, p.ID, res.ContextID, p.ID)
+			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", p.Prompt, summary(p.Call.Name, p.Call.Input), c.line("approve", res.ContextID, p.ID), c.line("reject", res.ContextID, p.ID))
 		} else {
-			fmt.Fprintf(&b, "\n  %s: pawl answer %s %s TEXT", p.Prompt, res.ContextID, p.ID)
+			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.line("answer", res.ContextID, p.ID, "TEXT"))
 		}
 	}
-	fmt.Fprintf(&b, "\nthen: pawl resume %s", res.ContextID)
+	b.WriteString("\nthen: " + c.line("resume", res.ContextID))
 	return b.String()
 }
 
@@ -71,7 +71,7 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 		more = append(more, agent.WithWait())
 	}
 	if lines == nil {
-		return show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
+		return c.show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,7 +84,7 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
 // the answer among them.
-func show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+func (c common) show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
 	words := s.err
 	if terminal(s.out) {
 		words = s.out
@@ -95,7 +95,7 @@ func show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Re
 	if res == nil {
 		return nil, err
 	}
-	p.end(res)
+	p.end(res, c)
 	if text := strings.TrimSuffix(res.Text(), "\n"); p.holdAnswer && text != "" && res.Status == agent.StatusCompleted {
 		if _, e := fmt.Fprintln(s.out, text); e != nil {
 			err = errors.Join(err, e)

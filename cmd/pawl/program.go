@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -71,6 +72,9 @@ journaled once, and nothing finished is ever done twice.`,
 	}
 	if !started && (cmd.Name() == "run" || cmd.Name() == "resume") && slices.Contains(args, "--json") {
 		newJSONL(s.out).finished(nil, errdefs.Validation.Errorf("%w", err))
+	}
+	if errors.Is(err, syscall.EPIPE) { // nobody reads any more
+		return exitCanceled
 	}
 	code := exitUsage
 	var exit *exitError

@@ -118,8 +118,8 @@ func (p *progress) say(text string) {
 	}
 }
 
-// end says what the run came to, and how to go on.
-func (p *progress) end(res *agent.Result) {
+// end says what the run came to, and how to go on; what waits for a person is said elsewhere.
+func (p *progress) end(res *agent.Result, c common) {
 	if res.Status != agent.StatusCompleted {
 		p.say(p.held.String())
 	}
@@ -127,12 +127,12 @@ func (p *progress) end(res *agent.Result) {
 	if _, err := fmt.Fprintf(p.w, "%s · %d steps · %d tokens · cost %s · session %s\n", res.Status, res.Steps, res.Usage.Total(), money(res.Cost), clean(res.ContextID)); err != nil {
 		return
 	}
-	if res.Status != agent.StatusCompleted {
-		how := "run --session %s …"
-		if res.Status == agent.StatusInterrupted {
-			how = "resume %s"
-		}
-		p.line("33", "go on with: pawl "+how, clean(res.ContextID))
+	switch {
+	case res.Status == agent.StatusCompleted, len(res.Pending) > 0:
+	case res.Status == agent.StatusInterrupted:
+		p.line("33", "go on with: %s", c.line("resume", res.ContextID))
+	default:
+		p.line("33", "go on with: %s", c.line("run", "--session", res.ContextID, "…"))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 )
 
@@ -19,7 +20,7 @@ func resumeCommand(s streams) *cobra.Command {
 		Long: `Goes on with a session's unfinished run, from its last entry in the journal. What is on record is not done again: a model's reply is
 taken as it stands, and a tool call that has its result is not made. A call that had begun and has no result is made again only if its tool reads or can
 be repeated; of any other the model is told that its outcome is unknown (--unknown report). With --unknown ask a person decides whether it is made again, with
---unknown retry it is, with the same idempotency key.
+--unknown retry it is, with the same idempotency key. What the first resume made of a call stands.
 
 Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone, or waited for with --wait. In
 PostgreSQL nobody can tell at once that a process is gone: there every resume waits for its lease to end, 10 s at most, and says so.`,
@@ -52,7 +53,7 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 			return nil, err
 		}
 		defer func() { _ = closeStore() }()
-		began, err := unfinished(ctx, store, id)
+		began, err := c.unfinished(ctx, store, id)
 		if err != nil {
 			return nil, err
 		}
@@ -67,14 +68,18 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 			return nil, err
 		}
 		o.Journal = store
-		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
+		res, err := c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			return rt.Resume(ctx, id, append(opts, agent.WithUnknown(engine.Unknown(c.unknown)))...)
 		})
+		if errdefs.NotFound.Is(err) { // it was unfinished a moment ago
+			err = errdefs.NotFound.Errorf("another process finished the run meanwhile: see %s", c.line("sessions", "show", id))
+		}
+		return res, err
 	})
 }
 
 // unfinished gives the beginning of a session's unfinished run.
-func unfinished(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
+func (c common) unfinished(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
 	log, err := journal.Open(ctx, store, id)
 	if err != nil {
 		return began, err
@@ -83,7 +88,13 @@ func unfinished(ctx context.Context, store journal.Store, id string) (began jour
 	case st.Seq == 0:
 		return began, noSession(id)
 	case st.Run == "":
-		return began, usage("session %q has no unfinished run: the last one is %s; go on with: pawl run --session %s …", id, st.Status, id)
+		last := "it has none of its own yet"
+		if st.Status != "" {
+			last = "the last one is " + st.Status
+		}
+		return began, usage("session %q has no unfinished run: %s; go on with: %s", id, last, c.line("run", "--session", id, "…"))
+	case st.ParentRun != "", st.Agent != programAgent:
+		return began, usage("session %q is not one of this program's agent: %s", id, c.goOn(id, st))
 	}
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {

@@ -164,6 +164,9 @@ func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, a
 			fmt.Fprintf(errs, "pawl: session %s can't be read: %s\n", clean(info.Session), clean(err.Error()))
 			info.Status = "unreadable"
 		}
+		if info.Status == "" {
+			info.Status = "forked"
+		}
 		if st.ParentRun != "" && !all {
 			continue
 		}

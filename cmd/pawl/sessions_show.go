@@ -83,6 +83,8 @@ func stateAt(ctx context.Context, store journal.Store, id string, at int64) (jou
 
 func status(st journal.State, alive bool) string {
 	switch {
+	case st.Run == "" && st.Status == "":
+		return "forked"
 	case st.Run == "" || st.Status != "":
 		return st.Status
 	case alive:
@@ -124,7 +126,12 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 	case journal.Asked:
 		return "asked " + clean(d.ID), d.Prompt
 	case journal.Answered:
-		if d.Approved {
+		switch {
+		case d.By == journal.ByDeadline:
+			return "not answered in time " + clean(d.ID), d.Text
+		case d.Approved && d.Text != "":
+			return "answered " + clean(d.ID), d.Text
+		case d.Approved:
 			return "approved " + clean(d.ID), d.Text
 		}
 		return "rejected " + clean(d.ID), d.Text

@@ -77,9 +77,9 @@ written, and a session that is there is not written over. An unfinished run is u
 			if err != nil {
 				return err
 			}
-			next := "go on with: pawl run --session " + clean(name) + " …"
+			next := "go on with: " + c.line("run", "--session", name, "…")
 			if log.State().Run != "" {
-				next = "its run is unfinished; finish it with: pawl resume " + clean(name)
+				next = "its run is unfinished; " + c.goOn(name, log.State())
 			}
 			fmt.Fprintln(s.err, next)
 			_, err = fmt.Fprintln(s.out, printable(name))
@@ -109,13 +109,13 @@ ways, and either can be deleted. Files on disk are not rewound: what was written
 			return err
 		}
 		return withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			return forkSession(ctx, s, store, args[0], at, as)
+			return c.forkSession(ctx, s, store, args[0], at, as)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-func forkSession(ctx context.Context, s streams, store journal.Store, id string, at int64, as string) error {
+func (c common) forkSession(ctx context.Context, s streams, store journal.Store, id string, at int64, as string) error {
 	if err := mustBe(ctx, store, id); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func forkSession(ctx context.Context, s streams, store journal.Store, id string,
 		}
 		tellWritten(s.err, at, written)
 	}
-	fmt.Fprintf(s.err, "go on with: pawl run --session %s …\n", clean(name))
+	fmt.Fprintln(s.err, "go on with: "+c.line("run", "--session", name, "…"))
 	_, err = fmt.Fprintln(s.out, printable(name))
 	return err
 }
@@ -144,11 +144,15 @@ func tellWritten(w io.Writer, at int64, written journal.Written) {
 			fmt.Fprintf(w, "  %s\n", clean(file))
 		}
 	}
+	too, other := "", ""
+	if len(written.Files) > 0 {
+		too, other = " too", "other "
+	}
 	switch n := written.Commands; {
 	case n == 1:
-		fmt.Fprintln(w, "A command (bash) ran after it too, and may have written other files.")
+		fmt.Fprintf(w, "A command (bash) ran after it%s, and may have written %sfiles.\n", too, other)
 	case n > 1:
-		fmt.Fprintf(w, "%d commands (bash) ran after it too, and may have written other files.\n", n)
+		fmt.Fprintf(w, "%d commands (bash) ran after it%s, and may have written %sfiles.\n", n, too, other)
 	}
 }
 

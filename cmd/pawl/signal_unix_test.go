@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,7 +150,7 @@ func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
 	dir, journal := t.TempDir(), pgURL(t)
 	script := filepath.Join(dir, "s.yaml")
 	if err := os.WriteFile(script, []byte(`turns:
-  - tool_calls: [{name: bash, input: {command: "echo once >> out; sleep 60"}}]
+  - tool_calls: [{name: bash, input: {command: "echo $$ > pid; echo once >> out; while :; do sleep 0.1; done"}}]
   - text: "Done."
 `), 0o600); err != nil {
 		t.Fatal(err)
@@ -171,6 +172,9 @@ func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
 	}
 	_ = run.Process.Kill()
 	_ = run.Wait()
+	if runtime.GOOS == "linux" {
+		gone(t, filepath.Join(dir, "pid"))
+	}
 	var out, errs bytes.Buffer
 	resume := exec.Command(path, "resume", "s", "--journal", journal)
 	resume.Stdout, resume.Stderr = &out, &errs

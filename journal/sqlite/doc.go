@@ -18,7 +18,7 @@
 //
 // Limits: 256 MiB an entry, 4 billion entries a session. The file has to be on a disk of this machine: file systems of the network don't
 // lock well enough. Deleted sessions make room for new entries; the file itself does not shrink and what was deleted is not
-// overwritten at once. Beside the file live its -wal and -shm; copy a journal that is in use with sqlite3's .backup, never with cp, and never
+// overwritten at once. Beside the file live its -wal and -shm, and a directory .live in which stores show that they are there; copy a journal that is in use with sqlite3's .backup, never with cp, and never
 // open the file by other means in a process that has it open here.
 //
 // Errors: besides those of [journal.Store], errdefs.NotAvailable when the file can't be used now (locked by another process for longer than

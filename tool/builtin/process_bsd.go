@@ -23,3 +23,6 @@ func (k *kin) signal(sig syscall.Signal) { _ = syscall.Kill(-k.group, sig) }
 
 // stopMarked would need /proc.
 func stopMarked(string) {}
+
+// tie does nothing: there is no way to have the shell die with us.
+func tie(*syscall.SysProcAttr) {}

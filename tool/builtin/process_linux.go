@@ -21,6 +21,9 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
+// tie has the shell die with us, however we die. What it started itself is not tied.
+func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
 // kin are the processes that a command started: those in its group, those that carry its mark in their environment, whoever
 // descends from one of these, and whoever was seen to be one before, as parents die and environments change.
 type kin struct {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -47,6 +48,8 @@ func (c command) run(ctx context.Context, limit time.Duration, stdout, stderr *s
 		return ending{}, errdefs.NotAvailable.Errorf("prepare the command: %w", err)
 	}
 	defer cleanUp()
+	runtime.LockOSThread() // a shell that is tied to us is tied to the thread that started it
+	defer runtime.UnlockOSThread()
 	p, err := start(cmd, c.mark)
 	if err != nil {
 		return ending{}, errdefs.NotAvailable.Errorf("start the command: %w", err)
@@ -115,6 +118,7 @@ func (c command) prepare() (cmd *exec.Cmd, cleanUp func(), err error) {
 	}
 	cmd.Env = append(append([]string{}, c.env...), "PWD="+c.dir, markName+mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a group of its own, and no terminal to ask questions on
+	tie(cmd.SysProcAttr)
 	return cmd, cleanUp, nil
 }
 
