@@ -50,6 +50,8 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 		t.observe(func(o Observer) {
 			o.OnInterrupt(ctx, t.info, engine.Interrupt{Cause: res.Cause, Detail: failed.Error()})
 		})
+	case t.isLeft(ctx):
+		res.Status, res.Cause, res.Err = StatusInterrupted, engine.CauseJournal, engine.ErrLeft
 	case err == nil:
 		res.Status = StatusCompleted
 	case t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit):
@@ -115,7 +117,7 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 		_ = errors.As(res.Err, &intr)
 		last = journal.Parked{Cause: string(res.Cause), Detail: intr.Detail}
 	} else {
-		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res)}
+		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res), After: t.completed && res.Status == StatusFailed}
 		if res.Err != nil {
 			end.Error, end.Class = res.Err.Error(), class(res)
 		}

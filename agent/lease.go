@@ -82,9 +82,9 @@ func (l *lease) renew() {
 		select {
 		case <-l.stop:
 			return
-		case now := <-tick.C:
+		case <-tick.C:
 			// A renewal that fails ends in a takeover at worst, and then the fence holds.
-			_ = l.store.Lease(context.Background(), l.session, l.owner, now.Add(leaseFor))
+			l.say(time.Now().Add(leaseFor))
 		}
 	}
 }
@@ -97,7 +97,14 @@ func (l *lease) release() {
 	close(l.stop)
 	l.wg.Wait()
 	l.stop = nil
-	_ = l.store.Lease(context.Background(), l.session, l.owner, time.Time{}) // it runs out by itself
+	l.say(time.Time{}) // else it runs out by itself
+}
+
+// say tells the store until when the driver is alive. A store that does not answer keeps nobody.
+func (l *lease) say(until time.Time) {
+	ctx, cancel := context.WithTimeout(context.Background(), renewEvery)
+	defer cancel()
+	_ = l.store.Lease(ctx, l.session, l.owner, until)
 }
 
 // own leases the session for the turn. A store that nobody else has needs no lease.

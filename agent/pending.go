@@ -60,7 +60,7 @@ func pending(ctx context.Context, log *journal.Log) (all []waiting, err error) {
 		all = append(all, waiting{p, p.ID, log})
 	}
 	for _, call := range st.Unfinished() {
-		child, err := journal.Open(ctx, log.Store(), childSession(log.Session(), call))
+		child, err := journal.Open(ctx, log.Store(), journal.TaskSession(log.Session(), call))
 		if err != nil {
 			return nil, err
 		}

@@ -146,16 +146,17 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 // turn is one Run under way.
 type turn struct {
 	*config
-	ag     Agent
-	eng    engine.Engine
-	log    *journal.Log
-	req    *Request
-	bounds engine.Bounds
-	limit  error // what the context ends with when the time of the run is over; nil: there is no limit
-	info   RunInfo
-	owner  string
-	spent  journal.Spent // before it was resumed
-	lease  *lease
+	ag        Agent
+	eng       engine.Engine
+	log       *journal.Log
+	req       *Request
+	bounds    engine.Bounds
+	limit     error // what the context ends with when the time of the run is over; nil: there is no limit
+	info      RunInfo
+	owner     string
+	spent     journal.Spent // before it was resumed
+	completed bool          // the engine had no error
+	lease     *lease
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
@@ -163,6 +164,11 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 	if t.resume != nil {
 		st := t.log.State()
 		first, t.spent = st.Attempt, st.RunSpent
+		if t.bounds.Budget != nil {
+			if err := t.addTasks(ctx); err != nil {
+				return nil, err
+			}
+		}
 		t.req.Inputs, t.req.Message = st.Inputs, st.Seed.Last() // a further attempt begins with them
 	}
 	var prev *Result
@@ -194,6 +200,40 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 	}
 }
 
+// addTasks counts what the run's finished tasks spent, and those below them: one that is not finished counts itself, and what is below it, when it goes on.
+func (t *turn) addTasks(ctx context.Context) error {
+	below, err := journal.Tasks(ctx, t.store, t.info.ContextID)
+	if err != nil {
+		return err
+	}
+	var mine, open []string // sessions of this run's own finished tasks, and of any unfinished one
+	spent := map[string]journal.Spent{}
+	for _, session := range below {
+		log, err := journal.Open(ctx, t.store, session)
+		if err != nil {
+			return err
+		}
+		switch st := log.State(); {
+		case st.Run != "":
+			open = append(open, session)
+		case st.ParentRun == t.info.RunID:
+			mine = append(mine, session)
+			fallthrough
+		default:
+			spent[session] = st.Spent
+		}
+	}
+	under := func(session string) func(string) bool {
+		return func(above string) bool { return session == above || strings.HasPrefix(session, above+"/") }
+	}
+	for session, s := range spent {
+		if slices.ContainsFunc(mine, under(session)) && !slices.ContainsFunc(open, under(session)) {
+			t.spent = t.spent.Plus(s)
+		}
+	}
+	return nil
+}
+
 // attempt runs the engine once and says whether a decider wants it again.
 func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err error) {
 	board, err := t.start(ctx, n)
@@ -210,7 +250,11 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	defer run.Background.End()
 	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
 	last, execErr := t.execute(ctx, run, board)
-	if intr := (engine.InterruptedError{}); errors.As(execErr, &intr) {
+	t.completed = execErr == nil
+	switch intr := (engine.InterruptedError{}); {
+	case t.log.Failed() != nil, errdefs.Conflict.Is(execErr), t.isLeft(ctx): // the run is not over: it goes on later, or elsewhere
+		run.Background.Leave()
+	case errors.As(execErr, &intr):
 		run.Background.Park(ctx, t.host, intr.Interrupt)
 	}
 	run.Background.End()
@@ -223,6 +267,10 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	if err := t.log.Failed(); err != nil { // the run is not over: to close it would make unknown what a resume can still know
 		t.left(ctx, err)
 		return res, false, err
+	}
+	if t.isLeft(ctx) { // nor is it for the run above
+		t.left(ctx, engine.ErrLeft)
+		return res, false, engine.ErrLeft
 	}
 	d, err := t.decide(ctx, res)
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
@@ -274,6 +322,11 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	}
 	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
 	return board, nil
+}
+
+// isLeft reports whether the run above is left unfinished, so that this one has to be, too.
+func (t *turn) isLeft(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.Is(context.Cause(ctx), engine.ErrLeft)
 }
 
 // warnOfClosed tells who listens that this run took the place of one that was unfinished, and what is given up with it.

@@ -119,8 +119,8 @@ func (t *tasks) do(ctx context.Context, in taskInput) (tool.Result, error) {
 		return tool.Result{}, errdefs.BudgetExceeded.Errorf("agents have given tasks to agents %d deep, which is the limit: do it yourself", b.Depth)
 	}
 	call := tool.FromContext(ctx)
-	session := childSession(at.Run.Session, at.Key)
-	if in.Background && !call.Background {
+	session := journal.TaskSession(at.Run.Session, at.Key)
+	if in.Background && !call.Background && at.Key.Scope == "" { // in a scope nobody would hear the result: there it is done at once
 		return tool.Result{Content: fmt.Sprintf("%s works on it in the background (session %s). The result comes as a message.", sub.Agent.ID, session), Background: true}, nil
 	}
 	res, err := t.run(ctx, at, sub, session, in.Prompt)
@@ -134,14 +134,6 @@ func (t *tasks) do(ctx context.Context, in taskInput) (tool.Result, error) {
 		return tool.Result{Content: res.text}, errors.New(res.failure)
 	}
 	return tool.Result{Content: res.text}, nil
-}
-
-// childSession names the session of a call's run.
-func childSession(parent string, call journal.Key) string {
-	if call.Scope != "" {
-		return parent + "/" + call.Scope + "/" + call.ID
-	}
-	return parent + "/" + call.ID
 }
 
 // answer is what became of a task.
@@ -160,15 +152,17 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	if user := at.Run.Attributes["user.id"]; user != "" {
 		opts = append(opts, WithAttributes(map[string]string{"user.id": user}))
 	}
-	log, err := journal.Open(ctx, store, session)
+	log, err := t.begun(ctx, at, session)
 	if err != nil {
 		return answer{}, unreachable(sub, err)
 	}
 	var res *Result
 	switch st := log.State(); {
 	case st.Seq == 0:
+		return answer{failure: fmt.Sprintf("the session of this task, %s, is gone: whether it took effect is unknown; check before you repeat it", session)}, nil
+	case st.Seq == 1:
 		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, opts...)
-	case st.ParentRun != at.Run.ID:
+	case st.Seq > 1 && st.ParentRun != at.Run.ID:
 		return answer{}, errdefs.Conflict.Errorf("there is a session %s that is not this task's: delete it, or give the task under another session", session)
 	case st.Run != "":
 		res, err = Resume(ctx, sub.Agent, sub.Engine, session, opts...)
@@ -193,6 +187,26 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	return answer{text: res.Text()}, nil
 }
 
+// begun opens the session of a task, and makes it when the call has not begun it yet: first the session, then a note in the parent's, then its run. So a session that
+// is not there although the note is was taken away, and what it did must not be done again.
+func (t *tasks) begun(ctx context.Context, at engine.Inside, session string) (*journal.Log, error) {
+	store, key := at.Run.Log.Store(), journal.TaskKey(at.Key)
+	log, err := journal.Open(ctx, store, session)
+	if err != nil {
+		return nil, err
+	}
+	if noted, _ := at.Run.Log.Recorded(key); noted != nil {
+		return log, nil
+	}
+	if log.Seq() == 0 {
+		if err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}}); err != nil {
+			return nil, err
+		}
+	}
+	note := journal.Entry{Run: at.Run.ID, Key: key, Data: journal.TaskStarted{Call: at.Key.ID, Session: session}}
+	return log, at.Run.Log.Append(ctx, note)
+}
+
 // unreachable is for a task that could not be begun or gone on with. What the journal is to blame for is no answer: the run parks, and a resume tries again.
 func unreachable(sub Subagent, err error) error {
 	if errdefs.NotAvailable.Is(err) || errdefs.Internal.Is(err) {
@@ -212,44 +226,6 @@ func over(st journal.State) answer {
 		a.failure = fmt.Sprintf("the task of %s ended as %s: %s", st.Agent, st.Status, st.Error)
 	}
 	return a
-}
-
-// Tasks names the sessions of the tasks that the calls of a session gave to subagents, and of those below them, the deepest first. A fork's are its parent's.
-func Tasks(ctx context.Context, store journal.Store, session string) (below []string, err error) {
-	for e, err := range store.Read(ctx, session, 0) {
-		if err != nil {
-			return nil, err
-		}
-		if _, begun := e.Data.(journal.ToolStarted); !begun || e.Session != session {
-			continue
-		}
-		task := childSession(session, e.Key)
-		if mine, err := startedBy(ctx, store, task, e.Run); err != nil || !mine {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		deeper, err := Tasks(ctx, store, task)
-		if err != nil {
-			return nil, err
-		}
-		below = append(append(below, deeper...), task)
-	}
-	return below, nil
-}
-
-// startedBy reports whether a session is of a run that run started.
-func startedBy(ctx context.Context, store journal.Store, session, run string) (bool, error) {
-	for e, err := range store.Read(ctx, session, 0) {
-		if err != nil {
-			return false, err
-		}
-		if d, ok := e.Data.(journal.RunStarted); ok {
-			return d.ParentRun == run, nil
-		}
-	}
-	return false, nil
 }
 
 // mostSummary is how much of an answer a summary has, in characters, as document 000 says.

@@ -459,12 +459,12 @@ func TestTheSessionsBelowAreFound(t *testing.T) {
 	eng := looping(t, script{message.Assistant("", gives("c1", "one"), call("c2", "nothing", `{}`), gives("c3", "two")), message.Assistant("end")}, task(t, inner))
 	run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
 	run(t, agent.Agent{}, saying(t, "mine"), asking("s/c2", "go"), agent.WithJournal(store)) // it only looks like one
-	got, err := agent.Tasks(t.Context(), store, "s")
+	got, err := journal.Tasks(t.Context(), store, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "below", []string{"s/c1/k1", "s/c1", "s/c3/k1", "s/c3"}, got)
-	if got, err := agent.Tasks(t.Context(), store, "none"); got != nil || err != nil {
+	if got, err := journal.Tasks(t.Context(), store, "none"); got != nil || err != nil {
 		t.Error(got, err)
 	}
 }

@@ -140,7 +140,7 @@ func TestAPersonDecidesAboutAnUnknownCall(t *testing.T) {
 		"no":                {journal.Answered{}, unknown + " It was not run again.", []string{firstRun, secondRun}},
 		"no, and why":       {journal.Answered{Text: "the bank has it"}, unknown + " It was not run again. A person says: the bank has it", []string{firstRun, secondRun}},
 	} {
-		c.answer.ID = "c1"
+		c.answer.ID = "c1/again-1"
 		t.Run(name+", later", func(t *testing.T) {
 			p := deadPayments(t)
 			res := p.resume(t, engine.UnknownAsk)
@@ -149,7 +149,7 @@ func TestAPersonDecidesAboutAnUnknownCall(t *testing.T) {
 			}
 			q := res.Pending[0]
 			same(t, "what is pending", journal.Asked{
-				ID: "c1", Prompt: "the process died while pay was under way: whether it took effect is unknown; run it again?",
+				ID: "c1/again-1", Prompt: "the process died while pay was under way: whether it took effect is unknown; run it again?",
 				Call: &journal.Called{ID: "c1", Name: "pay", Input: "{}"}, Unknown: true,
 			}, q.Asked)
 			same(t, "before the answer", []string{firstRun}, p.ran)
@@ -199,7 +199,7 @@ func TestACallThatIsLostAgainIsAskedAboutAgain(t *testing.T) {
 func TestAnAnswerAboutAnUnknownCallOutlivesTheProcess(t *testing.T) {
 	p := deadPayments(t)
 	p.resume(t, engine.UnknownAsk)
-	p.answer(t, journal.Answered{ID: "c1", Approved: true})
+	p.answer(t, journal.Answered{ID: "c1/again-1", Approved: true})
 	p.die(t, func(e journal.Entry) bool { return e.Data.Kind() == "tool.started" }, func(opts ...agent.RunOption) error {
 		_, err := agent.Resume(t.Context(), agent.Agent{ID: "a"}, p.eng, "s", opts...)
 		return err

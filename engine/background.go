@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
@@ -13,7 +14,7 @@ import (
 // End. Safe for concurrent use.
 type Background struct {
 	ctx    context.Context //nolint:containedctx // of all that runs here: it begins in one effect and goes on beside others
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
 	intr   *latch // of the run
 
@@ -28,7 +29,7 @@ type Background struct {
 // NewBackground makes room for the background work of an attempt.
 func NewBackground(ctx context.Context, host Host) *Background {
 	b := &Background{running: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
-	b.ctx, b.cancel = context.WithCancel(ctx)
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	return b
 }
 
@@ -93,6 +94,8 @@ func (b *Background) Flush(ctx context.Context, host Host) {
 // Wait waits until ready says so, or nothing runs any more, and flushes meanwhile. It gives an InterruptedError when work waits for something outside of this
 // process, and the error of work that failed.
 func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		b.Flush(ctx, host)
 		b.mu.Lock()
@@ -112,6 +115,7 @@ func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) err
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
+		case <-tick.C: // other processes change things too
 		}
 	}
 }
@@ -124,6 +128,15 @@ func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
 
 // End cancels what runs, and waits for it.
 func (b *Background) End() {
-	b.cancel()
+	b.cancel(nil)
 	b.wg.Wait()
 }
+
+// Leave ends what runs here, and leaves it unfinished on record: the run goes on elsewhere, or later.
+func (b *Background) Leave() {
+	b.cancel(ErrLeft)
+	b.wg.Wait()
+}
+
+// ErrLeft is the cause that a context ends with when a run above is left unfinished, without having been cancelled: what is below leaves its record as it is.
+var ErrLeft = errdefs.Interrupted.Errorf("engine: the run above is left unfinished")

@@ -152,13 +152,13 @@ type Ask struct {
 	Question bool // a tool's own, asked while its call runs
 }
 
-// Key is "ask/ID", for a call that may be run again "ask-again/ID/TIMES", and for a tool's own question "question/ID".
+// Key is "ask/ID", for a call that may be run again "ask-again/ID", and for a tool's own question "question/ID".
 func (a Ask) Key() journal.Key {
 	switch {
 	case a.Question:
 		return journal.Key{Op: "question", ID: a.ID}
 	case a.Again > 0:
-		return journal.Key{Op: "ask-again", ID: a.ID + "/" + strconv.Itoa(a.Again)}
+		return journal.Key{Op: "ask-again", ID: a.ID}
 	}
 	return journal.Key{Op: "ask", ID: a.ID}
 }

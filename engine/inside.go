@@ -41,7 +41,7 @@ func InsideOf(ctx context.Context) (in Inside, ok bool) {
 func (in Inside) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	p.ID = in.Key.ID
 	if n := in.questions.Add(1); n > 1 {
-		p.ID = fmt.Sprintf("%s.%d", in.Key.ID, n)
+		p.ID = fmt.Sprintf("%s/question-%d", in.Key.ID, n)
 	}
 	p.TTL = in.Run.AskTTL.Milliseconds()
 	var e Effect = Ask{Asked: p.Asked, Question: true}

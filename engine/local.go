@@ -285,15 +285,16 @@ func (p piped) Listening() bool                                { return Listenin
 
 // latch turns a channel that one reader drains into an interrupt that every part of a run sees.
 type latch struct {
-	mu   sync.Mutex
-	c    <-chan Interrupt
-	seen *Interrupt
+	above *latch // of the run above, whose interrupts are this one's too
+	mu    sync.Mutex
+	c     <-chan Interrupt
+	seen  *Interrupt
 }
 
-// latchOf gives the latch of the run above, or a new one.
+// latchOf makes the latch of a run: below that of the run above, or on the host's channel.
 func latchOf(host Host) *latch {
 	if child, ok := host.(interface{ interrupts() *latch }); ok && child.interrupts() != nil {
-		return child.interrupts()
+		return &latch{above: child.interrupts()}
 	}
 	return &latch{c: host.Interrupts()}
 }
@@ -310,6 +311,9 @@ func (l *latch) set(i Interrupt) {
 func (l *latch) get() *Interrupt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.seen == nil && l.above != nil {
+		return l.above.get()
+	}
 	if l.seen == nil && l.c != nil {
 		select {
 		case i, open := <-l.c:

@@ -127,6 +127,9 @@ func (r *Replay) End(board *Board, err error) error {
 		return r.differs(fmt.Errorf("entry %d: %v is on record, the code ends without it%s", left.Done, left.Key, because(err)))
 	}
 	finished, over := r.record.End.(journal.RunFinished)
+	if finished.After { // what failed then takes no part
+		finished.Status = "completed"
+	}
 	_, parked := r.record.End.(journal.Parked)
 	switch {
 	case ended:

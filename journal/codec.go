@@ -32,6 +32,7 @@ var kinds = func() map[Kind]reflect.Type {
 		Answered{},
 		ToolStarted{},
 		ToolFinished{},
+		TaskStarted{},
 		Compacted{},
 		Stopped{},
 		Parked{},

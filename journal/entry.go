@@ -44,10 +44,12 @@ type Kind string
 // Data is what an entry says. The types below are all there are; their fields are only ever added to.
 type Data interface{ Kind() Kind }
 
-// SessionCreated opens a session; with Parent it is a fork that shares the parent's entries up to At.
+// SessionCreated opens a session; with Parent it is a fork that shares the parent's entries up to At, with TaskOf that of a task, which belongs to the session that
+// gave it.
 type SessionCreated struct {
 	Parent string `json:"parent,omitempty"`
 	At     int64  `json:"at,omitempty"`
+	TaskOf string `json:"task_of,omitempty"`
 }
 
 // RunStarted opens a run, or a further attempt of it. Owner is who drives; the entry is its fence.
@@ -182,6 +184,12 @@ type ToolFinished struct {
 	Ask        bool    `json:"ask,omitempty"` // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
 }
 
+// TaskStarted notes that a call began a run below, in a session of its own, which is there.
+type TaskStarted struct {
+	Call    string `json:"call"`
+	Session string `json:"session"`
+}
+
 // Compacted replaces a part of the transcript by a summary; the original stays in the journal.
 type Compacted struct {
 	Edit message.Edit `json:"edit"`
@@ -218,6 +226,7 @@ type RunFinished struct {
 	Committed bool            `json:"committed"`
 	Discarded bool            `json:"discarded,omitempty"`
 	Handoff   json.RawMessage `json:"handoff,omitempty"` // to whom the conversation goes: an agent.HandoffEvent
+	After     bool            `json:"after,omitempty"`   // the engine had completed: what failed came after it
 }
 
 // Kind is "session.created".
@@ -261,6 +270,9 @@ func (ToolStarted) Kind() Kind { return "tool.started" }
 
 // Kind is "tool.finished".
 func (ToolFinished) Kind() Kind { return "tool.finished" }
+
+// Kind is "task.started".
+func (TaskStarted) Kind() Kind { return "task.started" }
 
 // Kind is "compacted".
 func (Compacted) Kind() Kind { return "compacted" }

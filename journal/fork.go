@@ -117,7 +117,12 @@ func WrittenAfter(ctx context.Context, store Store, session string, at int64) (w
 			calls = append(calls, d.Call)
 		case ToolFinished:
 			if e.Seq <= at || d.Outcome == OutcomeError && !strings.EqualFold(d.Name, "bash") {
-				calls = slices.DeleteFunc(calls, func(c Called) bool { return c.ID == d.Call })
+				for i := len(calls) - 1; i >= 0; i-- { // the last one: of a call that was run again, the first may have written
+					if calls[i].ID == d.Call {
+						calls = slices.Delete(calls, i, i+1)
+						break
+					}
+				}
 			}
 		}
 	}

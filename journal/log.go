@@ -183,6 +183,13 @@ func (l *Log) append(ctx context.Context, decide func(*State) error, done func()
 	}
 }
 
+// Refresh folds in what other processes appended.
+func (l *Log) Refresh(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.catchUp(ctx)
+}
+
 // Recorded gives the outcome on record of an effect (nil: none), and whether it was begun. Only the unfinished run is kept indexed.
 func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
 	l.mu.Lock()
@@ -211,6 +218,7 @@ func (l *Log) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	st := l.st
+	st.clip()
 	st.join()
 	return st
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -24,7 +25,7 @@ const pruneLease = time.Minute
 
 // Prune deletes sessions that are too old or too many, the oldest first, and names those that it deleted. Entries that a fork shares stay with
 // the fork. A session is left alone while a driver is alive in it: Prune takes its lease, so that nobody begins to drive it meanwhile, and looks
-// whether it is still as it was listed. One that somebody else deletes meanwhile is not named.
+// whether it is still as it was listed. One that somebody else deletes meanwhile is not named. The sessions of a session's tasks go with it, and only with it.
 //
 // It ends with ctx, and with the first error; deleted says how far it came. A Retention that would delete everything, or has a negative
 // Keep, is Validation.
@@ -38,21 +39,50 @@ func Prune(ctx context.Context, store Store, r Retention) (deleted []string, err
 		if err != nil {
 			return nil, fmt.Errorf("journal: prune: %w", err)
 		}
+		if mine, err := belongs(ctx, store, i.Session); err != nil {
+			return nil, err
+		} else if mine {
+			continue
+		}
 		if n++; n > r.Keep && r.covers(i) {
 			old = append(old, i)
 		}
 	}
 	owner := "prune " + rand.Text()
 	for _, i := range slices.Backward(old) {
+		below, err := Tasks(ctx, store, i.Session)
+		if err != nil {
+			return deleted, err
+		}
 		done, err := prune(ctx, store, i, owner, r.DryRun)
 		if err != nil {
 			return deleted, fmt.Errorf("journal: prune: session %s: %w", i.Session, err)
 		}
-		if done {
-			deleted = append(deleted, i.Session)
+		if !done {
+			continue
+		}
+		deleted = append(deleted, i.Session)
+		for _, task := range below { // nobody drives them: their parent was driven by nobody
+			err := error(nil)
+			if !r.DryRun {
+				err = store.Delete(ctx, task)
+			}
+			if err != nil && !errdefs.NotFound.Is(err) {
+				return deleted, fmt.Errorf("journal: prune: session %s: %w", task, err)
+			}
+			deleted = append(deleted, task)
 		}
 	}
 	return deleted, nil
+}
+
+// belongs reports whether a session is a task's of one that is there: it goes with that one, which may need it to go on.
+func belongs(ctx context.Context, store Store, session string) (bool, error) {
+	if !strings.Contains(session, "/") { // a task's name has one
+		return false, nil
+	}
+	of, err := taskOf(ctx, store, session)
+	return of != "" && exists(ctx, store, of), err
 }
 
 func (r Retention) covers(i Info) bool {

@@ -10,8 +10,8 @@ func (d ToolFinished) Result() message.ToolResult {
 	return message.ToolResult{Call: d.Call, Name: d.Name, Content: d.Content, Files: d.Files, IsError: d.IsError}
 }
 
-// Refused reports whether the call does not run.
-func (d ToolJudged) Refused() bool { return d.Verdict == "deny" || d.Verdict == "invalid" }
+// Refused reports whether the call does not run: neither allowed, nor put to a person. A verdict that nobody here knows refuses.
+func (d ToolJudged) Refused() bool { return d.Verdict != "allow" && d.Verdict != "ask" }
 
 // Result is what the model is told of a call that was refused.
 func (d ToolJudged) Result(c message.ToolCall) message.ToolResult { return refusal(c, d.Reason) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -50,6 +51,11 @@ type Spent struct {
 	Usage      model.Usage
 	CostMicros int64
 	Unpriced   int // calls whose price is not known
+}
+
+// Plus is both together.
+func (s Spent) Plus(o Spent) Spent {
+	return Spent{s.Steps + o.Steps, s.Usage.Add(o.Usage), s.CostMicros + o.CostMicros, s.Unpriced + o.Unpriced}
 }
 
 // Cost is the price in millionths of a dollar; nil when the price of a call is not known.
@@ -108,12 +114,18 @@ func Fold(entries ...Entry) State {
 // With is the state after further entries; s stays as it is.
 func (s State) With(entries ...Entry) State {
 	s.effects, s.calls, s.open = maps.Clone(s.effects), maps.Clone(s.calls), s.open.clone()
+	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
 		s.apply(e)
 	}
 	s.join()
 	return s
+}
+
+// clip keeps what is appended to a copy of s, or to s, from being seen in the other.
+func (s *State) clip() {
+	s.Pending, s.Steering, s.Background, s.heard = slices.Clip(s.Pending), slices.Clip(s.Steering), slices.Clip(s.Background), slices.Clip(s.heard)
 }
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
@@ -176,7 +188,7 @@ func (s *State) apply(e Entry) {
 		if e.Key.Op == steerOp {
 			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
 			if !d.Message.Blank() { // else a call in the background has nothing to say
-				s.Steering = append(slices.Clip(s.Steering), Steering{e.Seq, d.Message})
+				s.Steering = append(s.Steering, Steering{e.Seq, d.Message, strings.HasPrefix(e.Key.ID, resultID)})
 			}
 			break
 		}
@@ -214,7 +226,7 @@ func (s *State) apply(e Entry) {
 			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
 		}
 	case Asked:
-		s.Pending = append(slices.Clip(s.Pending), Pending{e.Key, e.Time, d})
+		s.Pending = append(s.Pending, Pending{e.Key, e.Time, d}) // what was handed out is clipped
 	case Answered:
 		s.answered(main, d)
 	case Stopped:
@@ -236,7 +248,7 @@ func (s *State) apply(e Entry) {
 func (s *State) start(run string, d RunStarted) {
 	s.join()
 	if d.Attempt > 1 {
-		s.Messages, s.Steering = s.Seed, slices.Concat(s.heard, s.Steering) // a revise starts over
+		s.Messages, s.Steering = s.Seed, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
 	} else {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}

@@ -14,6 +14,7 @@ import (
 type Steering struct {
 	Seq     int64
 	Message message.Message
+	result  bool // of a call in the background
 }
 
 // steerOp is the Op of the keys of steering.
@@ -25,6 +26,13 @@ const steerOp = "steer"
 func (l *Log) Steer(ctx context.Context, m message.Message) error {
 	if m.Role() != message.RoleUser || m.Blank() {
 		return errdefs.Validation.Errorf("journal: steer: want a user's message with something in it")
+	}
+	for p := range m.Parts() {
+		switch p.(type) {
+		case message.Text, message.File:
+		default:
+			return errdefs.Validation.Errorf("journal: steer: a user's message has text and files, not a %T", p)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +50,9 @@ func (l *Log) Steer(ctx context.Context, m message.Message) error {
 }
 
 // resultKey is the key of the result of a call that went on in the background.
-func resultKey(call string) Key { return Key{Op: steerOp, ID: "result/" + call} }
+func resultKey(call string) Key { return Key{Op: steerOp, ID: resultID + call} }
+
+const resultID = "result/"
 
 // Report puts the result of a call that went on in the background on record, as steering. The first counts: Conflict when there is one, or when another
 // driver has taken over.
@@ -62,6 +72,11 @@ func (l *Log) Steering() []Steering {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clip(l.st.Steering)
+}
+
+// people is what people said: results in the background are of the attempt that asked for them.
+func people(all []Steering) []Steering {
+	return slices.DeleteFunc(all, func(s Steering) bool { return s.result })
 }
 
 // hear puts steering where a model call heard it.

@@ -98,17 +98,17 @@ func TestWhatHappensToACallOfUnknownOutcomeIsTheCallersChoice(t *testing.T) {
 		args []string
 		done string
 	}{
-		"yes": {[]string{"approve", "s", "b"}, "b c"},
-		"no":  {[]string{"reject", "s", "b", "--reason", "I looked"}, "c"},
+		"yes": {[]string{"approve", "s", "b/again-1"}, "b c"},
+		"no":  {[]string{"reject", "s", "b/again-1", "--reason", "I looked"}, "c"},
 	} {
 		t.Run("ask, "+answer, func(t *testing.T) {
 			w := newWorld(t)
 			w.leaveDead()
 			r := w.pawl("resume", "s", "--journal", w.journal, "--unknown", "ask", "--json")
-			if r.code != exitWaiting || !strings.Contains(r.err, "run it again?") || !strings.Contains(r.err, "pawl approve s b") {
+			if r.code != exitWaiting || !strings.Contains(r.err, "run it again?") || !strings.Contains(r.err, "pawl approve s b/again-1") {
 				t.Fatalf("%+v", r)
 			}
-			if !strings.Contains(r.out, `"pending":[{"call_id":"b","name":"bash","input":{"command":"echo b >> done.txt"},"reason":"the process died`) || strings.Contains(r.out, `"type":"tool.finished"`) {
+			if !strings.Contains(r.out, `"pending":[{"call_id":"b/again-1","name":"bash","input":{"command":"echo b >> done.txt"},"reason":"the process died`) || strings.Contains(r.out, `"type":"tool.finished"`) {
 				t.Errorf("%s", r.out)
 			}
 			if r := w.pawl(append(c.args, "--journal", w.journal)...); r.code != 0 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
@@ -94,7 +93,7 @@ func deleteCommand(c *common) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID", Short: "Remove a session, and those of its subagents' tasks, for good", Example: "  pawl sessions delete run-abc", Args: oneID,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			below, err := agent.Tasks(ctx, store, args[0])
+			below, err := journal.Tasks(ctx, store, args[0])
 			if err != nil {
 				return err
 			}
@@ -177,7 +176,7 @@ func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, a
 			}
 			continue
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\n", clean(info.Session), info.Status, info.Updated.Local().Format("2006-01-02 15:04"), st.Messages.Len(), st.Spent.Usage.Total(), money(st.Spent.Cost()))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%d\t%s\n", clean(info.Session), clean(info.Status), info.Updated.Local().Format("2006-01-02 15:04"), st.Messages.Len(), st.Spent.Usage.Total(), money(st.Spent.Cost()))
 	}
 	return tab.Flush()
 }

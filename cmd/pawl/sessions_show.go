@@ -23,7 +23,7 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	} else {
 		how = status(st, alive(ctx, store, id))
 	}
-	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), how, st.Spent.Usage.Total(), money(st.Spent.Cost()))
+	fmt.Fprintf(w, "session %s · %s · %d tokens · cost %s\n", clean(id), clean(how), st.Spent.Usage.Total(), money(st.Spent.Cost()))
 	names := map[string]string{}
 	var begun []journal.Called // calls that began and have no end on record
 	lost := func() {
@@ -115,7 +115,7 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		}
 		return head, words(d.Message)
 	case journal.ToolFinished:
-		return fmt.Sprintf("tool %s · %s", clean(d.Name), d.Outcome), d.Content
+		return fmt.Sprintf("tool %s · %s", clean(d.Name), clean(string(d.Outcome))), d.Content
 	case journal.ToolJudged:
 		if d.Verdict == "deny" {
 			return fmt.Sprintf("tool %s · denied", clean(names[d.Call])), d.Reason
@@ -140,7 +140,7 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 	case journal.Parked:
 		return "interrupted · " + clean(d.Cause), d.Detail
 	case journal.RunFinished:
-		return "run " + d.Status, d.Error
+		return "run " + clean(d.Status), d.Error
 	}
 	return "", ""
 }

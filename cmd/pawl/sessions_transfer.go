@@ -46,7 +46,8 @@ func importCommand(s streams, c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import FILE", Short: "Make a session of an exported file",
 		Long: `Makes a session of what pawl sessions export wrote, and prints its ID. FILE - is standard input. All lines are checked before anything is
-written, and a session that is there is not written over. An unfinished run is unfinished here too, and can be resumed.`,
+written, and a session that is there is not written over. An unfinished run is unfinished here too, and can be resumed: that runs the calls that are in the file, with the
+verdicts that are in it, in the directory that it names unless --dir names another. Resume only what you trust. Sessions of subagents' tasks are not part of a file.`,
 		Example: "  pawl sessions import run-abc.jsonl\n  pawl sessions import --as copy - < run-abc.jsonl",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

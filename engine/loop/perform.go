@@ -25,6 +25,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		}
 		e = scoped.Effect
 	}
+	l.behind(run, host)
 	switch e := e.(type) {
 	case engine.Prepare:
 		return l.prepare(ctx, run, e)
@@ -162,7 +163,6 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
-	l.behind(run, host)
 	run.Background.Flush(ctx, host)
 	var heard journal.ModelFinished
 	if key.Scope == "" { // in a scope the conversation is another one
@@ -210,8 +210,14 @@ func (l *Engine) steered(ctx context.Context, run engine.Run, host engine.Host) 
 	if run.Log == nil || run.Background == nil {
 		return heard(), nil
 	}
-	l.behind(run, host)
-	err := run.Background.Wait(ctx, host, heard)
+	var failed error
+	err := run.Background.Wait(ctx, host, func() bool {
+		failed = run.Log.Refresh(ctx)
+		return failed != nil || heard()
+	})
+	if err == nil {
+		err = failed
+	}
 	return err == nil && heard(), err
 }
 

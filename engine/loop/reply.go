@@ -74,6 +74,9 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 			_, _ = h.Write([]byte(scope))
 			c.ID, changed = cmp.Or(c.ID, "call")+"_"+strconv.FormatUint(uint64(h.Sum32()), 36), true
 		}
+		if strings.Contains(c.ID, "/") { // it stands between calls, and their questions, in the names of what is below
+			c.ID, changed = strings.ReplaceAll(c.ID, "/", "_"), true
+		}
 		if taken(c.ID) {
 			stem := cmp.Or(c.ID, "call")
 			for n := 0; taken(c.ID); n++ {

@@ -108,7 +108,7 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 	for {
 		u.Again++
 		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}
-		q.Unknown = true
+		q.ID, q.Unknown = fmt.Sprintf("%s/again-%d", u.Call.ID, u.Again), true // a late answer to another question about the call is none to this one
 		answer, err := engine.Do[journal.Answered](ctx, do, q)
 		call := message.ToolCall{ID: u.Call.ID, Name: u.Call.Name, Input: u.Call.Input}
 		switch {

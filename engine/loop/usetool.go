@@ -78,6 +78,15 @@ func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
 
 // useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
 func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool) (journal.Data, error) {
+	out, err := l.outcome(ctx, run, host, key, e, false)
+	if err != nil {
+		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
+	}
+	return out, nil
+}
+
+// outcome is what a call comes to; its part in the background goes the same way. The error is an InterruptedError of a tool that may be repeated.
+func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool, background bool) (journal.ToolFinished, error) {
 	out := journal.ToolFinished{Call: e.Call.ID, Name: e.Call.Name}
 	def, err := l.gate(run, e.Call.Name) // looked at again: a gate holds where the tool runs, not only where it is shown
 	if err == nil {                      // a person may have edited the input
@@ -93,9 +102,11 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
-	res, err := l.attend(ctx, run, host, key, e.Call)
-	if res.Background && err == nil && !res.IsError {
-		out.Background = &e.Call
+	res, err := l.attend(ctx, run, host, key, e.Call, background)
+	if res.Background && err == nil && !res.IsError && !background {
+		if out.Background = &e.Call; key.Scope != "" { // there is nobody to hear it in there
+			out.Background, res.Content, res.IsError = nil, "The call can't go on in the background here: make it in the foreground.", true
+		}
 	}
 	out.Millis = time.Since(began).Milliseconds()
 	switch {
@@ -105,7 +116,7 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 		out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
 		return out, nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
-		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
+		return out, err
 	case err != nil:
 		res.Content, res.IsError = failure(res.Content, err), true
 	}
@@ -161,13 +172,13 @@ type ended struct {
 }
 
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine.
-func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, c journal.Called) (tool.Result, error) {
+func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, c journal.Called, background bool) (tool.Result, error) {
 	t, _, _ := l.tools.Lookup(c.Name)
 	to := engine.DeltasOf(run, host, key, 0)
 	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
 	defer close(left)
 	lines, events := make(chan chunk), make(chan event.Event)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key)}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background}
 	if to.On() {
 		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
 	}
@@ -234,30 +245,24 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
-	key := engine.UseTool{Call: c}.Key()
-	t, def, known := l.tools.Lookup(c.Name)
-	if !known {
-		return run.Log.Report(ctx, run.ID, c.ID, told("The call %s of %s can't go on: there is no such tool any more.", c.ID, c.Name))
-	}
-	below := l.inside(ctx, run, host, key, func(e event.Event) {
+	e := l.use(run, c)
+	behind := engine.Relay(host, func(e event.Event) {
 		if e.Data != nil { // deltas would be late, and many
 			run.Background.Publish(e)
 		}
 	})
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: true}
-	res, err := t.Execute(tool.WithCall(below, call), json.RawMessage(c.Input))
-	switch {
-	case errors.As(err, new(engine.InterruptedError)) && def.Repeatable(), ctx.Err() != nil:
-		return err // it goes on when the run is resumed
-	case err != nil:
-		res.Content = failure(res.Content, err)
+	out, err := l.outcome(ctx, run, behind, e.Key(), e, true)
+	if err == nil {
+		err = ctx.Err() // it goes on when the run is resumed
 	}
-	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, told("%s", strings.ToValidUTF8(res.Content, "\uFFFD"))) // "" says nothing
-}
-
-// told is what the model is told of a call in the background.
-func told(format string, args ...any) message.Message {
-	return engine.Tell{Text: fmt.Sprintf(format, args...), Why: engine.WhyResult}.Message()
+	if err != nil {
+		return err
+	}
+	parts := []message.Part{engine.Tell{Text: out.Content, Why: engine.WhyResult}.Message().Part(0)}
+	for _, f := range out.Files {
+		parts = append(parts, f)
+	}
+	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
 }
 
 type chunk struct{ stream, text string }

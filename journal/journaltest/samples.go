@@ -46,12 +46,13 @@ func Samples() []journal.Entry {
 			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true, Background: &called,
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
+		journal.TaskStarted{Call: "c1", Session: "s/c1"},
 		journal.Compacted{Edit: edit},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough},
 		journal.Board{Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Set: map[string]any{"k": tough, "n": 1.0}, Delete: []string{"x"}},
 		journal.RunFinished{
-			Status: "failed", Reason: tough, Class: "internal", Error: "boom", Committed: true, Discarded: true,
+			Status: "failed", Reason: tough, Class: "internal", Error: "boom", Committed: true, Discarded: true, After: true,
 			Handoff: json.RawMessage(`{"to":"bob","why":"<x>"}`),
 		},
 	}
