@@ -234,8 +234,11 @@ func TestPruneTakesTasksWithTheirParentsAndNotBefore(t *testing.T) {
 		t.Errorf("paid %d times", total)
 	}
 	gone, err := journal.Prune(t.Context(), mem, all)
+	if err != nil {
+		t.Fatal(err)
+	}
 	same(t, "pruned", []string{"s", "s/c1"}, gone)
-	for i := range mem.Sessions(t.Context(), journal.Query{}) {
+	for i, err := range mem.Sessions(t.Context(), journal.Query{}) {
 		t.Errorf("left: %s (%v)", i.Session, err)
 	}
 }

@@ -1,10 +1,8 @@
 package engine
 
 import (
-	"encoding/json"
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/pawl-dev/pawl/message"
 )
@@ -20,7 +18,7 @@ type Board struct {
 	shared bool
 }
 
-// Snapshot is a board at one moment; read-only. Vars hold JSON values.
+// Snapshot is a board at one moment; read-only. Its JSON keeps the types of vars, which must be of those that [Snapshot.MarshalJSON] names.
 type Snapshot struct {
 	Channels map[string]message.History
 	Vars     map[string]any
@@ -78,19 +76,4 @@ func (b *Board) write(f func(*Snapshot)) {
 		b.s.Vars = map[string]any{}
 	}
 	f(&b.s)
-}
-
-// Checkpoint is a run that can go on. With a journal it is only a position; a Host that keeps its own gets what the engine had.
-type Checkpoint struct {
-	ExecID            string            `json:"exec_id"`
-	Step              string            `json:"step"`
-	Iteration         int               `json:"iteration"`
-	Board             *Snapshot         `json:"-"`
-	Payload           json.RawMessage   `json:"payload,omitempty"`
-	Attributes        map[string]string `json:"attributes,omitempty"`
-	Timestamp         time.Time         `json:"timestamp"`
-	OriginalStartedAt time.Time         `json:"original_started_at"`
-	SpecVersion       string            `json:"spec_version,omitempty"`
-	Session           string            `json:"session,omitempty"`
-	Seq               int64             `json:"seq,omitempty"` // the position in the journal
 }

@@ -13,12 +13,12 @@ import (
 
 // Engine executes one run on a board. Whatever the outcome it returns the board as far as it got, with
 // nil when done, an [InterruptedError], ctx.Err() when cancelled, or a classified error.
-// A run with ResumeFrom set is continued or refused with errdefs.NotAvailable, never started afresh.
+// A run with ResumeFrom set is continued or refused with errdefs.NotAvailable, never started afresh. enginetest.Run proves that an Engine is one.
 type Engine interface {
 	Execute(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
 }
 
-// Func makes a function an Engine.
+// Func makes a function an Engine. It has no Capabilities, so agent.Run never has it resume; a function that others call too refuses a run with ResumeFrom itself.
 type Func func(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
 
 // Execute calls f.

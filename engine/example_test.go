@@ -21,3 +21,24 @@ func Example() {
 	fmt.Println(board.Channel(engine.MainChannel).Last().Text(), err)
 	// Output: echo: hello <nil>
 }
+
+// A host of functions that keeps the checkpoints of its runs, with the types of their vars.
+func ExampleHostFuncs() {
+	store := engine.MemoryCheckpoints()
+	host := engine.HostFuncs{CheckpointFunc: store.Save}
+
+	ctx := context.Background()
+	board := engine.NewBoard(engine.Snapshot{})
+	board.SetVar("tries", 3)
+	now := board.Snapshot()
+	if err := host.Checkpoint(ctx, engine.Checkpoint{ExecID: "run-1", Step: "draft", Board: &now}); err != nil {
+		fmt.Println(err)
+	}
+	c, err := store.Load(ctx, "run-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s %T\n", c.Step, c.Board.Vars["tries"])
+	// Output: draft int
+}

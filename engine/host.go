@@ -10,16 +10,41 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// Host is the place a run happens in. Embed [NoopHost] and override what you have. Safe for concurrent use, but Publish is
-// called from one goroutine at a time, the one that called Execute.
+// Host is the place a run happens in. Embed [NoopHost] and override what you have, or make one of functions: [HostFuncs]. Safe for concurrent use, but
+// Publish is called from one goroutine at a time, the one that called Execute. enginetest.Host proves that a Host is one.
 //
 // A Host with a method Listening() bool says whether anybody listens; when not, no event is built and models are called
 // without a stream. One without the method is taken to listen.
 type Host interface {
-	Publish(ctx context.Context, e event.Event) error     // an error never fails the run
-	Interrupts() <-chan Interrupt                         // nil: never; read once and seen by every part of the run
+	Publisher
+	Interrupter
+	UserPrompter
+	Checkpointer
+	UsageReporter
+}
+
+// Publisher is told what happens.
+type Publisher interface {
+	Publish(ctx context.Context, e event.Event) error // an error never fails the run
+}
+
+// Interrupter stops runs at their next step.
+type Interrupter interface {
+	Interrupts() <-chan Interrupt // nil: never; read once and seen by every part of the run
+}
+
+// UserPrompter puts questions to people.
+type UserPrompter interface {
 	AskUser(ctx context.Context, p Prompt) (Reply, error) // NotAvailable: nobody is there now, the run parks
-	Checkpoint(ctx context.Context, c Checkpoint) error   // after each outcome; the journal has it already, so an error does not fail the run
+}
+
+// Checkpointer is told how far a run is. A [CheckpointStore]'s Save is such a method by another name.
+type Checkpointer interface {
+	Checkpoint(ctx context.Context, c Checkpoint) error // after each outcome; the journal has it already, so an error does not fail the run
+}
+
+// UsageReporter is told what model calls take.
+type UsageReporter interface {
 	ReportUsage(ctx context.Context, u model.Usage) error // a delta per call; BudgetExceeded stops the run, any other error does not
 }
 

@@ -76,3 +76,5 @@ type relay struct {
 func (r relay) Publish(_ context.Context, e event.Event) error { r.publish(e); return nil }
 
 func (r relay) Listening() bool { return Listening(r.Host) }
+
+func (r relay) interrupts() *latch { return above(r.Host) }

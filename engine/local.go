@@ -282,6 +282,7 @@ type piped struct {
 
 func (p piped) Publish(_ context.Context, e event.Event) error { p.events <- e; return nil }
 func (p piped) Listening() bool                                { return Listening(p.Host) }
+func (p piped) interrupts() *latch                             { return above(p.Host) }
 
 // latch turns a channel that one reader drains into an interrupt that every part of a run sees.
 type latch struct {
@@ -293,10 +294,19 @@ type latch struct {
 
 // latchOf makes the latch of a run: below that of the run above, or on the host's channel.
 func latchOf(host Host) *latch {
-	if child, ok := host.(interface{ interrupts() *latch }); ok && child.interrupts() != nil {
-		return &latch{above: child.interrupts()}
+	if l := above(host); l != nil {
+		return &latch{above: l}
 	}
 	return &latch{c: host.Interrupts()}
+}
+
+// above is the latch of the run above, nil when there is none. Every host of ours that stands before another one passes it on: with a latch of its own, the run
+// below would take an interrupt out of the channel that the run above waits for.
+func above(host Host) *latch {
+	if child, ok := host.(interface{ interrupts() *latch }); ok {
+		return child.interrupts()
+	}
+	return nil
 }
 
 // set interrupts all parts, unless they are already.

@@ -23,6 +23,8 @@ type publishing struct {
 
 func (p publishing) Listening() bool { return p.bus.Listening() || Listening(p.Host) }
 
+func (p publishing) interrupts() *latch { return above(p.Host) }
+
 // Publish gives the bus its event though the host fails, by an error or a panic; the error is the host's.
 func (p publishing) Publish(ctx context.Context, e event.Event) error {
 	defer p.bus.Publish(ctx, e)

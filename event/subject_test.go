@@ -46,6 +46,7 @@ func TestEveryEventHasASubject(t *testing.T) {
 		{entry("r", tool, journal.ToolFinished{Outcome: journal.OutcomeUnknown}), "agent.run.r.step.-.tool.c1.error"},
 		{entry("r", scoped, journal.ToolStarted{}), "agent.run.r.step.review:draft.tool.c1.start"},
 		{entry("r", journal.Key{Op: "again", ID: "c1/2"}, journal.ToolStarted{}), "agent.run.r.step.-.again.c1/2.start"},
+		{entry("r", journal.Key{Op: "task", ID: "c1"}, journal.TaskStarted{}), "agent.run.r.step.-.task.c1.complete"},
 		{entry("r", journal.Key{Op: "compact"}, journal.Compacted{}), "agent.run.r.step.-.compact.-.complete"},
 		{entry("r", journal.Key{Op: "stop", ID: "1"}, journal.Stopped{}), "agent.run.r.step.-.stop.1.complete"},
 		{entry("r", journal.Key{Op: "node", ID: "n"}, journal.Board{}), "agent.run.r.step.-.node.n.complete"},

@@ -25,7 +25,7 @@ type Config struct {
 	Limits     Limits
 	Prices     *catalog.Catalog // nil: catalog.Default()
 	Logger     *slog.Logger     // nil: nothing is logged
-	Channel    string           // the board's channel to talk on; "" is engine.MainChannel
+	Channel    string           // the board's channel to talk on, and the scope of its effects; "" is engine.MainChannel, and no scope
 }
 
 // Limits end a run with errdefs.BudgetExceeded. They are looked at before each call, so that no call is cut off; what a call takes is known when

@@ -10,11 +10,18 @@ import (
 )
 
 // Execute is the loop. It fails with errdefs.NotAvailable, before anything is done, when the caller takes none of the media types that it can answer in.
+// On a channel other than the main one it talks in a scope of that name: what is said there is not the session's transcript.
 func (l *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
 	if err := l.answers(run); err != nil {
 		return board, err
 	}
-	return board, l.Converse(ctx, engine.StepsOf(run, host, l), run, board)
+	do := engine.StepsOf(run, host, l)
+	if l.cfg.Channel == engine.MainChannel {
+		return board, l.Converse(ctx, do, run, board)
+	}
+	return board, do.Branch(ctx, engine.Branch{Scope: l.cfg.Channel, Run: func(ctx context.Context, do engine.Steps) error {
+		return l.Converse(ctx, do, run, board)
+	}})
 }
 
 // Converse is Execute on given steps: how another engine runs a loop in a scope of its own.

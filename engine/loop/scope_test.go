@@ -83,6 +83,30 @@ func TestLoopsSideBySideKeepApart(t *testing.T) {
 	}
 }
 
+// A loop on a channel of its own leaves the session's transcript as it is: it took the user's message away, and put its own words there.
+func TestALoopOnAChannelOfItsOwnLeavesTheTranscriptAlone(t *testing.T) {
+	n := 0
+	l, err := loop.New(loop.Config{Model: plays(uses(call("c", "x", `{}`)), says("done")), Tools: []tool.Tool{counted("x", &n)}, Channel: "side"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := journal.Memory()
+	run := begun(t, store, engine.Run{})
+	seed := run.Log.State().Seed
+	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: seed, "side": message.NewHistory(message.User("psst"))}})
+	if _, err := l.Execute(t.Context(), run, engine.NoopHost{}, board); err != nil || n != 1 {
+		t.Fatal(err, n)
+	}
+	for what, h := range map[string]message.History{"on record": run.Log.State().Messages, "on the board": board.Channel(engine.MainChannel)} {
+		if diff := cmp.Diff([]string{"user: go"}, dump(h)); diff != "" {
+			t.Errorf("the session's transcript %s: %s", what, diff)
+		}
+	}
+	if side := board.Channel("side"); side.Len() != 4 || side.At(0).Text() != "psst" || side.Last().Text() != "done" {
+		t.Error(dump(side))
+	}
+}
+
 func TestWhatBreaksBecauseTheRunWasCancelledIsACancel(t *testing.T) {
 	for name, f := range map[string]func(cancel func()) (hook.Middleware, *listener){
 		"a hook before the generation": func(cancel func()) (hook.Middleware, *listener) {
