@@ -15,7 +15,7 @@ type Background struct {
 	ctx    context.Context //nolint:containedctx // of all that runs here: it begins in one effect and goes on beside others
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	intr   *latch // of the run
+	intr   *latch // of the run, and of those below
 
 	mu      sync.Mutex
 	running map[string]bool
@@ -27,7 +27,7 @@ type Background struct {
 
 // NewBackground makes room for the background work of an attempt.
 func NewBackground(ctx context.Context, host Host) *Background {
-	b := &Background{running: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
+	b := &Background{running: map[string]bool{}, changed: make(chan struct{}), intr: &latch{above: latchOf(host)}}
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	return b
 }
@@ -116,7 +116,7 @@ func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) err
 	}
 }
 
-// Park is for a run that was interrupted: runs below are interrupted too, and waited for.
+// Park is for a run that was interrupted: runs below are interrupted too, and waited for. Those above and beside it go on: they may have other work.
 func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
 	b.intr.set(i)
 	_ = b.Wait(ctx, host, func() bool { return false }) // the run has its end already

@@ -285,9 +285,10 @@ func (p piped) Listening() bool                                { return Listenin
 
 // latch turns a channel that one reader drains into an interrupt that every part of a run sees.
 type latch struct {
-	mu   sync.Mutex
-	c    <-chan Interrupt
-	seen *Interrupt
+	mu    sync.Mutex
+	c     <-chan Interrupt
+	above *latch // what interrupts the run above interrupts this one; not the other way round
+	seen  *Interrupt
 }
 
 // latchOf gives the latch of the run above, or a new one.
@@ -298,7 +299,7 @@ func latchOf(host Host) *latch {
 	return &latch{c: host.Interrupts()}
 }
 
-// set interrupts all parts, unless they are already.
+// set interrupts all parts, and what is below, unless they are already.
 func (l *latch) set(i Interrupt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,6 +311,9 @@ func (l *latch) set(i Interrupt) {
 func (l *latch) get() *Interrupt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.seen == nil && l.above != nil {
+		l.seen = l.above.get()
+	}
 	if l.seen == nil && l.c != nil {
 		select {
 		case i, open := <-l.c:
