@@ -33,6 +33,9 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if err != nil {
 		return nil, err
 	}
+	if c.opened != nil {
+		c.opened(log)
+	}
 	if c.resume != nil && log.Seq() < c.resume.Seq {
 		return nil, errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", c.resume.Seq, req.ContextID, log.Seq())
 	}
@@ -209,6 +212,8 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	last, execErr := t.execute(ctx, run, board)
 	if intr := (engine.InterruptedError{}); errors.As(execErr, &intr) {
 		run.Background.Park(ctx, t.host, intr.Interrupt)
+	} else if t.log.Failed() != nil { // the run stays open, and so does what is below: cancelled, it would be closed
+		run.Background.Park(ctx, t.host, engine.Interrupt{Cause: engine.CauseJournal})
 	}
 	run.Background.End()
 	run.Background.Flush(ctx, t.host)

@@ -146,12 +146,37 @@ func childSession(parent string, call journal.Key) string {
 // answer is what became of a task.
 type answer struct{ text, failure string }
 
-// run begins the child's run, goes on with it, or reads what it came to.
+// run begins the child's run, goes on with it, or reads what it came to. Where the journal fails nobody can say how far the task is: then the run above stops,
+// too, and both go on when it is resumed.
 func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string) (answer, error) {
+	var below *journal.Log
+	res, done, err := t.drive(ctx, at, sub, session, prompt, func(l *journal.Log) { below = l })
+	switch {
+	case err != nil:
+		unread := res == nil && (errdefs.NotAvailable.Is(err) || errdefs.Of(err) == nil && !errdefs.Canceled(err)) // or not leased
+		err = fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
+		if unread || below != nil && below.Failed() != nil {
+			at.Run.Log.Fail(err)
+		}
+		return answer{}, err
+	case res == nil:
+		return over(done), nil
+	case res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
+		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
+	case ctx.Err() != nil:
+		return answer{}, ctx.Err()
+	case res.Err != nil:
+		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
+	}
+	return answer{text: res.Text()}, nil
+}
+
+// drive gives the Result of the child's run, or, if that is finished already, its session. opened is told of the log that the run is driven with.
+func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string, opened func(*journal.Log)) (res *Result, done journal.State, err error) {
 	store := at.Run.Log.Store()
 	opts := []RunOption{
 		WithJournal(store), WithEngineHost(at.Child()), WithParentRunID(at.Run.ID), WithUnknown(at.Run.Unknown), WithAskTTL(at.Run.AskTTL),
-		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(),
+		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(), func(c *config) { c.opened = opened },
 	}
 	if sub.Budget != nil {
 		opts = append(opts, WithBudget(sub.Budget))
@@ -161,35 +186,28 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	}
 	log, err := journal.Open(ctx, store, session)
 	if err != nil {
-		return answer{}, err
+		return nil, done, err
 	}
-	var res *Result
 	switch st := log.State(); {
 	case st.Seq == 0:
 		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, opts...)
 	case st.ParentRun != at.Run.ID:
-		return answer{}, errdefs.Conflict.Errorf("the session %s is not this task's: it was made by somebody else", session)
+		return nil, done, errdefs.Conflict.Errorf("the session %s is not this task's: it was made by somebody else", session)
 	case st.Run != "":
 		res, err = Resume(ctx, sub.Agent, sub.Engine, session, opts...)
 	default:
-		return over(st), nil
+		return nil, st, nil
 	}
-	switch {
-	case errdefs.NotFound.Is(err): // somebody else resumed it, and finished it while this one waited
-		if log, err = journal.Open(ctx, store, session); err == nil && log.State().Run == "" {
-			return over(log.State()), nil
+	if res == nil && errdefs.NotFound.Is(err) { // somebody else resumed it, and finished it while this one waited
+		again, readErr := journal.Open(ctx, store, session)
+		switch {
+		case readErr != nil:
+			return nil, done, readErr
+		case again.State().Run == "":
+			return nil, again.State(), nil
 		}
-		return answer{}, err
-	case err != nil:
-		return answer{}, fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
-	case res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
-		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
-	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
-	case res.Err != nil:
-		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
 	}
-	return answer{text: res.Text()}, nil
+	return res, done, err
 }
 
 // over reads what a finished child came to.

@@ -119,7 +119,20 @@ func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) err
 // Park is for a run that was interrupted: runs below are interrupted too, and waited for. Those above and beside it go on: they may have other work.
 func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
 	b.intr.set(i)
-	_ = b.Wait(ctx, host, func() bool { return false }) // the run has its end already
+	for {
+		b.Flush(ctx, host)
+		b.mu.Lock()
+		changed, running := b.changed, len(b.running)
+		b.mu.Unlock()
+		if running == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
 }
 
 // End cancels what runs, and waits for it.

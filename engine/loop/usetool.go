@@ -102,6 +102,8 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
 		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
+	case err != nil && e.Annotations.Repeatable() && unwritten(run) != nil:
+		return nil, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
 	case err != nil:
 		res.Content, res.IsError = failure(res.Content, err), true
 	}
@@ -123,6 +125,14 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 	res = l.presentable(res)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	return out, nil
+}
+
+// unwritten is the error of a journal that failed.
+func unwritten(run engine.Run) error {
+	if run.Log == nil {
+		return nil
+	}
+	return run.Log.Failed()
 }
 
 // presentable leaves out files that the model can't take, and says so: one of them would make every later request an error.
@@ -243,7 +253,7 @@ func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c j
 	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: true}
 	res, err := t.Execute(tool.WithCall(below, call), json.RawMessage(c.Input))
 	switch {
-	case errors.As(err, new(engine.InterruptedError)) && def.Repeatable(), ctx.Err() != nil:
+	case errors.As(err, new(engine.InterruptedError)) && def.Repeatable(), ctx.Err() != nil, err != nil && def.Repeatable() && unwritten(run) != nil:
 		return err // it goes on when the run is resumed
 	case err != nil:
 		res.Content = failure(res.Content, err)
