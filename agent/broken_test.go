@@ -2,16 +2,19 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // hiccup is a store that fails at append number n and at no other: a disk that has room for the next entry, a connection that was cut once.
@@ -19,6 +22,7 @@ type hiccup struct {
 	journal.Store
 	n       int
 	written bool // the entries are there all the same: the answer was lost
+	on      func()
 
 	mu     sync.Mutex
 	failed error
@@ -35,8 +39,72 @@ func (h *hiccup) Append(ctx context.Context, session string, after int64, entrie
 			return err
 		}
 	}
-	h.failed = errdefs.NotAvailable.Errorf("store: append: the disk is full")
+	if h.failed = errdefs.NotAvailable.Errorf("store: append: the disk is full"); h.on != nil {
+		h.on()
+	}
 	return h.failed
+}
+
+// A task whose journal failed once is neither told to the model as failed nor left behind: the run above stops too, and both go on. Nor is a question
+// that a tool could not put.
+func TestATaskWhoseJournalFailedStopsTheRunAbove(t *testing.T) {
+	for name, in := range map[string]func(id, prompt string) message.ToolCall{"foreground": gives, "background": background} {
+		for _, written := range []bool{false, true} {
+			for n, more := 1, true; more; n++ {
+				store := &hiccup{Store: journal.Memory(), n: n, written: written}
+				var w works
+				kid := looping(t, script{message.Assistant("", call("p1", "pay", `{}`), call("p2", "ask_user", `{"question":"Sure?"}`)), message.Assistant("paid it")},
+					w.tool("pay"), askuser.New(nil))
+				eng := looping(t, script{message.Assistant("", in("c1", "pay"), call("c2", "pay", `{}`)), message.Assistant("end"), message.Assistant("end")}, task(t, kid), w.tool("pay"))
+				host := agent.WithEngineHost(&there{reply: journal.Answered{ID: "p2", Approved: true, Text: "yes"}})
+				_, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store), host)
+				if more = store.failed != nil; more && !errors.Is(err, store.failed) {
+					t.Fatalf("%s, append %d, written=%v: the run says %v", name, n, written, err)
+				}
+				if state(t, store, "s").Seq == 0 {
+					continue // nothing had begun
+				}
+				if state(t, store, "s").Run != "" {
+					resume(t, agent.Agent{}, eng, "s", agent.WithJournal(store), host)
+				}
+				text := strings.Join(append(history(state(t, store, "s").Messages), history(state(t, store, "s/c1").Messages)...), "\n")
+				total, most := w.total()
+				if strings.Contains(text, "disk is full") || strings.Count(text, "[p2 yes]") != 1 || strings.Count(text, "assistant: end") == 0 || most != 1 ||
+					total+strings.Count(text, "is unknown") < 2 || state(t, store, "s/c1").Status != "completed" {
+					t.Fatalf("%s, append %d, written=%v: %d payments\n%s", name, n, written, total, text)
+				}
+			}
+		}
+	}
+}
+
+// What goes on in the background of a run whose journal fails stays open, too.
+func TestATaskInTheBackgroundStaysOpenWithTheRunAbove(t *testing.T) {
+	begun, broke := make(chan struct{}), make(chan struct{})
+	store := &hiccup{on: func() { close(broke) }, Store: watching{journal.Memory(), func(session string, e journal.Entry) {
+		if _, ok := e.Data.(journal.ToolStarted); ok && session == "s/c1" {
+			close(begun)
+		}
+	}}}
+	hold := tool.Func("hold", "", func(context.Context, struct{}) (string, error) { <-broke; return "held", nil })
+	trip := tool.Func("trip", "", func(context.Context, struct{}) (string, error) {
+		<-begun
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		if store.failed == nil {
+			store.n = 1 // the next append: this call's result
+		}
+		return "tripped", nil
+	}, tool.Idempotent)
+	kid := looping(t, script{message.Assistant("", call("k1", "hold", `{}`)), message.Assistant("held on")}, hold)
+	eng := looping(t, script{message.Assistant("", background("c1", "hold")), message.Assistant("", call("c2", "trip", `{}`)), message.Assistant("end"), message.Assistant("end")}, task(t, kid), trip)
+	if _, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store)); store.failed == nil || !errors.Is(err, store.failed) {
+		t.Fatal(err)
+	}
+	res := resume(t, agent.Agent{}, eng, "s", agent.WithJournal(store))
+	if text := strings.Join(history(state(t, store, "s").Messages), "\n"); res.Text() != "end" || !strings.Contains(text, "Output: held on") || state(t, store, "s/c1").Status != "completed" {
+		t.Errorf("the task is %q\n%s", state(t, store, "s/c1").Status, text)
+	}
 }
 
 // A run whose journal failed once can say less than it knows, for ever, if it goes on or is closed. So it does neither.

@@ -32,8 +32,9 @@ type config struct {
 	unknown    engine.Unknown
 	askTTL     time.Duration
 	artifacts  []string
-	relay      *relay // of a team's runs
-	private    bool   // the store is this run's own
+	relay      *relay             // of a team's runs
+	private    bool               // the store is this run's own
+	opened     func(*journal.Log) // is told of the log that the run is driven with; may be nil
 }
 
 func configure(opts []RunOption) *config {

@@ -33,6 +33,9 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if err != nil {
 		return nil, err
 	}
+	if c.opened != nil {
+		c.opened(log)
+	}
 	if c.resume != nil && log.Seq() < c.resume.Seq {
 		return nil, errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", c.resume.Seq, req.ContextID, log.Seq())
 	}

@@ -139,12 +139,41 @@ func (t *tasks) do(ctx context.Context, in taskInput) (tool.Result, error) {
 // answer is what became of a task.
 type answer struct{ text, failure string }
 
-// run begins the child's run, goes on with it, or reads what it came to.
+// run begins the child's run, goes on with it, or reads what it came to. Where the journal fails nobody can say how far the task is: then the run above stops,
+// too, and both go on when it is resumed.
 func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string) (answer, error) {
+	var below *journal.Log
+	res, done, err := t.drive(ctx, at, sub, session, prompt, func(l *journal.Log) { below = l })
+	switch {
+	case errors.Is(err, errGone):
+		return answer{failure: fmt.Sprintf("the session of this task, %s, is gone: whether it took effect is unknown; check before you repeat it", session)}, nil
+	case errors.Is(err, engine.ErrLeft):
+		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseJournal, Detail: session}}
+	case err != nil:
+		unread := res == nil && (errdefs.NotAvailable.Is(err) || errdefs.Of(err) == nil && !errdefs.Canceled(err)) // or not leased
+		err = fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
+		if unread || below != nil && below.Failed() != nil {
+			at.Run.Log.Fail(err)
+		}
+		return answer{}, err
+	case res == nil:
+		return over(done), nil
+	case res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
+		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
+	case ctx.Err() != nil:
+		return answer{}, ctx.Err()
+	case res.Err != nil:
+		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
+	}
+	return answer{text: res.Text()}, nil
+}
+
+// drive gives the Result of the child's run, or, if that is finished already, its session. opened is told of the log that the run is driven with.
+func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string, opened func(*journal.Log)) (res *Result, done journal.State, err error) {
 	store := at.Run.Log.Store()
 	opts := []RunOption{
 		WithJournal(store), WithEngineHost(at.Child()), WithParentRunID(at.Run.ID), WithUnknown(at.Run.Unknown), WithAskTTL(at.Run.AskTTL),
-		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(),
+		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(), func(c *config) { c.opened = opened },
 	}
 	if sub.Budget != nil {
 		opts = append(opts, WithBudget(sub.Budget))
@@ -154,37 +183,30 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	}
 	log, err := t.begun(ctx, at, session)
 	if err != nil {
-		return answer{}, unreachable(sub, err)
+		return nil, done, err
 	}
-	var res *Result
 	switch st := log.State(); {
 	case st.Seq == 0:
-		return answer{failure: fmt.Sprintf("the session of this task, %s, is gone: whether it took effect is unknown; check before you repeat it", session)}, nil
+		return nil, done, errGone
 	case st.Seq == 1:
 		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, opts...)
-	case st.Seq > 1 && st.ParentRun != at.Run.ID:
-		return answer{}, errdefs.Conflict.Errorf("there is a session %s that is not this task's: delete it, or give the task under another session", session)
+	case st.ParentRun != at.Run.ID:
+		return nil, done, errdefs.Conflict.Errorf("there is a session %s that is not this task's: delete it, or give the task under another session", session)
 	case st.Run != "":
 		res, err = Resume(ctx, sub.Agent, sub.Engine, session, opts...)
 	default:
-		return over(st), nil
+		return nil, st, nil
 	}
-	switch {
-	case res != nil && res.Status == StatusInterrupted: // so is this run; the task goes on when it is resumed
-		return answer{}, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: res.Cause, Detail: session}}
-	case errdefs.NotFound.Is(err): // somebody else resumed it, and finished it while this one waited
-		if log, err = journal.Open(ctx, store, session); err == nil && log.State().Run == "" {
-			return over(log.State()), nil
+	if res == nil && errdefs.NotFound.Is(err) { // somebody else resumed it, and finished it while this one waited
+		again, readErr := journal.Open(ctx, store, session)
+		switch {
+		case readErr != nil:
+			return nil, done, readErr
+		case again.State().Run == "":
+			return nil, again.State(), nil
 		}
-		return answer{}, err
-	case ctx.Err() != nil:
-		return answer{}, ctx.Err()
-	case err != nil:
-		return answer{}, unreachable(sub, err)
-	case res.Err != nil:
-		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
 	}
-	return answer{text: res.Text()}, nil
+	return res, done, err
 }
 
 // begun opens the session of a task, and makes it when the call has not begun it yet: first the session, then a note in the parent's, then its run. So a session that
@@ -207,13 +229,8 @@ func (t *tasks) begun(ctx context.Context, at engine.Inside, session string) (*j
 	return log, at.Run.Log.Append(ctx, note)
 }
 
-// unreachable is for a task that could not be begun or gone on with. What the journal is to blame for is no answer: the run parks, and a resume tries again.
-func unreachable(sub Subagent, err error) error {
-	if errdefs.NotAvailable.Is(err) || errdefs.Internal.Is(err) {
-		return engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseJournal, Detail: err.Error()}}
-	}
-	return fmt.Errorf("the task of %s: %w", sub.Agent.ID, err)
-}
+// errGone is of a task whose session was taken away.
+var errGone = errdefs.NotFound.Errorf("agent: the task's session is gone")
 
 // over reads what a finished child came to.
 func over(st journal.State) answer {

@@ -280,6 +280,48 @@ func TestAQuestionBelowWaitsAbove(t *testing.T) {
 	}
 }
 
+// A task in the background that waits for a person keeps nobody else from working.
+func TestAQuestionInTheBackgroundStopsNeitherTheRunNorItsOtherTasks(t *testing.T) {
+	var w works
+	parked := make(chan struct{})
+	store := watching{disk{journal.Memory()}, func(session string, e journal.Entry) {
+		if _, ok := e.Data.(journal.Parked); ok && session == "s/c1" {
+			close(parked)
+		}
+	}}
+	hold := tool.Func("hold", "", func(context.Context, struct{}) (string, error) { <-parked; return "held", nil })
+	asks := looping(t, script{message.Assistant("", call("a1", "ask", `{}`)), message.Assistant("asked")}, w.tool("ask", tool.RequiresApproval))
+	pays := looping(t, script{message.Assistant("", call("b1", "hold", `{}`)), message.Assistant("", call("b2", "pay", `{}`)), message.Assistant("paid")}, hold, w.tool("pay"))
+	both, err := agent.Task([]agent.Subagent{{Agent: agent.Agent{ID: "kid"}, Engine: asks}, {Agent: agent.Agent{ID: "other"}, Engine: pays}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng := looping(t, script{
+		message.Assistant("", background("c1", "ask"), call("c2", "task", `{"agent":"other","prompt":"pay","background":true}`)),
+		message.Assistant("", call("c3", "hold", `{}`)), message.Assistant("", call("c4", "pay", `{}`)), message.Assistant("end"), message.Assistant("end"),
+	}, both, hold, w.tool("pay"))
+	res := run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+	if total, _ := w.total(); total != 2 || res.Status != agent.StatusInterrupted || res.Cause != engine.CauseAwaitingPerson || state(t, store, "s/c2").Status != "completed" {
+		t.Errorf("%s, %s: %d payments; the other task is %q", res.Status, res.Cause, total, state(t, store, "s/c2").Status)
+	}
+}
+
+// watching is a store that tells what is on record.
+type watching struct {
+	journal.Store
+	see func(session string, e journal.Entry)
+}
+
+func (s watching) Append(ctx context.Context, session string, after int64, es ...journal.Entry) error {
+	err := s.Store.Append(ctx, session, after, es...)
+	for _, e := range es {
+		if err == nil {
+			s.see(session, e)
+		}
+	}
+	return err
+}
+
 func TestAKillInATaskRepeatsNothingAndLosesNothing(t *testing.T) {
 	for name, in := range map[string]func(id, prompt string) message.ToolCall{"foreground": gives, "background": background} {
 		t.Run(name, func(t *testing.T) {
@@ -495,12 +537,12 @@ func TestATaskWhoseJournalFailedGoesOnLater(t *testing.T) {
 			var w works
 			kid := looping(t, script{message.Assistant("", call("p1", "pay", `{}`)), message.Assistant("paid it")}, w.tool("pay"))
 			eng := looping(t, script{message.Assistant("", in("c1", "pay")), message.Assistant("end"), message.Assistant("end")}, task(t, kid))
-			res := run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+			res, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store))
 			if store.n > 0 {
 				break
 			}
-			if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseJournal {
-				t.Fatalf("%s: broken at append %d below: %s, %s: %v", name, n, res.Status, res.Cause, res.Err)
+			if !errdefs.NotAvailable.Is(err) || res.Status != agent.StatusInterrupted || res.Cause != engine.CauseJournal {
+				t.Fatalf("%s: broken at append %d below: %s, %s: %v, %v", name, n, res.Status, res.Cause, res.Err, err)
 			}
 			res = resume(t, agent.Agent{}, eng, "s", agent.WithJournal(store))
 			total, most := w.total()

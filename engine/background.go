@@ -16,10 +16,11 @@ type Background struct {
 	ctx    context.Context //nolint:containedctx // of all that runs here: it begins in one effect and goes on beside others
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
-	intr   *latch // of the run
+	intr   *latch // of the run, and of those below
 
 	mu      sync.Mutex
 	running map[string]bool
+	over    map[string]bool   // what can't go on in this process
 	parked  *InterruptedError // what keeps a call from going on in this process
 	failed  error             // what kept a result from getting on record
 	events  []event.Event
@@ -28,7 +29,7 @@ type Background struct {
 
 // NewBackground makes room for the background work of an attempt.
 func NewBackground(ctx context.Context, host Host) *Background {
-	b := &Background{running: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
+	b := &Background{running: map[string]bool{}, over: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	return b
 }
@@ -37,7 +38,7 @@ func NewBackground(ctx context.Context, host Host) *Background {
 func (b *Background) Start(name string, work func(ctx context.Context) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running[name] || b.ctx.Err() != nil || b.parked != nil {
+	if b.running[name] || b.over[name] || b.ctx.Err() != nil {
 		return
 	}
 	b.running[name] = true
@@ -53,7 +54,7 @@ func (b *Background) Start(name string, work func(ctx context.Context) error) {
 			var parked InterruptedError
 			switch {
 			case errors.As(err, &parked):
-				b.parked = &parked
+				b.parked, b.over[name] = &parked, true
 			case b.ctx.Err() == nil && b.failed == nil:
 				b.failed = err
 			}
@@ -120,10 +121,23 @@ func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) err
 	}
 }
 
-// Park is for a run that was interrupted: runs below are interrupted too, and waited for.
+// Park is for a run that was interrupted: runs below are interrupted too, and waited for. Those above and beside it go on: they may have other work.
 func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
 	b.intr.set(i)
-	_ = b.Wait(ctx, host, func() bool { return false }) // the run has its end already
+	for {
+		b.Flush(ctx, host)
+		b.mu.Lock()
+		changed, running := b.changed, len(b.running)
+		b.mu.Unlock()
+		if running == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
 }
 
 // End cancels what runs, and waits for it.

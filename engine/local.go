@@ -309,7 +309,7 @@ func above(host Host) *latch {
 	return nil
 }
 
-// set interrupts all parts, unless they are already.
+// set interrupts all parts, and what is below, unless they are already.
 func (l *latch) set(i Interrupt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,7 +322,7 @@ func (l *latch) get() *Interrupt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen == nil && l.above != nil {
-		return l.above.get()
+		l.seen = l.above.get()
 	}
 	if l.seen == nil && l.c != nil {
 		select {

@@ -110,13 +110,24 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 	}, nil, entries))
 }
 
-// Failed gives the first error of Drive or Append that was the store's own: not a Conflict, not a Validation, not that of a context that ended.
+// Failed gives the first error of Drive or Append that was the store's own: not a Conflict, not a Validation, not that of a context that ended; or what
+// [Log.Fail] was told before.
 // What has happened since, and was to be put on record, may not be there, even if later appends succeed. So begin nothing more, don't
 // close the run, and let whoever opens the session next go on from what is there. Nil: there was none.
 func (l *Log) Failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed
+}
+
+// Fail has [Log.Failed] give err, unless it gives one already: for what the driver depends on in another session, such as that of a run below, and what
+// could not be put on record there.
+func (l *Log) Fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = err
+	}
 }
 
 // note keeps what Failed gives. l.mu is held.

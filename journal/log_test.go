@@ -363,3 +363,16 @@ func TestALogRemembersThatItsStoreFailed(t *testing.T) {
 		t.Errorf("drive: %v, %v", err, l.Failed())
 	}
 }
+
+func TestADriverIsToldOfAFailureElsewhere(t *testing.T) {
+	log, err := journal.Open(t.Context(), journal.Memory(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := errdefs.NotAvailable.Errorf("the session below can't be written")
+	for _, err := range []error{below, errdefs.Internal} {
+		if log.Fail(err); log.Failed() != below { //nolint:errorlint // the very one
+			t.Errorf("%v: the first counts", log.Failed())
+		}
+	}
+}

@@ -117,6 +117,8 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
 		return out, err
+	case err != nil && e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
+		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
 	case err != nil:
 		res.Content, res.IsError = failure(res.Content, err), true
 	}
@@ -138,6 +140,14 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	res = l.presentable(res)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	return out, nil
+}
+
+// unwritten is the error of a journal that failed.
+func unwritten(run engine.Run) error {
+	if run.Log == nil {
+		return nil
+	}
+	return run.Log.Failed()
 }
 
 // presentable leaves out files that the model can't take, and says so: one of them would make every later request an error.

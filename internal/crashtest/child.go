@@ -67,7 +67,10 @@ func (pl plan) play(ctx context.Context, fault *Fault, s *Scenario) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	p := &Process{dir: pl.Dir, die: pl.Die, record: &record{life: pl.Life, pipe: recordPipe()}, seen: map[string]int{}}
+	p := &Process{
+		dir: pl.Dir, die: pl.Die, record: &record{life: pl.Life, pipe: recordPipe()},
+		seen: map[string]int{}, appends: map[string]int{}, moved: make(chan struct{}), subs: map[string]agent.Subagent{},
+	}
 	if pl.Fault {
 		p.fault = fault
 	}
@@ -82,7 +85,7 @@ func (pl plan) play(ctx context.Context, fault *Fault, s *Scenario) (int, error)
 	return code, err
 }
 
-// live begins the session, or goes on with it, until all prompts are played or a run is interrupted.
+// live begins the session, or goes on with it, until all prompts are played or a run is interrupted. What is done is replayed.
 func (p *Process) live(ctx context.Context, s *Scenario, store Store) (code int, err error) {
 	for first := true; ; first = false {
 		f, err := look(ctx, s, store)
@@ -92,13 +95,12 @@ func (p *Process) live(ctx context.Context, s *Scenario, store Store) (code int,
 		if first {
 			p.record.add(line{Found: f})
 		}
-		resume := f.state.Run != ""
-		if !resume && f.begun == len(s.prompts()) {
-			return exitDone, nil
-		}
-		res, err := p.run(ctx, s, store, f.begun, resume)
+		res, err := p.run(ctx, s, store, f.begun)
 		if err != nil {
 			return 0, err
+		}
+		if res == nil {
+			return exitDone, p.replay(ctx, s, store)
 		}
 		p.record.add(line{Result: &result{res.RunID, string(res.Status), res.Text(), len(res.Messages)}})
 		if res.Status == agent.StatusInterrupted {

@@ -15,7 +15,7 @@ func Inspect(t *testing.T, fault *Fault, scenarios ...Scenario) map[string]Findi
 	out := map[string]Finding{}
 	for i := range scenarios {
 		s := &scenarios[i]
-		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), fault, s, false, 10)
+		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), fault, s, effort{all: true, enough: 10})
 		out[s.Name] = Finding{r.points, r.repeated, r.lost, r.problems, err}
 	}
 	return out

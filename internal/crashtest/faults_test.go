@@ -12,7 +12,9 @@ func TestAFileThatMayNotGrow(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("a file's size is limited on Linux only")
 	}
-	crashtest.Faults(t, crashtest.FullFile(), crashtest.Scenarios()...)
+	file := crashtest.FullFile()
+	file.Every = 3
+	crashtest.Faults(t, file, crashtest.Scenarios()...)
 }
 
 // The same as above in another way, so a sample will do.
@@ -24,7 +26,7 @@ func TestAFullDisk(t *testing.T) {
 		return "mounted"
 	})
 	disk := crashtest.FullDisk()
-	disk.Every = 5
+	disk.Every = 4
 	crashtest.Faults(t, disk, crashtest.Scenarios()...)
 }
 
@@ -32,13 +34,15 @@ const address = "PAWL_CRASHTEST_DSN" // tells the children
 
 func TestASocketThatIsCut(t *testing.T) {
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
-	crashtest.Faults(t, crashtest.CutSocket(dsn), crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
+	cut := crashtest.CutSocket(dsn)
+	cut.Every = 3
+	crashtest.Faults(t, cut, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
 }
 
 func TestAnAnswerThatIsLost(t *testing.T) {
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
 	lost := crashtest.LostAnswer(dsn)
-	lost.Every = 3 // most points lie between two appends, where it makes no difference which it is
+	lost.Every = 4 // it says most for its time: the store goes on
 	crashtest.Faults(t, lost, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-// found is what a journal says between two lives of a case: over all its sessions, except where it says main.
+// found is what a journal says between two lives of a case, over all its sessions.
 type found struct {
-	Seq     int64    `json:"seq"`               // of the main session
-	Invalid bool     `json:"invalid,omitempty"` // the main session's transcript is one that a provider would not take
-	Open    []string `json:"open,omitempty"`    // ids of calls that were started and not finished
-	Done    []string `json:"done,omitempty"`    // effects whose outcome is on record
-	begun   int      // prompts of the main session
-	state   journal.State
+	Seq     map[string]int64 `json:"seq"`               // the last entry, by session
+	Invalid []string         `json:"invalid,omitempty"` // sessions whose transcript is one that a provider would not take
+	Open    []string         `json:"open,omitempty"`    // ids of calls that were started and not finished
+	Done    []string         `json:"done,omitempty"`    // effects whose outcome is on record
+	begun   int              // prompts of the main session
+	states  map[string]journal.State
 	written map[written]int // how many entries there are of an append
 }
 
@@ -28,18 +28,13 @@ type written struct {
 
 // look reads all of a journal.
 func look(ctx context.Context, s *Scenario, store journal.Store) (*found, error) {
-	log, err := journal.Open(ctx, store, mainSession)
-	if err != nil {
-		return nil, err
-	}
-	f := &found{Seq: log.Seq(), state: log.State(), written: map[written]int{}}
-	f.Invalid = !slices.Equal(items(f.state.Messages), items(message.Repair(f.state.Messages)))
+	f := &found{Seq: map[string]int64{}, states: map[string]journal.State{}, written: map[written]int{}}
 	open, done := map[string]bool{}, map[string]bool{}
 	for info, err := range store.Sessions(ctx, journal.Query{}) {
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = f.read(ctx, store, info.Session, open, done)
 		}
-		if err := f.read(ctx, store, info.Session, open, done); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -50,10 +45,12 @@ func look(ctx context.Context, s *Scenario, store journal.Store) (*found, error)
 
 func (f *found) read(ctx context.Context, store journal.Store, session string, open, done map[string]bool) error {
 	attempt := map[string]int{}
+	var all []journal.Entry
 	for e, err := range store.Read(ctx, session, 0) {
 		if err != nil {
 			return err
 		}
+		all = append(all, e)
 		if e.Session == session { // not a fork's, of its parent
 			f.written[written{session, e.Time.UnixNano()}]++
 		}
@@ -72,6 +69,11 @@ func (f *found) read(ctx context.Context, store journal.Store, session string, o
 			done[effectID(e.Run, attempt[e.Run], e.Key)] = true
 		}
 	}
+	st := journal.Fold(all...)
+	if !slices.Equal(items(st.Messages), items(message.Repair(st.Messages))) {
+		f.Invalid = append(f.Invalid, session)
+	}
+	f.Seq[session], f.states[session] = st.Seq, st
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/internal/crashtest"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -30,7 +31,41 @@ func TestTheMatrixNotices(t *testing.T) {
 		crashtest.Scenario
 		repeated, lost bool
 		err            string
+		says           string // a part of one of the problems
 	}{
+		"a record that differs from what was done": {Scenario: crashtest.Scenario{Build: paying(pay), Open: forging}, lost: true, says: "the replay of session main differs"},
+		"a call that runs again though a person is to be asked": {
+			Scenario: crashtest.Scenario{Build: paying(pay), Unknown: engine.UnknownAsk, Options: func(*crashtest.Process) []agent.RunOption {
+				return []agent.RunOption{agent.WithUnknown(engine.UnknownRetry)}
+			}}, repeated: true,
+		},
+		"a call that is reported though it is to run again": {
+			Scenario: crashtest.Scenario{Build: paying(pay), Unknown: engine.UnknownRetry, Options: func(*crashtest.Process) []agent.RunOption {
+				return []agent.RunOption{agent.WithUnknown(engine.UnknownReport)}
+			}}, lost: true,
+		},
+		"steering that is said at each try": {
+			Scenario: crashtest.Scenario{Build: paying(func(p *crashtest.Process) tool.Tool {
+				return tool.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
+					at, _ := engine.InsideOf(ctx)
+					return "said", agent.Steer(ctx, at.Run.Log.Store(), at.Run.Session, message.User("faster"))
+				}, tool.Idempotent)
+			})}, lost: true,
+		},
+		"a subagent's tool that writes and says that it reads": {
+			Scenario: crashtest.Scenario{Build: giving(func(p *crashtest.Process) tool.Tool {
+				return tool.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
+					return "paid", p.Effect(ctx, false)
+				}, tool.ReadOnly)
+			})}, repeated: true,
+		},
+		"a subagent's transcript that depends on the process": {
+			Scenario: crashtest.Scenario{Build: giving(func(p *crashtest.Process) tool.Tool {
+				return tool.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
+					return fmt.Sprint("paid by ", os.Getpid()), p.Effect(ctx, false)
+				})
+			})}, lost: true, says: "the transcript of main/c1 ",
+		},
 		"an engine that does not journal what it does": {
 			Scenario: crashtest.Scenario{Build: func(p *crashtest.Process) (agent.Agent, engine.Engine, error) {
 				eng, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("the end"))})
@@ -89,6 +124,9 @@ func TestTheMatrixNotices(t *testing.T) {
 		if got.Err != nil || c.repeated && got.Repeated == 0 || c.lost && got.Lost == 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
+		if !strings.Contains(strings.Join(got.Problems, "\n"), c.says) {
+			t.Errorf("%s: nothing is said of %q: %q", name, c.says, got.Problems)
+		}
 		if len(got.Problems) > 0 && testing.Verbose() {
 			t.Logf("%s: %s", name, got.Problems[0])
 		}
@@ -101,6 +139,25 @@ func paying(pay func(p *crashtest.Process) tool.Tool) builder {
 	return func(p *crashtest.Process) (agent.Agent, engine.Engine, error) {
 		m := scripted.New(scripted.Calls(scripted.Call{ID: "c1", Name: "pay"}), scripted.Text("the end"))
 		eng, err := loop.New(loop.Config{Model: p.Model(m), Tools: []tool.Tool{pay(p)}})
+		return agent.Agent{}, eng, err
+	}
+}
+
+// giving is a run whose subagent pays.
+func giving(pay func(p *crashtest.Process) tool.Tool) builder {
+	return func(p *crashtest.Process) (agent.Agent, engine.Engine, error) {
+		kid, err := loop.New(loop.Config{
+			Model: p.Model(scripted.New(scripted.Calls(scripted.Call{ID: "k1", Name: "pay"}), scripted.Text("paid"))), Tools: []tool.Tool{pay(p)},
+		})
+		if err != nil {
+			return agent.Agent{}, nil, err
+		}
+		task, err := p.Task([]agent.Subagent{{Agent: agent.Agent{ID: "kid"}, Engine: kid}})
+		if err != nil {
+			return agent.Agent{}, nil, err
+		}
+		m := scripted.New(scripted.Calls(scripted.Call{ID: "c1", Name: agent.TaskName, Input: `{"agent":"kid","prompt":"pay"}`}), scripted.Text("the end"))
+		eng, err := loop.New(loop.Config{Model: m, Tools: []tool.Tool{task}})
 		return agent.Agent{}, eng, err
 	}
 }
@@ -138,6 +195,25 @@ func (h hasty) Execute(ctx context.Context, run engine.Run, host engine.Host, b 
 		return b, err
 	}
 	return h.Engine.Execute(ctx, run, host, b)
+}
+
+// forging is a store that writes another input than the tool gets.
+func forging(ctx context.Context, dir string) (crashtest.Store, error) {
+	s, err := crashtest.SQLite(ctx, dir)
+	return forger{s}, err
+}
+
+type forger struct{ crashtest.Store }
+
+func (s forger) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	entries = slices.Clone(entries)
+	for i, e := range entries {
+		if d, ok := e.Data.(journal.ToolStarted); ok {
+			d.Call.Input = `{"note":"forged"}`
+			entries[i].Data = d
+		}
+	}
+	return s.Store.Append(ctx, session, after, entries...)
 }
 
 // late holds back appends with an entry of a kind until the next one comes.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/journal"
 )
 
 const (
@@ -25,8 +25,7 @@ const (
 	patience = time.Minute // with a child
 	secondly = 5           // at every so many points the resume is killed too
 	sampled  = 6           // with -short or -race: of so many points one is tried,
-	sparsely = 23          // and of so many where there are faults, or another store
-	enough   = 50          // problems of a scenario: the rest would say the same
+	sparsely = 7           // and of so many where there are faults, or another store
 )
 
 // Matrix plays each scenario as a subtest, once undisturbed and then once for each kill point; the package says what it checks.
@@ -53,7 +52,7 @@ func try(t *testing.T, fault *Fault, scenarios []Scenario) {
 	for i := range scenarios {
 		s := &scenarios[i]
 		t.Run(s.Name, func(t *testing.T) {
-			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, testing.Short() || raced, enough)
+			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, effort{short: testing.Short() || raced, enough: 50})
 			for _, problem := range r.problems {
 				t.Error(problem)
 			}
@@ -92,7 +91,7 @@ type death struct {
 	life  int
 	point string
 	fault bool
-	// likely: after a death among effects that run side by side, not every resume has the same points left.
+	// likely: after a death among effects that run side by side, not every process has the same points left.
 	likely bool
 }
 
@@ -110,10 +109,19 @@ type matrix struct {
 	fault *Fault // nil: it is killed
 	dir   string
 	test  string // the -test.run of the children
-	want  *past  // undisturbed
+	effort
+	want *past // undisturbed
 
 	mu     sync.Mutex
 	report report
+	met    map[string]bool // points that were come to, in any life of any case so far
+}
+
+// effort is how far an inspection goes.
+type effort struct {
+	short  bool // a sample is tried
+	all    bool // all points are, also where one stands for several
+	enough int  // problems of a scenario: the rest would say the same
 }
 
 // pattern is a -test.run that runs one test and nothing else.
@@ -126,8 +134,8 @@ func pattern(test string) string {
 }
 
 // inspect tries the points of a scenario, until it has enough problems. An error means that the inspection itself failed: a point was not reached, a child broke.
-func inspect(ctx context.Context, test, dir string, fault *Fault, s *Scenario, short bool, enough int) (report, error) {
-	m := &matrix{s: s, fault: fault, dir: dir, test: test, report: report{fault: fault}}
+func inspect(ctx context.Context, test, dir string, fault *Fault, s *Scenario, e effort) (report, error) {
+	m := &matrix{s: s, fault: fault, dir: dir, test: test, effort: e, report: report{fault: fault}, met: map[string]bool{}}
 	want, err := m.play(ctx, "undisturbed", false)
 	if err != nil {
 		return m.report, err
@@ -135,17 +143,24 @@ func inspect(ctx context.Context, test, dir string, fault *Fault, s *Scenario, s
 	m.want = want
 	m.take("undisturbed", want.verdict(want, m))
 	var points []death
+	moved := true
 	for _, l := range want.record {
-		if l.Point != "" {
+		moved = moved || l.Own || l.Append != nil || l.Use != nil || l.Found != nil || l.Answer != nil
+		if l.Point == "" {
+			continue
+		}
+		m.met[l.Point] = true
+		if moved || e.all || fault.all(s) {
 			points = append(points, death{life: l.Life, point: l.Point, fault: fault != nil})
 		}
+		moved = false
 	}
 	if len(points) == 0 {
 		return m.report, errdefs.Validation.Errorf("crashtest: %s has no points", s.Name)
 	}
-	every, lanes := fault.pace(s, short)
+	every, lanes := fault.pace(s, e.short)
 	err = each(ctx, len(points), lanes, func(ctx context.Context, i int) error {
-		if i%every != every/2 || m.problems() >= enough {
+		if i%every != every/2 || m.problems() >= e.enough {
 			return nil
 		}
 		return m.kill(ctx, i/every, points[i])
@@ -184,6 +199,11 @@ func (m *matrix) kill(ctx context.Context, i int, at death) error {
 		return err
 	}
 	m.take(name, m.want.verdict(got, m))
+	if !at.fault {
+		if err := m.beyond(ctx, name, early, got, at); err != nil {
+			return err
+		}
+	}
 	next := got.points(at.life + 1)
 	if i%secondly != 0 || len(next) == 0 {
 		return nil
@@ -195,6 +215,37 @@ func (m *matrix) kill(ctx context.Context, i int, at death) error {
 	}
 	m.take(name, m.want.verdict(got, m))
 	return nil
+}
+
+// beyond tries the points that only a resume has, such as a question about a call of unknown outcome, or its second run, each once for a scenario.
+// Those that only the resume of such a case has are tried too, three deaths deep.
+func (m *matrix) beyond(ctx context.Context, name string, early bool, h *past, deaths ...death) error {
+	for life := deaths[len(deaths)-1].life + 1; life <= h.lives && len(deaths) < 3; life++ {
+		for _, point := range h.points(life) {
+			if m.knows(point) || m.problems() >= m.enough {
+				continue
+			}
+			all := append(slices.Clip(deaths), death{life: life, point: point, likely: true})
+			name := fmt.Sprintf("%s, then killed %s in life %d", name, point, life)
+			got, err := m.play(ctx, name, early, all...)
+			if err != nil {
+				return err
+			}
+			m.take(name, m.want.verdict(got, m))
+			if err := m.beyond(ctx, name, early, got, all...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// knows reports whether a point was come to before, and notes it.
+func (m *matrix) knows(point string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer func() { m.met[point] = true }()
+	return m.met[point]
 }
 
 func (m *matrix) take(name string, v verdict) {
@@ -281,7 +332,7 @@ func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...de
 			err = errdefs.Validation.Errorf("it never came to the point: is the scenario the same in every process?")
 		}
 		if done = code == exitDone; err == nil && (code == exitParked || early && !done) {
-			err = m.answer(ctx, dir)
+			err = m.answer(ctx, dir, h)
 		}
 		if err != nil {
 			return fail(err)
@@ -364,20 +415,22 @@ func (m *matrix) attend(cmd *exec.Cmd, pl plan, h *past, end func()) error {
 }
 
 // answer answers what is pending, from here: another process than the one that asked.
-func (m *matrix) answer(ctx context.Context, dir string) error {
+func (m *matrix) answer(ctx context.Context, dir string, h *past) error {
 	store, err := m.fault.opener(m.s)(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	log, err := journal.Open(ctx, store, mainSession)
+	pending, err := agent.Pending(ctx, store, mainSession)
 	if err != nil {
 		return err
 	}
-	for _, q := range log.State().Pending {
-		if err := log.Answer(ctx, m.s.answer(q)); err != nil {
+	for _, q := range pending {
+		a := m.s.answer(q)
+		if err := agent.Answer(ctx, store, mainSession, a); err != nil {
 			return err
 		}
+		h.record = append(h.record, line{Life: h.lives, Answer: &answer{q.Asked, a}})
 	}
 	return nil
 }

@@ -3,10 +3,13 @@ package crashtest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -20,10 +23,14 @@ type Process struct {
 	fault  *Fault // how; nil: by SIGKILL
 	record *record
 
+	actor actor                     // built once
+	subs  map[string]agent.Subagent // by the ids of their agents
+
 	mu      sync.Mutex
 	seen    map[string]int // points, by name
-	appends int
-	failing bool // the fault has begun
+	moved   chan struct{}  // closed, and made anew, at each point
+	appends map[string]int // by session
+	failing bool           // the fault has begun
 }
 
 // Dir is a directory of the case's own, which outlives the process: for scenarios with files.
@@ -31,16 +38,22 @@ func (p *Process) Dir() string { return p.dir }
 
 // Point is a point at which the process may be killed, or its store may begin to fail. If it is the one to be killed at, Point does not return. A name that comes again in the same
 // process is another point. Points that are reached side by side need different names.
-func (p *Process) Point(name string) { p.point(name, 0) }
+func (p *Process) Point(name string) { p.reach(line{Point: name, Own: true}) }
 
-func (p *Process) point(name string, seq int64) {
+func (p *Process) point(name string) { p.reach(line{Point: name}) }
+
+func (p *Process) reach(l line) {
+	name := l.Point
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen[name]++
+	close(p.moved)
+	p.moved = make(chan struct{})
 	if n := p.seen[name]; n > 1 {
 		name = fmt.Sprintf("%s (%d)", name, n)
 	}
-	p.record.add(line{Point: name, Seq: seq})
+	l.Point = name
+	p.record.add(l)
 	switch {
 	case name != p.die:
 	case p.fault == nil:
@@ -49,6 +62,27 @@ func (p *Process) point(name string, seq int64) {
 		p.failing = true
 		p.record.add(line{Fault: name})
 		p.fault.begin(p.dir)
+	}
+}
+
+// Await waits until this process has come to a point, for what runs beside the path but must not overtake it. The error is that of ctx, or an
+// InterruptedError once the store fails: the path may never come there.
+func (p *Process) Await(ctx context.Context, point string) error {
+	for {
+		p.mu.Lock()
+		seen, moved, failing := p.seen[point], p.moved, p.failing
+		p.mu.Unlock()
+		switch {
+		case seen > 0:
+			return nil
+		case failing:
+			return engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseHostShutdown}}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-moved:
+		}
 	}
 }
 
@@ -62,9 +96,13 @@ func (p *Process) fails() bool {
 // repeatable says that the tool is read-only or idempotent. The error is always nil.
 func (p *Process) Effect(ctx context.Context, repeatable bool) error {
 	c := tool.FromContext(ctx)
-	p.Point("before the side effect of " + c.ID)
-	p.record.add(line{Use: &use{c.Name, c.ID, c.Key, repeatable}})
-	p.Point("after the side effect of " + c.ID)
+	same := c.Key
+	if at, ok := engine.InsideOf(ctx); ok && at.Run.Session != mainSession { // the runs of tasks are named by chance
+		same = at.Run.Session + strings.TrimPrefix(c.Key, at.Run.ID)
+	}
+	p.point("before the side effect of " + c.ID)
+	p.record.add(line{Use: &use{c.Name, c.ID, c.Key, same, repeatable}})
+	p.point("after the side effect of " + c.ID)
 	return nil
 }
 
@@ -85,6 +123,16 @@ func (p *Process) Tool(name string, opts ...tool.Option) tool.Tool {
 	return t
 }
 
+// Task is [agent.Task] with subagents that are watched, and whose sessions are replayed when the case is over.
+func (p *Process) Task(subs []agent.Subagent, opts ...agent.TaskOption) (tool.Tool, error) {
+	subs = slices.Clone(subs)
+	for i := range subs {
+		subs[i].Engine = p.Engine(subs[i].Engine)
+		p.subs[subs[i].Agent.ID] = subs[i]
+	}
+	return agent.Task(subs, opts...)
+}
+
 // Model puts points around each call of m and into the middle of it: behind the first piece that was streamed.
 func (p *Process) Model(m model.Model) model.Model { return watchedModel{m, p} }
 
@@ -103,25 +151,41 @@ func (m watchedModel) Capabilities() model.Capabilities {
 }
 
 func (m watchedModel) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	m.p.Point("before a reply")
+	m.p.point("before a reply" + where(ctx))
 	resp, err := m.Model.Complete(ctx, req)
-	m.p.Point("after a reply")
+	m.p.point("after a reply" + where(ctx))
 	return resp, err
 }
 
 func (m watchedModel) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	m.p.Point("before a reply")
+	m.p.point("before a reply" + where(ctx))
 	first := true
 	err := m.Model.CompleteStream(ctx, req, func(r model.StreamResult) error {
 		err := cb(r)
 		if first {
-			m.p.Point("in the middle of a reply")
+			m.p.point("in the middle of a reply" + where(ctx))
 		}
 		first = false
 		return err
 	})
-	m.p.Point("after a reply")
+	m.p.point("after a reply" + where(ctx))
 	return err
+}
+
+// sessionKey has the session of the run that an effect is performed for.
+type sessionKey struct{}
+
+// where names the session, for points: several may be under way side by side. "" is the main one.
+func where(ctx context.Context) string {
+	session, _ := ctx.Value(sessionKey{}).(string)
+	return in(session)
+}
+
+func in(session string) string {
+	if session == mainSession || session == "" {
+		return ""
+	}
+	return " in " + session
 }
 
 // Engine watches the effects of an engine that is an [engine.Performer]; any other one comes back as it is, and so does one that is
@@ -156,13 +220,17 @@ type watchedPerformer struct {
 
 func (w watchedPerformer) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	id := effectID(run.ID, run.Attempt, e.Key())
-	w.p.record.add(line{Effect: id})
-	w.p.Point("before " + e.Key().String())
-	d, err := w.Performer.Perform(ctx, run, host, e)
+	begins := line{Effect: id}
+	if u, ok := e.(engine.UseTool); ok && u.Annotations.Repeatable() {
+		begins.Repeat = u.Call.ID
+	}
+	w.p.record.add(begins)
+	w.p.point("before " + e.Key().String() + in(run.Session))
+	d, err := w.Performer.Perform(context.WithValue(ctx, sessionKey{}, run.Session), run, host, e)
 	if d != nil {
 		w.p.record.add(line{Gave: id})
 	}
-	w.p.Point("after " + e.Key().String())
+	w.p.point("after " + e.Key().String() + in(run.Session))
 	return d, err
 }
 
@@ -179,11 +247,11 @@ type watchedStore struct {
 
 func (s watchedStore) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
 	s.p.mu.Lock()
-	s.p.appends++
-	n := s.p.appends
+	s.p.appends[session]++
+	name := fmt.Sprintf("append %d%s", s.p.appends[session], in(session))
 	s.p.mu.Unlock()
-	s.p.Point(fmt.Sprintf("before append %d", n))
-	begin := appending{Session: session, Time: entries[0].Time.UnixNano(), Entries: len(entries)}
+	s.p.point("before " + name)
+	begin := appending{Session: session, Time: entries[0].Time.UnixNano(), Entries: len(entries), Last: after + int64(len(entries))}
 	for _, e := range entries {
 		if d, ok := e.Data.(journal.ToolStarted); ok {
 			begin.Starts = append(begin.Starts, d.Call.ID)
@@ -198,11 +266,7 @@ func (s watchedStore) Append(ctx context.Context, session string, after int64, e
 	if s.p.record.add(line{Append: &end}); err != nil {
 		return err
 	}
-	seq := int64(0)
-	if session == mainSession {
-		seq = after + int64(len(entries))
-	}
-	s.p.point(fmt.Sprintf("after append %d", n), seq)
+	s.p.point("after " + name)
 	return nil
 }
 
@@ -211,8 +275,44 @@ type listener struct{ engine.NoopHost }
 
 func (listener) Listening() bool { return true }
 
-// run plays prompt number n, or goes on with it.
-func (p *Process) run(ctx context.Context, s *Scenario, store journal.Store, n int, resume bool) (*agent.Result, error) {
+// actor is who plays: an agent with its engine, or a team.
+type actor interface {
+	Run(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error)
+	Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
+	Replay(ctx context.Context, session string, opts ...agent.RunOption) ([]agent.Replayed, error)
+}
+
+// solo is an agent by itself.
+type solo struct {
+	agent  agent.Agent
+	engine engine.Engine
+}
+
+func (s solo) Run(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error) {
+	return agent.Run(ctx, s.agent, s.engine, req, opts...)
+}
+
+func (s solo) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
+	return agent.Resume(ctx, s.agent, s.engine, session, opts...)
+}
+
+func (s solo) Replay(ctx context.Context, session string, opts ...agent.RunOption) ([]agent.Replayed, error) {
+	return agent.Replay(ctx, s.agent, s.engine, session, opts...)
+}
+
+// build makes who plays.
+func (p *Process) build(s *Scenario) (actor, error) {
+	if p.actor != nil {
+		return p.actor, nil
+	}
+	if s.Team != nil {
+		team, err := s.Team(p)
+		if err != nil {
+			return nil, err
+		}
+		p.actor = team
+		return p.actor, nil
+	}
 	ag, eng, err := s.Build(p)
 	if err != nil {
 		return nil, err
@@ -220,13 +320,57 @@ func (p *Process) run(ctx context.Context, s *Scenario, store journal.Store, n i
 	if ag.ID == "" {
 		ag.ID = "crashtest"
 	}
-	eng = p.Engine(eng)
-	opts := []agent.RunOption{agent.WithJournal(watchedStore{store, p}), agent.WithEngineHost(listener{})}
+	p.actor = solo{ag, p.Engine(eng)}
+	return p.actor, nil
+}
+
+// run goes on with what is unfinished, or plays the next prompt; begun are played already. A nil Result: nothing is left.
+func (p *Process) run(ctx context.Context, s *Scenario, store journal.Store, begun int) (*agent.Result, error) {
+	who, err := p.build(s)
+	if err != nil {
+		return nil, err
+	}
+	opts := []agent.RunOption{agent.WithJournal(watchedStore{store, p}), agent.WithEngineHost(listener{}), agent.WithUnknown(s.Unknown)}
 	if s.Options != nil {
 		opts = append(opts, s.Options(p)...)
 	}
-	if resume {
-		return agent.Resume(ctx, ag, eng, mainSession, opts...)
+	if begun > 0 {
+		res, err := who.Resume(ctx, mainSession, opts...)
+		if !errdefs.NotFound.Is(err) {
+			return res, err
+		}
 	}
-	return agent.Run(ctx, ag, eng, agent.Request{ContextID: mainSession, RunID: runID(n), Message: message.User(s.prompts()[n])}, opts...)
+	if begun == len(s.prompts()) {
+		return nil, nil
+	}
+	return who.Run(ctx, agent.Request{ContextID: mainSession, RunID: runID(begun), Message: message.User(s.prompts()[begun])}, opts...)
+}
+
+// replay goes through the record of every session, with the code that made it. What differs is for the verdict.
+func (p *Process) replay(ctx context.Context, s *Scenario, store journal.Store) error {
+	who, err := p.build(s)
+	if err != nil {
+		return err
+	}
+	for info, err := range store.Sessions(ctx, journal.Query{}) {
+		if err != nil {
+			return err
+		}
+		by := who
+		if info.Session != mainSession {
+			sub, ok := p.subs[info.Agent]
+			if !ok {
+				return errdefs.NotFound.Errorf("crashtest: nobody knows %q, who made the session %s: make the tool by Process.Task", info.Agent, info.Session)
+			}
+			by = solo{sub.Agent, sub.Engine}
+		}
+		out := replay{Session: info.Session}
+		if _, err := by.Replay(ctx, info.Session, agent.WithJournal(store)); errdefs.Conflict.Is(err) {
+			out.Difference = err.Error()
+		} else if err != nil {
+			return err
+		}
+		p.record.add(line{Replay: &out})
+	}
+	return nil
 }

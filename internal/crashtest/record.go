@@ -10,19 +10,23 @@ import (
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // line is one line of a case's record: what its processes did, in order. It has one of Point and those below.
 type line struct {
 	Life   int        `json:"life"` // of the case: the first process is 1
 	Point  string     `json:"point,omitempty"`
-	Seq    int64      `json:"seq,omitempty"`    // with a Point behind an append: the last entry that was reported durable
+	Own    bool       `json:"own,omitempty"`    // with a Point: the scenario's own
 	Effect string     `json:"effect,omitempty"` // an effect of the engine begins
+	Repeat string     `json:"repeat,omitempty"` // with an Effect: the call that it runs, of a tool that may be repeated
 	Gave   string     `json:"gave,omitempty"`   // an effect of the engine had an outcome, which is to be journaled
 	Append *appending `json:"append,omitempty"` // an append begins, or ended
 	Use    *use       `json:"use,omitempty"`    // a tool's side effect
 	Found  *found     `json:"found,omitempty"`  // what this process found when it began
+	Answer *answer    `json:"answer,omitempty"` // the parent answered a question
 	Result *result    `json:"result,omitempty"` // what a run came to
+	Replay *replay    `json:"replay,omitempty"` // a session was replayed
 	Fault  string     `json:"fault,omitempty"`  // the store fails from here on: the point
 	Failed *failure   `json:"failed,omitempty"` // the process ended with this error, as it should when its store failed
 }
@@ -32,6 +36,7 @@ type appending struct {
 	Session string   `json:"session"`
 	Time    int64    `json:"time"` // that its entries have, and no others: nanoseconds since 1970
 	Entries int      `json:"entries"`
+	Last    int64    `json:"last"`             // the number of the last of them
 	Starts  []string `json:"starts,omitempty"` // the calls that it says begin
 	Ended   string   `json:"ended,omitempty"`  // "" when it begins, then reported, or the class of its error
 }
@@ -50,7 +55,20 @@ type use struct {
 	Tool       string `json:"tool"`
 	Call       string `json:"call"`
 	Key        string `json:"key"`
+	Same       string `json:"same"` // the key as it is in every case: with the session in place of a run's id that chance made
 	Repeatable bool   `json:"repeatable,omitempty"`
+}
+
+// answer is what a person said to a question about a call.
+type answer struct {
+	Asked    journal.Asked    `json:"asked"`
+	Answered journal.Answered `json:"answered"`
+}
+
+// replay is what came of the replay of a session.
+type replay struct {
+	Session    string `json:"session"`
+	Difference string `json:"difference,omitempty"` // the first one; "": there was none
 }
 
 // result is what agent.Run or agent.Resume gave.

@@ -15,14 +15,17 @@ import (
 type Scenario struct {
 	Name  string // unique among those of one Matrix
 	Build func(p *Process) (agent.Agent, engine.Engine, error)
+	Team  func(p *Process) (*agent.Team, error) // in place of Build
+	// Unknown is what is done about calls of unknown outcome: agent.WithUnknown, and what the verdict goes by.
+	Unknown engine.Unknown
 	// Options are for agent.Run and agent.Resume, beside the journal and the host. May be nil.
 	Options func(p *Process) []agent.RunOption
 	Prompts []string // one a run, the next when the one before is over, however it ended; nil: one, "Go."
-	// Answer answers a question, in the parent's process. Nil approves everything.
+	// Answer answers a question of any session, in the parent's process. Nil approves everything.
 	Answer func(q journal.Pending) journal.Answered
 	Text   string       // the answer of the last run
 	Status agent.Status // of the last run; "" is agent.StatusCompleted
-	// Writers is how many calls that must not be repeated may be under way at the same time, and so unknown after a kill; 0 is 1.
+	// Writers is how many calls that must not be repeated may be under way at the same time, in all sessions, and so unknown after a kill; 0 is 1.
 	Writers int
 	Open    Opener // nil: SQLite
 	// Settle waits, in the parent, until what a process that died had under way is over; nil: it died with it.

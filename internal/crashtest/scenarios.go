@@ -2,10 +2,13 @@ package crashtest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -14,15 +17,22 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// Scenarios are those of the loop itself, which every store has to stand.
-func Scenarios() []Scenario {
-	gate := hook.Middleware{Name: "gate", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
-		if u.Tool.Name == "ask" {
-			return hook.Asking("may I?"), nil
-		}
-		return hook.Decision{}, nil
-	}}
-	end := says("the end")
+// Scenarios are those that every store has to stand.
+func Scenarios() []Scenario { return slices.Concat(alone(), unknown(), spoken(), below(), team()) }
+
+// gate has a person asked about each call of ask.
+var gate = hook.Middleware{Name: "gate", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+	if u.Tool.Name == "ask" {
+		return hook.Asking("may I?"), nil
+	}
+	return hook.Decision{}, nil
+}}
+
+// end is the last word of a script.
+var end = says("the end")
+
+// alone are those of the loop by itself.
+func alone() []Scenario {
 	return []Scenario{
 		{Name: "tools that write, one after the other", Text: "the end", Build: looping(nil,
 			calls("two", call("c1", "pay"), call("c2", "pay")), calls("one more", call("c3", "pay")), end)},
@@ -53,20 +63,98 @@ func Scenarios() []Scenario {
 	}
 }
 
-// looping builds a loop that plays a script, with tools that write (pay, ban, ask), that read (look) and that are idempotent (put).
+// unknown are those in which somebody else than the model hears of a call of unknown outcome. What becomes of one has points that only a resume has.
+func unknown() []Scenario {
+	build := looping(nil, calls("two", call("c1", "pay"), call("c2", "pay")), end)
+	return []Scenario{
+		{Name: "calls of unknown outcome that a person lets run again", Unknown: engine.UnknownAsk, Text: "the end", Build: build},
+		{Name: "calls of unknown outcome that a person does not let run again", Unknown: engine.UnknownAsk, Text: "the end", Build: build, Answer: reject("c1", "c2")},
+		{Name: "calls of unknown outcome that run again by themselves", Unknown: engine.UnknownRetry, Text: "the end", Build: build},
+	}
+}
+
+// spoken are those in which a person says something of his own.
+func spoken() []Scenario {
+	question := call("c1", askuser.Name)
+	question.Input = `{"question":"Which?","options":[{"label":"red"},{"label":"blue"}]}`
+	say := call("c1", "steer")
+	say.Input = `{"say":"faster"}`
+	return []Scenario{
+		{
+			Name: "a question of the model's own", Text: "the end",
+			Answer: func(journal.Pending) journal.Answered {
+				return journal.Answered{Approved: true, Text: "2", By: "crashtest"}
+			},
+			Build: looping(nil, calls("one", question, call("c2", "pay")), end),
+		},
+		{Name: "steering", Text: "the end", Build: looping(nil,
+			calls("one", say, call("c2", "pay")), calls("another", call("c3", "pay")), end)},
+	}
+}
+
+// looping builds a loop that plays a script, with the tools of [toolbox].
 func looping(hooks []hook.Middleware, turns ...scripted.Turn) func(p *Process) (agent.Agent, engine.Engine, error) {
+	turns = counted(turns)
+	return func(p *Process) (agent.Agent, engine.Engine, error) {
+		eng, err := loop.New(loop.Config{Model: p.Model(scripted.New(turns...)), Tools: toolbox(p)})
+		return agent.Agent{ID: "crashtest", Instructions: "Work.", Hooks: hooks}, eng, err
+	}
+}
+
+// counted gives each turn another usage.
+func counted(turns []scripted.Turn) []scripted.Turn {
+	turns = slices.Clone(turns)
 	for i := range turns {
 		if turns[i].Error == nil {
 			turns[i].Usage = model.Usage{Input: 100 * (i + 1), Output: 10}
 		}
 	}
-	return func(p *Process) (agent.Agent, engine.Engine, error) {
-		eng, err := loop.New(loop.Config{
-			Model: p.Model(scripted.New(turns...)),
-			Tools: []tool.Tool{p.Tool("pay"), p.Tool("ban"), p.Tool("ask"), p.Tool("look", tool.ReadOnly), p.Tool("put", tool.Idempotent)},
-		})
-		return agent.Agent{ID: "crashtest", Instructions: "Work.", Hooks: hooks}, eng, err
+	return turns
+}
+
+// toolbox has tools that write (pay, ban, ask), that read (look), that are idempotent (put), that say something to the run (steer), that wait for a
+// point of the process (wait), and that ask a person (ask_user).
+func toolbox(p *Process) []tool.Tool {
+	return []tool.Tool{
+		p.Tool("pay"), p.Tool("ban"), p.Tool("ask"), p.Tool("look", tool.ReadOnly), p.Tool("put", tool.Idempotent), askuser.New(nil),
+		tool.Func("steer", "", func(ctx context.Context, in struct {
+			Say string `json:"say"`
+		},
+		) (string, error) {
+			p.Point("before steering")
+			err := steer(ctx, in.Say)
+			if errdefs.NotAvailable.Is(err) { // once more, as somebody would whose words were perhaps not heard
+				err = steer(ctx, in.Say)
+			}
+			p.Point("after steering")
+			return "said", err
+		}, tool.Idempotent),
+		tool.Func("wait", "", func(ctx context.Context, in struct {
+			Until string `json:"until"`
+		},
+		) (string, error) {
+			return "waited", p.Await(ctx, in.Until)
+		}, tool.Idempotent),
 	}
+}
+
+// steer says something to the run that the tool is used by, unless it was said already: so the tool is idempotent. The journal is not the run's own, to be
+// watched: who steers is somebody else.
+func steer(ctx context.Context, text string) error {
+	at, _ := engine.InsideOf(ctx)
+	store := at.Run.Log.Store()
+	if w, ok := store.(watchedStore); ok {
+		store = w.Store
+	}
+	for e, err := range store.Read(ctx, at.Run.Session, 0) {
+		if err != nil {
+			return err
+		}
+		if d, ok := e.Data.(journal.Said); ok && d.Message.Text() == text {
+			return nil
+		}
+	}
+	return agent.Steer(ctx, store, at.Run.Session, message.User(text))
 }
 
 func call(id, name string) scripted.Call { return scripted.Call{ID: id, Name: name} }
@@ -82,10 +170,10 @@ func cut(t scripted.Turn) scripted.Turn {
 	return t
 }
 
-// reject rejects one call and approves the rest.
-func reject(call string) func(journal.Pending) journal.Answered {
+// reject rejects some calls and approves the rest.
+func reject(ids ...string) func(journal.Pending) journal.Answered {
 	return func(q journal.Pending) journal.Answered {
-		return journal.Answered{Approved: q.Call.ID != call, Text: "because I say so", By: "crashtest"}
+		return journal.Answered{Approved: !slices.Contains(ids, q.Call.ID), Text: "because I say so", By: "crashtest"}
 	}
 }
 

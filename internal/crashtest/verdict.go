@@ -2,6 +2,8 @@ package crashtest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
@@ -30,49 +32,45 @@ func (h *past) verdict(got *past, m *matrix) verdict {
 	v.appends(got)
 	v.starts(got)
 	v.failures(got, m.fault)
-	open := v.lives(got)
-	want := h.uses()
-	unknown := map[string]bool{} // calls of which the model may be told so
-	for id := range open {
-		unknown[id] = len(want[id]) == 0 || !want[id][0].Repeatable
+	v.lives(got)
+	v.replays(got)
+	unknown := h.unknown(got, m.s.Unknown)
+	v.uses(h, got, m.s.Unknown, unknown)
+	told := 0
+	for _, session := range slices.Sorted(maps.Keys(h.last.states)) {
+		w, g := h.last.states[session], got.last.states[session]
+		told += v.transcript(session, w.Messages, g.Messages, unknown)
+		v.closed(session, w, g)
 	}
-	v.uses(want, got.uses(), open, unknown)
-	if n, most := v.transcript(h.last.state.Messages, got.last.state.Messages, unknown), got.deaths*max(1, m.s.Writers); n > most {
-		v.missing("the outcomes of %d calls are unknown: at most %d can be", n, most)
+	for session := range got.last.states {
+		if _, ok := h.last.states[session]; !ok {
+			v.again("there is a session %s: undisturbed there is none", session)
+		}
+	}
+	if most := got.deaths * max(1, m.s.Writers); told > most {
+		v.missing("the outcomes of %d calls are unknown: at most %d can be", told, most)
 	}
 	v.ending(h, got, m.s)
 	return v
 }
 
-// uses are the side effects by call.
-func (h *past) uses() map[string][]use {
-	out := map[string][]use{}
-	for _, l := range h.record {
-		if l.Use != nil {
-			out[l.Use.Call] = append(out[l.Use.Call], *l.Use)
-		}
-	}
-	return out
-}
-
-// lives looks at what each process found: is all there that was reported, is the transcript valid. It gives the calls that had begun and
-// not ended when a process began, and how often.
-func (v *verdict) lives(h *past) (open map[string]int) {
-	open = map[string]int{}
-	seq := int64(0) // reported so far
+// lives looks at what each process found: is all there that was reported, is each transcript valid.
+func (v *verdict) lives(h *past) {
+	seq := map[string]int64{} // reported so far
 	see := func(f *found, when string) {
-		if f.Seq < seq {
-			v.missing("%s: the journal ends at entry %d: %d was reported", when, f.Seq, seq)
+		for session, last := range seq {
+			if f.Seq[session] < last {
+				v.missing("%s: session %s ends at entry %d: %d was reported", when, session, f.Seq[session], last)
+			}
 		}
-		if f.Invalid {
-			v.missing("%s: the transcript is not valid", when)
-		}
-		for _, id := range f.Open {
-			open[id]++
+		for _, session := range f.Invalid {
+			v.missing("%s: the transcript of session %s is not valid", when, session)
 		}
 	}
 	for _, l := range h.record {
-		seq = max(seq, l.Seq)
+		if a := l.Append; a != nil && a.Ended == reported {
+			seq[a.Session] = max(seq[a.Session], a.Last)
+		}
 		if l.Found != nil {
 			see(l.Found, fmt.Sprintf("life %d", l.Life))
 		}
@@ -81,7 +79,6 @@ func (v *verdict) lives(h *past) (open map[string]int) {
 	if ids := h.last.Open; len(ids) > 0 {
 		v.missing("%v never came to an outcome", ids)
 	}
-	return open
 }
 
 // effects looks for effects of the engine that were performed although their outcome was on record, or twice by one process, and for
@@ -114,68 +111,50 @@ func (v *verdict) effects(h *past) {
 	}
 }
 
-// uses judges side effects: each happened once, and with the key that it had undisturbed. A repeatable one may come once more for each kill
-// while it was under way, one that is unknown may be missing.
-func (v *verdict) uses(want, got map[string][]use, open map[string]int, unknown map[string]bool) {
-	for id, g := range got {
-		w := want[id]
-		if len(w) == 0 {
-			v.again("%s %s took effect: undisturbed it does not", g[0].Tool, id)
-			continue
-		}
-		for _, u := range g {
-			if u.Key != w[0].Key {
-				v.again("%s %s took effect with the key %s: want %s", u.Tool, id, u.Key, w[0].Key)
-			}
-		}
-		most := 1
-		if w[0].Repeatable {
-			most += open[id]
-		}
-		if len(g) > most {
-			v.again("%s %s took effect %d times: at most %d is right", w[0].Tool, id, len(g), most)
-		}
-	}
-	for id, w := range want {
-		if len(got[id]) == 0 && !unknown[id] {
-			v.missing("%s %s never took effect", w[0].Tool, id)
-		}
-	}
-}
-
 // transcript compares part by part, up to the first difference. The results of calls in may may say that their outcome is unknown;
 // it gives how many do.
-func (v *verdict) transcript(want, got message.History, may map[string]bool) (unknown int) {
+func (v *verdict) transcript(session string, want, got message.History, may map[string]journal.Answered) (unknown int) {
 	w, g := items(want), items(got)
 	for i := range min(len(w), len(g)) {
-		says := g[i].unknown()
+		no, ok := may[g[i].call]
+		says := ok && g[i].unknown(no)
 		if says {
 			unknown++
 		}
-		if w[i] == g[i] || says && may[g[i].call] && w[i].call == g[i].call {
+		if w[i] == g[i] || says && w[i].call == g[i].call {
 			continue
 		}
-		v.missing("message %d of the transcript has %s: want %s", g[i].message+1, g[i].text, w[i].text)
+		v.missing("message %d of the transcript of %s has %s: want %s", g[i].message+1, session, g[i].text, w[i].text)
 		return unknown
 	}
 	if len(w) != len(g) {
-		v.missing("the transcript has %d parts: want %d", len(g), len(w))
+		v.missing("the transcript of %s has %d parts: want %d", session, len(g), len(w))
 	}
 	return unknown
 }
 
-// ending compares how the session ended, as its journal says and as whoever ran it was told.
+// closed compares how a session ended, as its journal says.
+func (v *verdict) closed(session string, w, g journal.State) {
+	if g.Run != "" || g.Status != w.Status || g.Class != w.Class {
+		v.missing("the last run of %s is %q (%s, open: %q): want %q (%s)", session, g.Status, g.Class, g.Run, w.Status, w.Class)
+	}
+	if g.Spent.Usage != w.Spent.Usage || g.Spent.Steps != w.Spent.Steps {
+		v.missing("the session %s took %d steps and %+v: want %d and %+v", session, g.Spent.Steps, g.Spent.Usage, w.Spent.Steps, w.Spent.Usage)
+	}
+	if n := len(g.Steering); n > 0 {
+		v.missing("session %s: %d messages were said and never heard", session, n)
+	}
+}
+
+// ending looks at the end of the case: what the scenario says, and what whoever ran it was told.
 func (v *verdict) ending(want, got *past, s *Scenario) {
-	w, g := want.last.state, got.last.state
+	g := got.last.states[mainSession]
 	status := string(s.Status)
 	if status == "" {
 		status = string(agent.StatusCompleted)
 	}
-	if g.Run != "" || g.Status != status || g.Class != w.Class {
-		v.missing("the last run is %q (%s, open: %q): want %q (%s)", g.Status, g.Class, g.Run, status, w.Class)
-	}
-	if g.Spent.Usage != w.Spent.Usage || g.Spent.Steps != w.Spent.Steps {
-		v.missing("the session took %d steps and %+v: want %d and %+v", g.Spent.Steps, g.Spent.Usage, w.Spent.Steps, w.Spent.Usage)
+	if g.Status != status {
+		v.missing("the last run is %q: want %q", g.Status, status)
 	}
 	var ms []message.Message
 	for _, m := range g.Messages.All() {
@@ -221,7 +200,13 @@ func itemOf(i int, role message.Role, p message.Part) item {
 	return it
 }
 
-// unknown reports whether the item is the result of a call that says that its outcome is unknown.
-func (it item) unknown() bool {
-	return it.call != "" && it == itemOf(it.message, message.RoleTool, journal.Unknown(message.ToolCall{ID: it.call, Name: it.tool}))
+// unknown reports whether the item is the result of a call that says that its outcome is unknown; no is what a person said who was asked whether to
+// run it again.
+func (it item) unknown(no journal.Answered) bool {
+	c := message.ToolCall{ID: it.call, Name: it.tool}
+	told := journal.Unknown(c)
+	if no.ID != "" {
+		told = journal.Asked{Unknown: true}.Result(c, no)
+	}
+	return it.call != "" && it == itemOf(it.message, message.RoleTool, told)
 }
