@@ -210,14 +210,10 @@ func (l *Engine) steered(ctx context.Context, run engine.Run, host engine.Host) 
 	if run.Log == nil || run.Background == nil {
 		return heard(), nil
 	}
-	var failed error
 	err := run.Background.Wait(ctx, host, func() bool {
-		failed = run.Log.Refresh(ctx)
-		return failed != nil || heard()
+		_ = run.Log.Refresh(ctx) // what can't be read now is heard by the next call
+		return heard()
 	})
-	if err == nil {
-		err = failed
-	}
 	return err == nil && heard(), err
 }
 

@@ -357,6 +357,9 @@ func (p *Process) replay(ctx context.Context, s *Scenario, store journal.Store) 
 			return err
 		}
 		by := who
+		if info.Agent == "" { // no run was begun in it
+			continue
+		}
 		if info.Session != mainSession {
 			sub, ok := p.subs[info.Agent]
 			if !ok {
