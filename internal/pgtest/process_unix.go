@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // immediate is PostgreSQL's signal for an immediate shutdown.
@@ -45,11 +46,24 @@ func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: unprivileged()}
 }
 
+// stopped waits until a process that was told to stop has: until then it may still have another child, which would outlive it with its pipes. Where there
+// is no /proc, or no such process any more, it does not wait.
+func stopped(pid int) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, state, ok := strings.Cut(string(stat), ") ") // its name, in brackets, has none
+		if err != nil || !ok || strings.ContainsAny(state[:1], "TZX") {
+			return
+		}
+	}
+}
+
 // killAll kills a process and its children, which it can't replace meanwhile. Where there is no /proc its children end by themselves.
 func killAll(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
 	}
+	stopped(pid)
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for _, child := range strings.Fields(string(children)) {
 		if n, err := strconv.Atoi(child); err == nil {
