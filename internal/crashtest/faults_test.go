@@ -26,7 +26,7 @@ func TestAFullDisk(t *testing.T) {
 		return "mounted"
 	})
 	disk := crashtest.FullDisk()
-	disk.Every = 4
+	disk.Every = 8
 	crashtest.Faults(t, disk, crashtest.Scenarios()...)
 }
 
