@@ -51,9 +51,6 @@ func (v *verdict) failures(h *past, f *Fault) {
 			failed[l.Life] = l.Append.Ended
 		case l.Failed != nil:
 			said[l.Life] = true
-			if l.Failed.Class == errdefs.Conflict.Error() && strings.Contains(l.Failed.Text, ": lease: ") {
-				continue // the run before, in the same process, could not give its lease up: it runs out by itself
-			}
 			if l.Failed.Class != errdefs.NotAvailable.Error() {
 				v.missing("life %d: the error is %s: want %v: %s", l.Life, l.Failed.Class, errdefs.NotAvailable, l.Failed.Text)
 			}
