@@ -232,3 +232,28 @@ func TestAPromptThatClosesAnUnfinishedRunSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// choosy is an engine that goes on from checkpoints of its own version only.
+type choosy struct{ describes }
+
+func (choosy) CanResume(cp engine.Checkpoint) error {
+	if cp.SpecVersion != "2" {
+		return errdefs.NotAvailable.Errorf("choosy: the checkpoint is of version %q, this is 2", cp.SpecVersion)
+	}
+	return nil
+}
+
+func TestAnEngineThatCannotGoOnIsNotAskedTo(t *testing.T) {
+	store := journal.Memory()
+	ask := looping(t, script{message.Assistant("", call("c1", "pay", `{}`)), message.Assistant("end")}, new(works).tool("pay", tool.RequiresApproval))
+	run(t, agent.Agent{}, ask, agent.Request{ContextID: "s", RunID: "r", Message: message.User("go")}, agent.WithJournal(store))
+	n := len(read(t, store, "s"))
+	eng := choosy{describes{Engine: ask, can: engine.CapabilitiesOf(ask)}}
+	for version, class := range map[string]*errdefs.Class{"1": errdefs.NotAvailable, "2": nil} {
+		cp := &engine.Checkpoint{ExecID: "r", Session: "s", SpecVersion: version}
+		_, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, agent.Request{}, agent.WithJournal(store), agent.WithResumeFrom(cp))
+		if class == nil && err != nil || class != nil && (!class.Is(err) || len(read(t, store, "s")) < n) {
+			t.Errorf("version %s: %v", version, err)
+		}
+	}
+}

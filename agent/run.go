@@ -128,6 +128,11 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		if can := engine.CapabilitiesOf(eng); !can.Resume {
 			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume", can.Name)
 		}
+		if r, ok := eng.(engine.Resumer); ok {
+			if err := r.CanResume(*c.resume); err != nil {
+				return err
+			}
+		}
 		if req.RunID != "" && req.RunID != c.resume.ExecID {
 			return errdefs.Validation.Errorf("agent: the request is for run %s, the checkpoint is of run %s: leave the request's RunID out", req.RunID, c.resume.ExecID)
 		}

@@ -40,7 +40,7 @@ func WithMaxDepth(n int) TaskOption { return func(t *tasks) { t.depth = n } }
 func WithoutSummary() TaskOption { return func(t *tasks) { t.silent = true } }
 
 // Task makes the tool by which a model gives tasks to subagents. Each call is a run of its own, in a session of its own that is named after the parent's session and the
-// call ("SESSION/CALL"): with its own transcript, tools and model, bound by the parent's gates, budget, sandbox and cancellation. The answer is the result of the
+// call ("SESSION/CALL"): with its own transcript, tools and model, bound by the parent's gates, budget and cancellation. The answer is the result of the
 // call. What waits for a person below waits in the parent too ([Pending], [Answer]).
 //
 // The tool is idempotent: when the process dies, the resumed parent calls it again with the same key, and the child's session is resumed where it stands; one that is

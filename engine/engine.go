@@ -67,6 +67,12 @@ type Capabilities struct {
 	Needs  []reflect.Type // what must be in Dependencies
 }
 
+// Resumer is implemented by an engine that can tell beforehand whether it can go on from a checkpoint: that of another version of it, say, it can't. The error is
+// errdefs.NotAvailable, or Validation for what is no checkpoint of this engine; it does no I/O. An engine without it is asked by Execute alone.
+type Resumer interface {
+	CanResume(cp Checkpoint) error
+}
+
 // Describer is implemented by engines with Capabilities; one without has none.
 type Describer interface{ Capabilities() Capabilities }
 

@@ -199,3 +199,23 @@ type shutdown struct {
 }
 
 func (s *shutdown) Interrupts() <-chan engine.Interrupt { return s.c }
+
+func TestACancelWhileAPersonIsAskedIsCanceledAndTheCallDoesNotRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []string
+	host := &listener{ask: func(engine.Prompt) (engine.Reply, error) {
+		cancel()
+		return engine.Reply{}, errors.New("the prompt was torn down") // whatever breaks then, it is a cancel
+	}}
+	m := plays(uses(call("c", "read", `{"path":"a"}`)), says("done"))
+	d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{reads(&got)}, Hooks: []hook.Middleware{asks("read")}}, host: host, ctx: ctx}.do(t)
+	if !errors.Is(d.err, context.Canceled) || errdefs.Of(d.err) != nil || len(got) != 0 || m.calls() != 1 {
+		t.Errorf("%v, ran: %v, %d model calls", d.err, got, m.calls())
+	}
+	if text := strings.Join(d.since(), "\n"); !strings.Contains(text, "Not run") {
+		t.Error(text)
+	}
+	if asked := entries[journal.Asked](t, d); len(asked) != 1 {
+		t.Errorf("the question is not on record: %v", asked)
+	}
+}
