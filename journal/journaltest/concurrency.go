@@ -213,7 +213,7 @@ var logs = []check{
 		if out, begun := second.Recorded(key); out != nil || !begun {
 			t.Errorf("the second knows of the tool: outcome %v, begun %v", out, begun)
 		}
-		allowed(t, second.Drive(ctx, "second", journal.Entry{Data: journal.Resumed{Owner: "second"}}), "the second takes over")
+		allowed(t, second.Drive(ctx, "second", journal.Entry{Run: "r1", Data: journal.Resumed{Owner: "second"}}), "the second takes over")
 		done := journal.Entry{Key: key, Data: journal.ToolFinished{Call: "c1", Name: "read", Content: "found", Outcome: journal.OutcomeOK}}
 		refused(t, first.Append(ctx, done), errdefs.Conflict, "the first, overtaken")
 		allowed(t, second.Append(ctx, done), "the second finishes")
