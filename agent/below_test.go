@@ -86,7 +86,12 @@ type unleased struct{ journal.Store }
 func (unleased) Lease(context.Context, string, string, time.Time) error { return nil }
 
 func TestAnOvertakenDriverLeavesTheTasksOfTheOtherAlone(t *testing.T) {
-	mem := disk{journal.Memory()}
+	waits := make(chan struct{})
+	mem := watching{disk{journal.Memory()}, func(session string, e journal.Entry) {
+		if d, ok := e.Data.(journal.ToolStarted); ok && session == "s" && d.Call.ID == "c2" {
+			close(waits)
+		}
+	}}
 	var mu sync.Mutex
 	slept, waited := 0, 0
 	began, release, inSecond, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -124,9 +129,7 @@ func TestAnOvertakenDriverLeavesTheTasksOfTheOtherAlone(t *testing.T) {
 		stale <- err
 	}()
 	<-began
-	for !strings.Contains(strings.Join(kinds(read(t, mem, "s")), " "), "tool.started tool/c2") {
-		time.Sleep(time.Millisecond)
-	}
+	<-waits
 	go func() {
 		_, err := agent.Resume(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(unleased{mem}))
 		over <- err
@@ -322,24 +325,6 @@ func TestABackgroundIsNoWayAroundGates(t *testing.T) {
 	}
 }
 
-// A task in the background that waits for a person keeps nobody else from working.
-func TestATaskThatWaitsInTheBackgroundInterruptsNobody(t *testing.T) {
-	mem := disk{journal.Memory()}
-	var w, x works
-	kid := looping(t, script{message.Assistant("", call("p1", "pay", `{}`)), message.Assistant("paid")}, w.tool("pay", tool.RequiresApproval))
-	wait := tool.Func("wait", "", func(context.Context, struct{}) (string, error) {
-		for state(t, mem, "s/c1").Status != "interrupted" {
-			time.Sleep(time.Millisecond)
-		}
-		return "ok", nil
-	})
-	eng := looping(t, script{message.Assistant("", background("c1", "pay")), message.Assistant("", call("c2", "wait", `{}`)), message.Assistant("", call("c3", "work", `{}`)), message.Assistant("end"), message.Assistant("end")}, task(t, kid), wait, x.tool("work"))
-	res := run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(mem))
-	if total, _ := x.total(); total != 1 || res.Status != agent.StatusInterrupted || len(res.Pending) != 1 {
-		t.Errorf("%s, %d: the parent did not go on\n%s", res.Status, total, transcript(t, mem, "s"))
-	}
-}
-
 // A task in the background begins with the step that gave it, also when that step waits for a person.
 func TestATaskInTheBackgroundBeginsAtOnce(t *testing.T) {
 	mem := disk{journal.Memory()}
@@ -473,7 +458,12 @@ func TestAStoreThatDoesNotAnswerHoldsNobody(t *testing.T) {
 
 // Steering from another process is heard while a run waits at its end for the background.
 func TestSteeringIsHeardWhileTheEndIsWaitedFor(t *testing.T) {
-	mem := disk{journal.Memory()}
+	waiting := make(chan struct{})
+	mem := watching{disk{journal.Memory()}, func(session string, e journal.Entry) {
+		if d, ok := e.Data.(journal.ModelFinished); ok && session == "s" && d.Message.Text() == "waiting" {
+			close(waiting)
+		}
+	}}
 	kid, began, hold := sleeper(t)
 	var once sync.Once
 	m := talkative{script{message.Assistant("", background("c1", "sleep")), message.Assistant("waiting"), message.Assistant("ok"), message.Assistant("end")}, map[int]func(){3: func() { once.Do(func() { close(hold) }) }}, new(int), new([][]string)}
@@ -483,9 +473,7 @@ func TestSteeringIsHeardWhileTheEndIsWaitedFor(t *testing.T) {
 		run(t, agent.Agent{}, looping(t, m, task(t, kid)), asking("s", "go"), agent.WithJournal(mem))
 	}()
 	<-began
-	for !strings.Contains(transcript(t, mem, "s"), "waiting") {
-		time.Sleep(time.Millisecond)
-	}
+	<-waiting
 	if err := agent.Steer(t.Context(), mem, "s", message.User("hurry")); err != nil {
 		t.Fatal(err)
 	}

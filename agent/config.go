@@ -1,5 +1,7 @@
 package agent
 
+import "slices"
+
 // RequestConfig says how a caller wants to be answered. It is not journaled: Resume knows none and takes any kind of output, and a resume by
 // WithResumeFrom goes by the Config of the request that it comes with.
 type RequestConfig struct {
@@ -13,5 +15,5 @@ func (r *Request) outputModes() []string {
 	if r.Config == nil {
 		return nil
 	}
-	return append([]string(nil), r.Config.AcceptedOutputModes...)
+	return slices.Clone(r.Config.AcceptedOutputModes)
 }

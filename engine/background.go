@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -95,6 +96,30 @@ func (b *Background) Flush(ctx context.Context, host Host) {
 // Wait waits until ready says so, or nothing runs any more, and flushes meanwhile. It gives an InterruptedError when work waits for something outside of this
 // process, and the error of work that failed.
 func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) error {
+	var end error
+	err := b.await(ctx, host, func(running int, parked *InterruptedError, failed error) bool {
+		switch {
+		case ready():
+		case failed != nil:
+			end = failed
+		case running > 0:
+			return false
+		case parked != nil:
+			end = *parked
+		}
+		return true
+	})
+	return cmp.Or(err, end)
+}
+
+// Park is for a run that was interrupted: runs below are interrupted too, and waited for. Those above and beside it go on: they may have other work.
+func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
+	b.intr.set(i)
+	_ = b.await(ctx, host, func(running int, _ *InterruptedError, _ error) bool { return running == 0 }) // the run has its end already
+}
+
+// await flushes until over says so, which is asked whenever something here changes, and now and then: other processes change things too.
+func (b *Background) await(ctx context.Context, host Host, over func(running int, parked *InterruptedError, failed error) bool) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -102,40 +127,14 @@ func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) err
 		b.mu.Lock()
 		changed, running, parked, failed := b.changed, len(b.running), b.parked, b.failed
 		b.mu.Unlock()
-		switch {
-		case ready():
-			return nil
-		case failed != nil:
-			return failed
-		case running == 0 && parked != nil:
-			return *parked
-		case running == 0:
+		if over(running, parked, failed) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
-		case <-tick.C: // other processes change things too
-		}
-	}
-}
-
-// Park is for a run that was interrupted: runs below are interrupted too, and waited for. Those above and beside it go on: they may have other work.
-func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
-	b.intr.set(i)
-	for {
-		b.Flush(ctx, host)
-		b.mu.Lock()
-		changed, running := b.changed, len(b.running)
-		b.mu.Unlock()
-		if running == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
+		case <-tick.C:
 		}
 	}
 }

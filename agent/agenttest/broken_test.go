@@ -2,38 +2,16 @@ package agenttest_test
 
 import (
 	"context"
-	"os"
-	"os/exec"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/agent/agenttest"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/broken"
 	"github.com/pawl-dev/pawl/message"
 )
-
-// The defects below are those of a public system of the same shape, numbered as they were found there, and what else breaks the contract. Of the first four only the first
-// is one of a piece; the others were of the run itself, and what stands here is the piece that would bring the same about:
-//
-//	| 2 | history that was seeded, and ends in an assistant's words, counts as new | agent.Run counts from the seed: TestOnlyWhatTheRunSaidIsNew; here: a seeder that ends so |
-//	| 3 | a decider's error leaves the run committed                               | agent.Run fails closed: agent has the test; here: a decider that commits by itself      |
-//	| 4 | a seeder that fails on a further attempt loses the Result and the end    | agent.Run keeps both: agent has the test; here: a seeder that works once              |
-type defect struct {
-	run   func(t *testing.T)
-	fails []string
-}
-
-func (d defect) pattern() string {
-	var cases []string
-	for _, f := range d.fails {
-		cases = append(cases, regexp.QuoteMeta(strings.ReplaceAll(f, " ", "_")))
-	}
-	return "^TestOnABrokenPiece$/^(" + strings.Join(cases, "|") + ")"
-}
 
 func deciders(f agent.DeciderFunc) func(*testing.T) {
 	return func(t *testing.T) { agenttest.Decider(t, func(*testing.T) agent.Decider { return f }) }
@@ -59,9 +37,15 @@ func observers(make func() agent.Observer) func(*testing.T) {
 	return func(t *testing.T) { agenttest.Observer(t, func(*testing.T) agent.Observer { return make() }) }
 }
 
-var broken = map[string]defect{
+// The defects below are those of a public system of the same shape, numbered as they were found there, and what else breaks the contract. Of the first four only the first
+// is one of a piece; the others were of the run itself, and what stands here is the piece that would bring the same about:
+//
+//	| 2 | history that was seeded, and ends in an assistant's words, counts as new | agent.Run counts from the seed: TestOnlyWhatTheRunSaidIsNew; here: a seeder that ends so |
+//	| 3 | a decider's error leaves the run committed                               | agent.Run fails closed: agent has the test; here: a decider that commits by itself      |
+//	| 4 | a seeder that fails on a further attempt loses the Result and the end    | agent.Run keeps both: agent has the test; here: a seeder that works once              |
+var defects = map[string]broken.Piece{
 	"1: handoffs are looked for in the assistant's last words": {
-		run: finders(func(hs []agent.Handoff) agent.Decider {
+		Run: finders(func(hs []agent.Handoff) agent.Decider {
 			return agent.DeciderFunc(func(ctx context.Context, info agent.RunInfo, req *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 				tail := *res
 				for i, m := range slices.Backward(tail.Messages) {
@@ -73,10 +57,10 @@ var broken = map[string]defect{
 				return agent.HandoffDecider(hs).BeforeFinalize(ctx, info, req, &tail)
 			})
 		}),
-		fails: []string{"a call, its result, and words after it", "a call, and its result at the end", "a call in the middle of others"},
+		Fails: []string{"a call, its result, and words after it", "a call, and its result at the end", "a call in the middle of others"},
 	},
 	"1: a call counts whatever came of it": {
-		run: finders(func(hs []agent.Handoff) agent.Decider {
+		Run: finders(func(hs []agent.Handoff) agent.Decider {
 			return agent.DeciderFunc(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 				for _, m := range res.Messages {
 					for _, c := range m.ToolCalls() {
@@ -90,27 +74,27 @@ var broken = map[string]defect{
 				return agent.FinalizeDecision{}, nil
 			})
 		}),
-		fails: []string{"the second of two calls", "a call that failed", "a call that is not open", "a run that did not complete"},
+		Fails: []string{"the second of two calls", "a call that failed", "a call that is not open", "a run that did not complete"},
 	},
 	"2: the seed ends in an assistant's words": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			return func(context.Context, agent.RunInfo, *agent.Request) (*engine.Board, error) {
 				b := engine.NewBoard(engine.Snapshot{})
 				b.Append(engine.MainChannel, message.User("hello"), message.Assistant("hello"))
 				return b, nil
 			}
 		}),
-		fails: []string{"the board has the request's message, behind a valid history"},
+		Fails: []string{"the board has the request's message, behind a valid history"},
 	},
 	"3: a decider commits by itself, and fails": {
-		run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+		Run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 			res.Committed = true
 			return agent.FinalizeDecision{}, errdefs.Internal.Errorf("the judge is ill")
 		}),
-		fails: []string{"it changes nothing that it is given"},
+		Fails: []string{"it changes nothing that it is given"},
 	},
 	"4: a seeder works once": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			used := make(chan struct{}, 1)
 			used <- struct{}{}
 			return func(ctx context.Context, info agent.RunInfo, req *agent.Request) (*engine.Board, error) {
@@ -122,18 +106,18 @@ var broken = map[string]defect{
 				}
 			}
 		}),
-		fails: []string{"each call gives a board of its own", "runs call it at the same time"},
+		Fails: []string{"each call gives a board of its own", "runs call it at the same time"},
 	},
 	"22: a seeder gives one board again": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			_, req := agent.RunInfo{}, &agent.Request{Message: message.User("where is my money?")}
 			b := agent.BoardWith(message.History{}, req)
 			return func(context.Context, agent.RunInfo, *agent.Request) (*engine.Board, error) { return b, nil }
 		}),
-		fails: []string{"each call gives a board of its own"},
+		Fails: []string{"each call gives a board of its own"},
 	},
 	"22: a seeder's boards share the vars": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			var vars map[string]any
 			return func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
 				if vars == nil {
@@ -148,24 +132,24 @@ var broken = map[string]defect{
 				return b, nil
 			}
 		}),
-		fails: []string{"each call gives a board of its own"},
+		Fails: []string{"each call gives a board of its own"},
 	},
 	"a seeder gives nothing": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			return func(context.Context, agent.RunInfo, *agent.Request) (*engine.Board, error) { return nil, nil }
 		}),
-		fails: []string{"it takes the least", "it returns when the context has ended", "each call gives a board"},
+		Fails: []string{"it takes the least", "it returns when the context has ended", "each call gives a board"},
 	},
 	"a seeder cuts calls from their results": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			return func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
 				return agent.BoardWith(message.NewHistory(message.Results(message.ToolResult{Call: "c0", Content: "ok"})), req), nil
 			}
 		}),
-		fails: []string{"the board has the request's message, behind a valid history"},
+		Fails: []string{"the board has the request's message, behind a valid history"},
 	},
 	"a seeder notes itself in the request": {
-		run: seeders(func() agent.Seeder {
+		Run: seeders(func() agent.Seeder {
 			return func(ctx context.Context, info agent.RunInfo, req *agent.Request) (*engine.Board, error) {
 				if req.Inputs != nil {
 					req.Inputs["seeded"] = true
@@ -173,41 +157,41 @@ var broken = map[string]defect{
 				return remembers(ctx, info, req)
 			}
 		}),
-		fails: []string{"the request stays as it is"},
+		Fails: []string{"the request stays as it is"},
 	},
 
 	"a decider writes into the Result": {
-		run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+		Run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 			if res.State != nil {
 				res.State[agent.HandoffStateKey] = "somebody"
 			}
 			return agent.FinalizeDecision{}, nil
 		}),
-		fails: []string{"it changes nothing that it is given"},
+		Fails: []string{"it changes nothing that it is given"},
 	},
 	"a decider gives the Result's own State": {
-		run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+		Run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 			return agent.FinalizeDecision{State: res.State}, nil
 		}),
-		fails: []string{"it changes nothing that it is given"},
+		Fails: []string{"it changes nothing that it is given"},
 	},
 	"a decider takes for granted that there is a reply": {
-		run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+		Run: deciders(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
 			return agent.FinalizeDecision{DiscardOutput: res.Messages[0].Blank()}, nil
 		}),
-		fails: []string{"it takes the least that a run gives"},
+		Fails: []string{"it takes the least that a run gives"},
 	},
 	"a decider waits for a context that has ended to end again": {
-		run: deciders(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request, _ *agent.Result) (agent.FinalizeDecision, error) {
+		Run: deciders(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request, _ *agent.Result) (agent.FinalizeDecision, error) {
 			if ctx.Err() != nil {
 				select {}
 			}
 			return agent.FinalizeDecision{}, nil
 		}),
-		fails: []string{"it returns when the context has ended"},
+		Fails: []string{"it returns when the context has ended"},
 	},
 	"a decider judges by how often it was asked": {
-		run: func(t *testing.T) {
+		Run: func(t *testing.T) {
 			agenttest.Decider(t, func(*testing.T) agent.Decider {
 				turn := make(chan bool, 1)
 				turn <- false
@@ -218,29 +202,29 @@ var broken = map[string]defect{
 				})
 			})
 		},
-		fails: []string{"it has something to say to every status, and the same each time"},
+		Fails: []string{"it has something to say to every status, and the same each time"},
 	},
 
 	"an observer tidies the Result": {
-		run:   observers(func() agent.Observer { return tidy{} }),
-		fails: []string{"it changes nothing that it is given"},
+		Run:   observers(func() agent.Observer { return tidy{} }),
+		Fails: []string{"it changes nothing that it is given"},
 	},
 	"an observer waits for who reads": {
-		run:   observers(func() agent.Observer { return waiting{c: make(chan agent.Status)} }),
-		fails: []string{"it takes the least", "it returns when the context has ended", "it sees a run that is done again"},
+		Run:   observers(func() agent.Observer { return waiting{c: make(chan agent.Status)} }),
+		Fails: []string{"it takes the least", "it returns when the context has ended", "it sees a run that is done again"},
 	},
 
 	"a committer stores as often as it is called": {
-		run:   committers(func() *archive { return &archive{again: true} }),
-		fails: []string{"a run is stored once", "runs are committed at the same time"},
+		Run:   committers(func() *archive { return &archive{again: true} }),
+		Fails: []string{"a run is stored once", "runs are committed at the same time"},
 	},
 	"a committer swallows its error": {
-		run:   committers(func() *archive { return &archive{quiet: true} }),
-		fails: []string{"an error surfaces"},
+		Run:   committers(func() *archive { return &archive{quiet: true} }),
+		Fails: []string{"an error surfaces"},
 	},
 	"a committer marks the Result": {
-		run:   committers(func() *archive { return &archive{marks: true} }),
-		fails: []string{"it changes nothing that it is given"},
+		Run:   committers(func() *archive { return &archive{marks: true} }),
+		Fails: []string{"it changes nothing that it is given"},
 	},
 }
 
@@ -259,38 +243,4 @@ type waiting struct {
 
 func (w waiting) OnRunEnd(_ context.Context, _ agent.RunInfo, res *agent.Result) { w.c <- res.Status }
 
-// chosen names the piece that a re-executed test binary has to fail on.
-const chosen = "PAWL_BROKEN_PIECE"
-
-func TestTheSuitesFailOnBrokenPieces(t *testing.T) {
-	if os.Getenv(chosen) != "" {
-		t.Skip("this is the inner run")
-	}
-	for name, d := range broken {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run="+d.pattern(), "-test.timeout=2m")
-			cmd.Env = append(os.Environ(), chosen+"="+name)
-			out, err := cmd.CombinedOutput()
-			if _, failed := err.(*exec.ExitError); !failed { //nolint:errorlint // Run gives it bare
-				t.Fatalf("the suite passed: %v\n%s", err, out)
-			}
-			for _, want := range d.fails {
-				if !strings.Contains(string(out), "--- FAIL: TestOnABrokenPiece/"+strings.ReplaceAll(want, " ", "_")) {
-					t.Errorf("%q did not fail:\n%s", want, out)
-				}
-			}
-			if strings.Contains(string(out), "\npanic: ") {
-				t.Errorf("the suite panicked:\n%s", out)
-			}
-		})
-	}
-}
-
-func TestOnABrokenPiece(t *testing.T) {
-	d, ok := broken[os.Getenv(chosen)]
-	if !ok {
-		t.Skip("run by TestTheSuitesFailOnBrokenPieces")
-	}
-	d.run(t)
-}
+func TestTheSuitesFailOnBrokenPieces(t *testing.T) { broken.Pieces(t, defects) }

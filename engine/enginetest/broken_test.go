@@ -5,10 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
-	"os/exec"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 
@@ -17,40 +13,11 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/broken"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
-
-// The defects below are those of a public system of the same shape, numbered as they were found there, and what else breaks the contract. Those of its list that have no
-// piece here to have them:
-//
-//	| 9  | the end of a run is not published on some exits | an engine publishes no ends: agent.Run does, once for each start, on every exit; agent has the test          |
-//	| 14 | a copy by reflection has no guard against cycles | a board is never copied: its snapshot shares what is immutable, and its JSON refuses what contains itself;   |
-//	|    |                                                  | a store that keeps what was given to it, or cuts it short, is below                                       |
-//
-// Defects 1 to 4 are of deciders, seeders and the run around the engine: package agenttest has them.
-
-// defect is a piece with one defect, and the cases that must notice it.
-type defect struct {
-	run   func(t *testing.T)
-	fails []string
-}
-
-// pattern selects the cases that have to fail.
-func (d defect) pattern() string {
-	var groups, cases []string
-	nested := false
-	for _, f := range d.fails {
-		group, name, sub := strings.Cut(strings.ReplaceAll(f, " ", "_"), "/")
-		groups, cases, nested = append(groups, regexp.QuoteMeta(group)), append(cases, regexp.QuoteMeta(name)), nested || sub
-	}
-	p := "^TestOnABrokenPiece$/^(" + strings.Join(groups, "|") + ")"
-	if nested {
-		p += "/^(" + strings.Join(cases, "|") + ")"
-	}
-	return p
-}
 
 func engines(make func(w *enginetest.Work) engine.Engine, lacks ...enginetest.Lack) func(*testing.T) {
 	return func(t *testing.T) {
@@ -83,21 +50,29 @@ const (
 	resumed     = "interrupt/a resumed run does nothing again that was finished"
 )
 
-var broken = map[string]defect{
+// The defects below are those of a public system of the same shape, numbered as they were found there, and what else breaks the contract. Those of its list that have no
+// piece here to have them:
+//
+//	| 9  | the end of a run is not published on some exits | an engine publishes no ends: agent.Run does, once for each start, on every exit; agent has the test          |
+//	| 14 | a copy by reflection has no guard against cycles | a board is never copied: its snapshot shares what is immutable, and its JSON refuses what contains itself;   |
+//	|    |                                                  | a store that keeps what was given to it, or cuts it short, is below                                       |
+//
+// Defects 1 to 4 are of deciders, seeders and the run around the engine: package agenttest has them.
+var defects = map[string]broken.Piece{
 	"5: the gate shows tools, and does not hold where they run": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return steps{w: w} }),
-		fails: []string{"tools/a tool that the agent may not use does not run"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return steps{w: w} }),
+		Fails: []string{"tools/a tool that the agent may not use does not run"},
 	},
 	"6: joining branches copies all that each has": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return merging{steps{w: w}} }, enginetest.NoTools, enginetest.NoJournal),
-		fails: []string{"completion/branches complete, and nothing of any is lost"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return merging{steps{w: w}} }, enginetest.NoTools, enginetest.NoJournal),
+		Fails: []string{"completion/branches complete, and nothing of any is lost"},
 	},
 	"8: a resumed run goes on in one branch": {
-		run:   stepping(func(s *steps) { s.only = true }),
-		fails: []string{"interrupt/a resumed run goes on in every branch"},
+		Run:   stepping(func(s *steps) { s.only = true }),
+		Fails: []string{"interrupt/a resumed run goes on in every branch"},
 	},
 	"10: a cancel has another error": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return after(f, func(err error) error {
 				if errdefs.Canceled(err) {
 					return errdefs.Aborted.Errorf("the run was stopped: %v", err)
@@ -105,10 +80,10 @@ var broken = map[string]defect{
 				return err
 			})
 		}),
-		fails: []string{"cancel/a run that was cancelled before", "cancel/a cancel in a step " + stopsInStep, "cancel/a deadline in a step " + stopsInStep},
+		Fails: []string{"cancel/a run that was cancelled before", "cancel/a cancel in a step " + stopsInStep, "cancel/a deadline in a step " + stopsInStep},
 	},
 	"10: a cancel has the error of what it broke": {
-		run: functions(func(w *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(w *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				b, err := f(ctx, run, host, b)
 				if errdefs.Canceled(err) {
@@ -117,10 +92,10 @@ var broken = map[string]defect{
 				return b, err
 			}
 		}),
-		fails: []string{"cancel/what breaks in a step because of a cancel", "cancel/a cancel in a step " + stopsInStep},
+		Fails: []string{"cancel/what breaks in a step because of a cancel", "cancel/a cancel in a step " + stopsInStep},
 	},
 	"10: a cancel is an interrupt": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return after(f, func(err error) error {
 				if errdefs.Canceled(err) {
 					return errors.Join(err, engine.InterruptedError{})
@@ -128,61 +103,61 @@ var broken = map[string]defect{
 				return err
 			})
 		}),
-		fails: []string{"cancel/a cancel in a step " + stopsInStep},
+		Fails: []string{"cancel/a cancel in a step " + stopsInStep},
 	},
 	"11: nobody looks for an interrupt": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				return f(ctx, run, engine.NoopHost{}, b)
 			}
 		}),
-		fails: []string{"interrupt/an interrupt that is there before", "interrupt/an interrupt stops at the next step", "interrupt/an interrupt without a cause", "concurrency/an interrupt is for one run"},
+		Fails: []string{"interrupt/an interrupt that is there before", "interrupt/an interrupt stops at the next step", "interrupt/an interrupt without a cause", "concurrency/an interrupt is for one run"},
 	},
 	"11: branches race for the one interrupt": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return racing{w} }, enginetest.NoTools, enginetest.NoUsage, enginetest.NoJournal),
-		fails: []string{"interrupt/every branch sees the one interrupt"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return racing{w} }, enginetest.NoTools, enginetest.NoUsage, enginetest.NoJournal),
+		Fails: []string{"interrupt/every branch sees the one interrupt"},
 	},
 	"12: everything is tried again": {
-		run: stepping(func(s *steps) { s.tries = 2 }),
-		fails: []string{
+		Run: stepping(func(s *steps) { s.tries = 2 }),
+		Fails: []string{
 			"failure/a step that fails with validation", "failure/a step that fails with budget_exceeded", "host/ReportUsage says that the budget is used up",
 			"failure/a panic in a step",
 		},
 	},
 	"12: every model call is tried again": {
-		run: engines(func(w *enginetest.Work) engine.Engine {
+		Run: engines(func(w *enginetest.Work) engine.Engine {
 			eng, err := loop.New(loop.Config{Model: w.Model(), Tools: []tool.Tool{w.Tool()}, Middleware: []model.Middleware{func(m model.Model) model.Model { return insisting{m} }}})
 			if err != nil {
 				panic(err)
 			}
 			return eng
 		}, enginetest.NoBranches),
-		fails: []string{"failure/a model call that fails with validation", "failure/a model call that fails with budget_exceeded"},
+		Fails: []string{"failure/a model call that fails with validation", "failure/a model call that fails with budget_exceeded"},
 	},
 	"14: a store keeps what it is given": {
-		run: stores(func() engine.CheckpointStore {
+		Run: stores(func() engine.CheckpointStore {
 			return &shelf{keep: func(c engine.Checkpoint) engine.Checkpoint { return c }}
 		}),
-		fails: []string{"what the caller does after a save", "each load is the caller's own", "what can't be kept as it is"},
+		Fails: []string{"what the caller does after a save", "each load is the caller's own", "what can't be kept as it is"},
 	},
 	"15: a store writes plain JSON": {
-		run:   stores(func() engine.CheckpointStore { return &shelf{keep: lossy} }),
-		fails: []string{"everything comes back with its type"},
+		Run:   stores(func() engine.CheckpointStore { return &shelf{keep: lossy} }),
+		Fails: []string{"everything comes back with its type"},
 	},
 	"16: a function begins a resumed run afresh": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return afresh(plain(w)) }, plainLacks...),
-		fails: []string{resumed, "interrupt/a run that has not begun is resumed whole"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return afresh(plain(w)) }, plainLacks...),
+		Fails: []string{resumed, "interrupt/a run that has not begun is resumed whole"},
 	},
 	"20: an interrupt is looked for before the step is on record": {
-		run:   stepping(func(s *steps) { s.hasty = true }),
-		fails: []string{resumed, "interrupt/an interrupt stops at the next step", "interrupt/an interrupt in the last step does not undo it"},
+		Run:   stepping(func(s *steps) { s.hasty = true }),
+		Fails: []string{resumed, "interrupt/an interrupt stops at the next step", "interrupt/an interrupt in the last step does not undo it"},
 	},
 	"21: an error of ReportUsage fails the run": {
-		run:   stepping(func(s *steps) { s.strict = true }),
-		fails: []string{"host/ReportUsage fails", "host/ReportUsage is unavailable"},
+		Run:   stepping(func(s *steps) { s.strict = true }),
+		Fails: []string{"host/ReportUsage fails", "host/ReportUsage is unavailable"},
 	},
 	"21: an error of Publish fails the run": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				if err := host.Publish(ctx, event.Event{}); err != nil {
 					return b, err
@@ -190,23 +165,23 @@ var broken = map[string]defect{
 				return f(ctx, run, host, b)
 			}
 		}),
-		fails: []string{"host/Publish fails", "host/Publish panics"},
+		Fails: []string{"host/Publish fails", "host/Publish panics"},
 	},
 	"22: a store copies the outermost maps": {
-		run:   stores(func() engine.CheckpointStore { return &shelf{keep: shallow} }),
-		fails: []string{"what the caller does after a save", "each load is the caller's own"},
+		Run:   stores(func() engine.CheckpointStore { return &shelf{keep: shallow} }),
+		Fails: []string{"what the caller does after a save", "each load is the caller's own"},
 	},
 
 	"an engine that stops does not look whether its context has ended": {
-		run: functions(func(w *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(w *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				return f(context.WithoutCancel(ctx), run, host, b)
 			}
 		}),
-		fails: []string{"cancel/a run that was cancelled before", "cancel/a cancel in a step " + stopsInStep},
+		Fails: []string{"cancel/a run that was cancelled before", "cancel/a cancel in a step " + stopsInStep},
 	},
 	"a run that fails has no board": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				if b, err := f(ctx, run, host, b); err == nil {
 					return b, nil
@@ -215,10 +190,10 @@ var broken = map[string]defect{
 				}
 			}
 		}),
-		fails: []string{"cancel/a cancel in a step " + stopsInStep, "interrupt/an interrupt stops at the next step"},
+		Fails: []string{"cancel/a cancel in a step " + stopsInStep, "interrupt/an interrupt stops at the next step"},
 	},
 	"a run that fails has a fresh board": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				before := b.Snapshot()
 				b, err := f(ctx, run, host, b)
@@ -228,106 +203,106 @@ var broken = map[string]defect{
 				return b, err
 			}
 		}),
-		fails: []string{"cancel/a cancel in a step " + stopsInStep, "interrupt/an interrupt stops at the next step"},
+		Fails: []string{"cancel/a cancel in a step " + stopsInStep, "interrupt/an interrupt stops at the next step"},
 	},
 	"it marks its run": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				run.Attributes["engine"] = "mine"
 				return f(ctx, run, host, b)
 			}
 		}),
-		fails: []string{"completion/a run completes"},
+		Fails: []string{"completion/a run completes"},
 	},
 	"it leaves a goroutine": {
-		run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
+		Run: functions(func(_ *enginetest.Work, f engine.Func) engine.Func {
 			return func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				go func() { select {} }()
 				return f(ctx, run, host, b)
 			}
 		}),
-		fails: []string{"completion/a run completes"},
+		Fails: []string{"completion/a run completes"},
 	},
 	"runs share the engine's board": {
-		run: engines(func(w *enginetest.Work) engine.Engine {
+		Run: engines(func(w *enginetest.Work) engine.Engine {
 			shared := engine.NewBoard(engine.Snapshot{Vars: map[string]any{"given": "by the caller"}})
 			return engine.Func(func(ctx context.Context, run engine.Run, host engine.Host, _ *engine.Board) (*engine.Board, error) {
 				return plain(w)(ctx, run, host, shared)
 			})
 		}, plainLacks...),
-		fails: []string{"concurrency/runs of one engine at the same time"},
+		Fails: []string{"concurrency/runs of one engine at the same time"},
 	},
 	"it does its steps beside the record": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return unrecorded{plain(w)} }, enginetest.NoBranches, enginetest.NoTools, enginetest.NoUsage),
-		fails: []string{resumed, "journal/what is on record is given again", "journal/a replay finds no difference", "journal/nothing begins once the journal has failed"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return unrecorded{plain(w)} }, enginetest.NoBranches, enginetest.NoTools, enginetest.NoUsage),
+		Fails: []string{resumed, "journal/what is on record is given again", "journal/a replay finds no difference", "journal/nothing begins once the journal has failed"},
 	},
 	"what it says is not on record": {
-		run: engines(func(w *enginetest.Work) engine.Engine {
+		Run: engines(func(w *enginetest.Work) engine.Engine {
 			return engine.Func(func(ctx context.Context, run engine.Run, host engine.Host, b *engine.Board) (*engine.Board, error) {
 				defer func() { b.Append(engine.MainChannel, message.Assistant("by the way")) }()
 				return steps{w: w}.Execute(ctx, run, host, b)
 			})
 		}, enginetest.NoTools),
-		fails: []string{"journal/the transcript is valid at every entry"},
+		Fails: []string{"journal/the transcript is valid at every entry"},
 	},
 	"it talks to a model and says that it does not": {
-		run: engines(func(w *enginetest.Work) engine.Engine {
+		Run: engines(func(w *enginetest.Work) engine.Engine {
 			eng, err := loop.New(loop.Config{Model: w.Model(), Tools: []tool.Tool{w.Tool()}})
 			if err != nil {
 				panic(err)
 			}
 			return eng
 		}, enginetest.NoBranches, enginetest.NoUsage),
-		fails: []string{"completion/a run completes"},
+		Fails: []string{"completion/a run completes"},
 	},
 	"it does not look whether what it needs is there": {
-		run:   engines(func(w *enginetest.Work) engine.Engine { return careless{needy{steps{w: w}}} }, enginetest.NoTools),
-		fails: []string{"completion/without what it needs it does nothing"},
+		Run:   engines(func(w *enginetest.Work) engine.Engine { return careless{needy{steps{w: w}}} }, enginetest.NoTools),
+		Fails: []string{"completion/without what it needs it does nothing"},
 	},
 
 	"a host has a Publish, and NoopHost's Listening": {
-		run: hosts(func() (engine.Host, func() int) {
+		Run: hosts(func() (engine.Host, func() int) {
 			h := &deaf{}
 			return h, func() int { return h.n }
 		}),
-		fails: []string{"what is published reaches somebody exactly when it says so"},
+		Fails: []string{"what is published reaches somebody exactly when it says so"},
 	},
 	"a host gives a channel to each who asks": {
-		run: hosts(func() (engine.Host, func() int) {
+		Run: hosts(func() (engine.Host, func() int) {
 			return engine.HostFuncs{InterruptsFunc: func() <-chan engine.Interrupt { return make(chan engine.Interrupt, 1) }}, nil
 		}),
-		fails: []string{"the channel of interrupts stays the same"},
+		Fails: []string{"the channel of interrupts stays the same"},
 	},
 	"a host says no when nobody is there": {
-		run: hosts(func() (engine.Host, func() int) {
+		Run: hosts(func() (engine.Host, func() int) {
 			return engine.HostFuncs{AskUserFunc: func(context.Context, engine.Prompt) (engine.Reply, error) { return engine.Reply{}, nil }}, nil
 		}),
-		fails: []string{"a question that nobody is there for"},
+		Fails: []string{"a question that nobody is there for"},
 	},
 	"a host waits for somebody to come": {
-		run: hosts(func() (engine.Host, func() int) {
+		Run: hosts(func() (engine.Host, func() int) {
 			return engine.HostFuncs{AskUserFunc: func(context.Context, engine.Prompt) (engine.Reply, error) { select {} }}, nil
 		}),
-		fails: []string{"a question that nobody is there for", "nothing waits once the context has ended"},
+		Fails: []string{"a question that nobody is there for", "nothing waits once the context has ended"},
 	},
 	"a host writes to a checkpoint's attributes": {
-		run: hosts(func() (engine.Host, func() int) {
+		Run: hosts(func() (engine.Host, func() int) {
 			return engine.HostFuncs{CheckpointFunc: func(_ context.Context, c engine.Checkpoint) error { c.Attributes["host"] = "me"; return nil }}, nil
 		}),
-		fails: []string{"what it is given stays as it was"},
+		Fails: []string{"what it is given stays as it was"},
 	},
 
 	"a store gives nil for what it does not have": {
-		run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly, silent: true} }),
-		fails: []string{"what was never saved is not found"},
+		Run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly, silent: true} }),
+		Fails: []string{"what was never saved is not found"},
 	},
 	"a store keeps the first": {
-		run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly, first: true} }),
-		fails: []string{"the last save wins"},
+		Run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly, first: true} }),
+		Fails: []string{"the last save wins"},
 	},
 	"a store saves although the context has ended": {
-		run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly} }),
-		fails: []string{"nothing is saved once the context has ended", "what can't be kept as it is"},
+		Run:   stores(func() engine.CheckpointStore { return &shelf{keep: exactly} }),
+		Fails: []string{"nothing is saved once the context has ended", "what can't be kept as it is"},
 	},
 }
 
@@ -512,38 +487,4 @@ func shallow(c engine.Checkpoint) engine.Checkpoint {
 	return c
 }
 
-// chosen names the piece that a re-executed test binary has to fail on.
-const chosen = "PAWL_BROKEN_PIECE"
-
-func TestTheSuitesFailOnBrokenPieces(t *testing.T) {
-	if os.Getenv(chosen) != "" {
-		t.Skip("this is the inner run")
-	}
-	for name, d := range broken {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run="+d.pattern(), "-test.timeout=2m")
-			cmd.Env = append(os.Environ(), chosen+"="+name)
-			out, err := cmd.CombinedOutput()
-			if _, failed := err.(*exec.ExitError); !failed { //nolint:errorlint // Run gives it bare
-				t.Fatalf("the suite passed: %v\n%s", err, out)
-			}
-			for _, want := range d.fails {
-				if !strings.Contains(string(out), "--- FAIL: TestOnABrokenPiece/"+strings.ReplaceAll(want, " ", "_")) {
-					t.Errorf("%q did not fail:\n%s", want, out)
-				}
-			}
-			if strings.Contains(string(out), "\npanic: ") {
-				t.Errorf("the suite panicked:\n%s", out)
-			}
-		})
-	}
-}
-
-func TestOnABrokenPiece(t *testing.T) {
-	d, ok := broken[os.Getenv(chosen)]
-	if !ok {
-		t.Skip("run by TestTheSuitesFailOnBrokenPieces")
-	}
-	d.run(t)
-}
+func TestTheSuitesFailOnBrokenPieces(t *testing.T) { broken.Pieces(t, defects) }

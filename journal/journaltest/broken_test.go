@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,7 +16,9 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/broken"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/journaltest"
 	"github.com/pawl-dev/pawl/message"
 )
 
@@ -28,17 +29,23 @@ type defect struct {
 	fails   []string
 }
 
-// pattern selects the cases that have to fail: the whole suite for each defect would take long.
-func (d defect) pattern() string {
-	var groups, cases []string
-	for _, f := range d.fails {
-		group, name, _ := strings.Cut(strings.ReplaceAll(f, " ", "_"), "/")
-		groups, cases = append(groups, regexp.QuoteMeta(group)), append(cases, regexp.QuoteMeta(name))
+func (d defect) run(t *testing.T) {
+	if d.durable != nil {
+		journaltest.RunDurable(t, d.durable())
+		return
 	}
-	return "^TestOnABrokenStore$/^(" + strings.Join(groups, "|") + ")/^(" + strings.Join(cases, "|") + ")"
+	journaltest.Run(t, func(*testing.T) journal.Store { return d.open() })
 }
 
-var broken = map[string]defect{
+func TestTheSuiteFailsOnBrokenStores(t *testing.T) {
+	pieces := make(map[string]broken.Piece, len(defects))
+	for name, d := range defects {
+		pieces[name] = broken.Piece{Run: d.run, Fails: d.fails}
+	}
+	broken.Pieces(t, pieces)
+}
+
+var defects = map[string]defect{
 	"a Conflict leaves the first entry behind": {
 		open: func() journal.Store { return halfway{journal.Memory()} },
 		fails: []string{
