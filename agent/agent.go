@@ -28,7 +28,7 @@ type Request struct {
 	ContextID string          `json:"contextId,omitempty"` // the session; "" is a new one, named after the run
 	RunID     string          `json:"runId,omitempty"`     // "" is a new one
 	Message   message.Message `json:"message"`             // required
-	Inputs    map[string]any  `json:"inputs,omitempty"`    // become board vars; JSON values
+	Inputs    map[string]any  `json:"inputs,omitempty"`    // become the board's vars; of the types of journal.Vars, so that a resumed run begins with the same
 	Config    *RequestConfig  `json:"configuration,omitempty"`
 }
 
@@ -127,7 +127,8 @@ type Committer interface {
 	Commit(ctx context.Context, info RunInfo, res *Result) error
 }
 
-// Seeder makes the first board of each attempt. Without one it is the session's transcript, the request's message and its inputs.
+// Seeder makes the first board of each attempt. Without one it is the session's transcript, the request's message and its inputs. What it makes is journaled, as a
+// difference from that, before the engine sees it, and a resumed run begins with it: the seeder is not asked again. Vars are of the types of [journal.Vars].
 type Seeder func(ctx context.Context, info RunInfo, req *Request) (*engine.Board, error)
 
 // BoardWith is the board of a caller who keeps transcripts himself: history, then the request's message and inputs.

@@ -2,15 +2,19 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -412,4 +416,73 @@ func TestASeededRunIsRevisedAndResumedFromItsOwnSeed(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	same(t, "transcript", []string{"user: memory", "user: go", "assistant:  <c1_1_1 x>", "tool:  [c1_1_1 x did c1_1_1]", "assistant: end"}, history(state(t, store, "s").Messages))
+}
+
+// seeing notes the board that the engine is given.
+type seeing struct {
+	*loop.Engine
+	boards *[]string
+}
+
+func (s seeing) Execute(ctx context.Context, run engine.Run, h engine.Host, b *engine.Board) (*engine.Board, error) {
+	j, err := json.Marshal(b)
+	if *s.boards = append(*s.boards, string(j)); err != nil {
+		return b, err
+	}
+	return s.Engine.Execute(ctx, run, h, b)
+}
+
+func TestARunIsResumedAndReplayedWithTheBoardThatItBeganWith(t *testing.T) {
+	seed := func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
+		b := agent.BoardWith(message.History{}, req)
+		b.Append("notes", message.User("remember this"))
+		b.SetVar("whole", 3.0)
+		b.SetVar("since", time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC))
+		return b, nil
+	}
+	for name, opts := range map[string][]agent.RunOption{"a seeder": {agent.WithBoardSeed(seed)}, "no seeder": nil} {
+		t.Run(name, func(t *testing.T) {
+			store := journal.Memory()
+			var boards []string
+			var w works
+			eng := seeing{looping(t, script{message.Assistant("", call("c1", "x", `{}`)), message.Assistant("end")}, w.tool("x")), &boards}
+			req := asking("s", "go")
+			req.Inputs = map[string]any{"n": 1, "x": 1.0, "list": []any{int64(7), []byte("b")}}
+			d := &dyingAt{Store: disk{store}, match: func(e journal.Entry) bool { return e.Data.Kind() == "tool.started" }}
+			_, _ = agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, req, append(opts, agent.WithJournal(d))...)
+			resume(t, agent.Agent{}, eng, "s", agent.WithJournal(disk{store})) // its seeder is not asked again
+			if _, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(disk{store})); err != nil {
+				t.Error(err)
+			}
+			if len(boards) != 3 || boards[0] != boards[1] || boards[0] != boards[2] || !strings.Contains(boards[0], `"n":1,`) || !strings.Contains(boards[0], `"x":1.0`) {
+				t.Errorf("%q", boards)
+			}
+		})
+	}
+}
+
+func TestWhatCantBeJournaledIsOnNoBoard(t *testing.T) {
+	live := func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
+		b := agent.BoardWith(message.History{}, req)
+		b.SetVar("conn", new(sync.Mutex))
+		return b, nil
+	}
+	for where, c := range map[string]struct {
+		inputs map[string]any
+		opts   []agent.RunOption
+	}{
+		"the request's Inputs": {map[string]any{"conn": new(sync.Mutex)}, nil},
+		"seed board":           {nil, []agent.RunOption{agent.WithBoardSeed(live)}},
+	} {
+		store := journal.Memory()
+		req := asking("s", "go")
+		req.Inputs = c.inputs
+		_, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, saying(t, "hi"), req, append(c.opts, agent.WithJournal(store))...)
+		if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), where) || !strings.Contains(err.Error(), `"conn"`) {
+			t.Errorf("%s: %v", where, err)
+		}
+		if len(read(t, store, "s")) > 0 {
+			t.Errorf("%s: it began all the same", where)
+		}
+	}
 }

@@ -86,7 +86,7 @@ func (c *config) replay(ctx context.Context, ag Agent, eng engine.Engine, sessio
 			"agent.id": ag.ID, "run.id": a.Run, "conversation.id": session, "agent.attempt": strconv.Itoa(a.Started.Attempt), "user.id": a.Started.User,
 		},
 	}
-	board := newBoard(a.Seed, a.Started.Inputs)
+	board := newBoard(a.Seed, a.Started.Inputs, a.Seeded)
 	var last *engine.Board
 	err := guard("the engine", func() (err error) {
 		last, err = eng.Execute(ctx, run, engine.NoopHost{}, board)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -141,6 +142,9 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 	}
 	if req.Message.IsZero() || req.Message.Blank() {
 		return errdefs.Validation.Errorf("agent: the request has no message, or an empty one")
+	}
+	if err := journal.Vars(req.Inputs).Check(); err != nil {
+		return errdefs.Validation.Errorf("agent: the request's Inputs are journaled: %w; hand what lives in this process to the engine by engine.Provide", err)
 	}
 	if r := req.Message.Role(); r != message.RoleUser {
 		return errdefs.Validation.Errorf("agent: the request's message is in the role %q: make it a user's", r)
@@ -297,7 +301,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 		}
 		st := t.log.State()
 		t.publish(ctx, resumed...)
-		return newBoard(st.Seed, st.Inputs), nil
+		return newBoard(st.Seed, st.Inputs, st.Seeded), nil
 	}
 	can := engine.CapabilitiesOf(t.eng)
 	var begin []journal.Entry
@@ -317,7 +321,8 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	}
 	if board != nil {
 		edit := message.Diff(t.log.State().With(begin...).Messages, board.Channel(engine.MainChannel))
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: edit}})
+		rest := journal.Diff(engine.Snapshot{Vars: t.req.Inputs}, beside(board.Snapshot()))
+		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: edit, Board: rest}})
 	}
 	if err := t.drive(ctx, begin...); err != nil {
 		return nil, err
@@ -326,7 +331,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	t.warnOfClosed(ctx)
 	seed := t.log.State().Messages
 	if board == nil {
-		return newBoard(seed, t.req.Inputs), nil
+		return newBoard(seed, t.req.Inputs, journal.Board{}), nil
 	}
 	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
 	return board, nil
@@ -350,8 +355,16 @@ func (t *turn) warnOfClosed(ctx context.Context) {
 	t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: text})
 }
 
-func newBoard(h message.History, vars map[string]any) *engine.Board {
-	return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: h}, Vars: vars})
+// newBoard makes the board that a run begins with, from what is on record.
+func newBoard(h message.History, vars journal.Vars, seeded journal.Board) *engine.Board {
+	return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: h}, Vars: vars}.With(seeded))
+}
+
+// beside is the board without the transcript, which is on record by itself.
+func beside(s engine.Snapshot) engine.Snapshot {
+	s.Channels = maps.Clone(s.Channels)
+	delete(s.Channels, engine.MainChannel)
+	return s
 }
 
 // seeded asks the caller's seeder, if there is one.
@@ -365,6 +378,9 @@ func (t *turn) seeded(ctx context.Context, n int) (board *engine.Board, err erro
 	})
 	if err == nil && board == nil {
 		err = errdefs.Validation.Errorf("it gave no board")
+	}
+	if err == nil {
+		err = board.Snapshot().Vars.Check()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("agent: seed board (attempt %d): %w", n, err)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
 
@@ -18,11 +19,8 @@ type Board struct {
 	shared bool
 }
 
-// Snapshot is a board at one moment; read-only. Its JSON keeps the types of vars, which must be of those that [Snapshot.MarshalJSON] names.
-type Snapshot struct {
-	Channels map[string]message.History
-	Vars     map[string]any
-}
+// Snapshot is a board at one moment; read-only. Its JSON keeps the types of vars, which must be of those that [journal.Vars] names.
+type Snapshot = journal.Snapshot
 
 // NewBoard gives a board that starts as s; the zero Snapshot is empty.
 func NewBoard(s Snapshot) *Board { return &Board{s: s, shared: true} }
@@ -62,18 +60,40 @@ func (b *Board) Snapshot() Snapshot {
 	return b.s
 }
 
+// Apply makes a change that is on record.
+func (b *Board) Apply(change journal.Board) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s, b.shared = b.s.With(change), true
+}
+
+// MarshalJSON writes the board as it is now, as [Snapshot.MarshalJSON] does.
+func (b *Board) MarshalJSON() ([]byte, error) { return b.Snapshot().MarshalJSON() }
+
+// UnmarshalJSON replaces what is on the board.
+func (b *Board) UnmarshalJSON(data []byte) error {
+	var s Snapshot
+	if err := s.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.s, b.shared = s, false
+	return nil
+}
+
 func (b *Board) write(f func(*Snapshot)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.shared {
-		b.s = Snapshot{maps.Clone(b.s.Channels), maps.Clone(b.s.Vars)}
+		b.s = Snapshot{Channels: maps.Clone(b.s.Channels), Vars: maps.Clone(b.s.Vars)}
 		b.shared = false
 	}
 	if b.s.Channels == nil {
 		b.s.Channels = map[string]message.History{}
 	}
 	if b.s.Vars == nil {
-		b.s.Vars = map[string]any{}
+		b.s.Vars = journal.Vars{}
 	}
 	f(&b.s)
 }

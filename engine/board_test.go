@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
 
@@ -29,7 +31,7 @@ func TestASnapshotDoesNotChangeWithTheBoard(t *testing.T) {
 	b.SetVar("x", 2)
 	b.SetVar("y", 3)
 	same(t, "the snapshot's messages", []string{"a"}, texts(s.Channels["main"]))
-	same(t, "the snapshot's vars", map[string]any{"x": 1}, s.Vars)
+	same(t, "the snapshot's vars", journal.Vars{"x": 1}, s.Vars)
 	same(t, "the board's messages", []string{"a", "b"}, texts(b.Channel("main")))
 	if b.Var("x") != 2 || len(s.Channels) != 1 {
 		t.Error(b.Var("x"), len(s.Channels))
@@ -76,5 +78,23 @@ func TestABoardServesManyGoroutines(t *testing.T) {
 	wg.Wait()
 	if n := b.Channel("main").Len(); n != 400 {
 		t.Error(n)
+	}
+}
+
+func TestABoardGoesThroughJSON(t *testing.T) {
+	b := engine.NewBoard(engine.Snapshot{Vars: map[string]any{"n": 1}})
+	b.Append("main", message.User("hello"))
+	j, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "as JSON", `{"channels":{"main":[{"role":"user","parts":[{"type":"text","text":"hello"}]}]},"vars":{"n":1}}`, string(j))
+	again := engine.NewBoard(engine.Snapshot{Vars: map[string]any{"old": true}})
+	if err := json.Unmarshal(j, again); err != nil {
+		t.Fatal(err)
+	}
+	again.SetVar("n", again.Var("n").(int)+1)
+	if b.Var("n") != 1 || again.Var("n") != 2 || again.Var("old") != nil || again.Channel("main").Last().Text() != "hello" {
+		t.Errorf("%v", again.Snapshot())
 	}
 }

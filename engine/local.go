@@ -173,7 +173,13 @@ func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d 
 			err = fmt.Errorf("%w: %v: %v", end, e.Key(), err) //nolint:errorlint // see above
 		}
 	}()
-	return p.Perform(ctx, run, host, e)
+	d, err = p.Perform(ctx, run, host, e)
+	if b, ok := d.(journal.Board); ok && err == nil {
+		if err = b.Set.Check(); err != nil {
+			return nil, fmt.Errorf("engine: %v: what it changed can't be journaled: %w", e.Key(), err)
+		}
+	}
+	return d, err
 }
 
 func unscoped(e Effect) Effect {

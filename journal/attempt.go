@@ -13,6 +13,7 @@ type Attempt struct {
 	Started RunStarted
 	At      int64           // the number of its run.started
 	Seed    message.History // the transcript that it began with
+	Seeded  Board           // how its board differed from that of Seed and its inputs
 	Effects []Effect        // in the order in which they are first on record
 	Last    message.History // the transcript that it came to
 	// End is how it ended: a RunFinished, a Parked, or nil when it was done again, its process died, or the record is cut there by a fork.
@@ -58,7 +59,7 @@ func Attempts(ctx context.Context, store Store, session string) (all []Attempt, 
 			now.note(e, at, &st)
 		}
 		if st.apply(e); now != nil && len(now.Effects) == 0 {
-			now.Seed = st.Seed
+			now.Seed, now.Seeded = st.Seed, st.Seeded
 		}
 		if d, ok := e.Data.(RunStarted); ok {
 			now, at = &Attempt{Run: e.Run, Started: d, At: e.Seq, Seed: st.Seed}, map[Key]int{}

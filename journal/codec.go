@@ -124,15 +124,14 @@ func known(d Data) error {
 	return nil
 }
 
-// DecodeData reads what EncodeData wrote. In the maps of RunStarted and Board a number comes back as a float64, and as a json.Number when it
-// is an integer that would lose digits that way.
+// DecodeData reads what EncodeData wrote.
 func DecodeData(kind Kind, b []byte) (Data, error) {
 	t, ok := kinds[kind]
 	if !ok {
 		return nil, errdefs.NotAvailable.Errorf("kind %q is not known to this program: use a newer one", kind)
 	}
 	v := reflect.New(t)
-	if err := unmarshal(b, v.Interface()); err != nil {
+	if err := json.Unmarshal(b, v.Interface()); err != nil {
 		return nil, errdefs.Validation.Errorf("%s: %w", kind, err)
 	}
 	return v.Elem().Interface().(Data), nil

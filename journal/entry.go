@@ -54,15 +54,15 @@ type SessionCreated struct {
 
 // RunStarted opens a run, or a further attempt of it. Owner is who drives; the entry is its fence.
 type RunStarted struct {
-	Agent     string         `json:"agent"`
-	User      string         `json:"user,omitempty"`
-	ParentRun string         `json:"parent_run,omitempty"`
-	Owner     string         `json:"owner"`
-	Attempt   int            `json:"attempt"` // 1, 2, …: a revise is attempt 2
-	Inputs    map[string]any `json:"inputs,omitempty"`
-	Model     string         `json:"model,omitempty"`
-	Engine    string         `json:"engine,omitempty"`
-	Dir       string         `json:"dir,omitempty"`
+	Agent     string `json:"agent"`
+	User      string `json:"user,omitempty"`
+	ParentRun string `json:"parent_run,omitempty"`
+	Owner     string `json:"owner"`
+	Attempt   int    `json:"attempt"` // 1, 2, …: a revise is attempt 2
+	Inputs    Vars   `json:"inputs,omitempty"`
+	Model     string `json:"model,omitempty"`
+	Engine    string `json:"engine,omitempty"`
+	Dir       string `json:"dir,omitempty"`
 }
 
 // Resumed hands a run to another driver; the one before it gets Conflict from then on.
@@ -77,9 +77,10 @@ type Said struct {
 	By      string          `json:"by,omitempty"`
 }
 
-// Seeded is how a caller's seeder made the run's first transcript differ from the session's.
+// Seeded is how a caller's seeder made the run's first transcript differ from the session's, and the rest of its board from the run's inputs.
 type Seeded struct {
-	Edit message.Edit `json:"edit"`
+	Edit  message.Edit `json:"edit"`
+	Board Board        `json:"board,omitzero"`
 }
 
 // Prepared is what the PreGeneration hooks made of the run.
@@ -209,11 +210,13 @@ type Parked struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Board is what a graph node or a script changed.
+// Board is a difference between boards: what an engine's own effect, such as a graph's node, changed, as its outcome. Boards are never journaled whole.
+// See [Diff] and [Snapshot.With].
 type Board struct {
-	Append map[string][]message.Message `json:"append,omitempty"`
-	Set    map[string]any               `json:"set,omitempty"`
-	Delete []string                     `json:"delete,omitempty"`
+	Append map[string][]message.Message `json:"append,omitempty"` // by channel
+	Edit   map[string]message.Edit      `json:"edit,omitempty"`   // of channels that changed otherwise than by growing
+	Set    Vars                         `json:"set,omitempty"`
+	Delete []string                     `json:"delete,omitempty"` // vars
 }
 
 // RunFinished closes a run. Discarded drops its output from the transcript, not from the journal.

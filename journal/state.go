@@ -18,7 +18,8 @@ type State struct {
 	Created, Updated time.Time
 	Messages         message.History // the transcript: always valid for a provider; calls still open are answered by NotRun, or by Unknown when they had begun
 	Seed             message.History // the transcript that the unfinished run began with: where resuming and revising start
-	Inputs           map[string]any  // of the unfinished run
+	Inputs           Vars            // of the unfinished run
+	Seeded           Board           // how the unfinished run's board differed, when it began, from that of Seed and Inputs
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
 	ParentRun        string          // likewise: the run that started it
@@ -200,7 +201,7 @@ func (s *State) apply(e Entry) {
 		}
 	case Seeded:
 		s.edit(true, d.Edit)
-		s.Seed = s.Messages
+		s.Seed, s.Seeded = s.Messages, d.Board
 	case Prepared:
 		s.edit(main, d.Edit)
 	case Compacted:
@@ -235,6 +236,9 @@ func (s *State) apply(e Entry) {
 		}
 	case Board:
 		s.say(d.Append["main"]...)
+		if e, ok := d.Edit["main"]; ok {
+			s.edit(true, e)
+		}
 	case Parked:
 		s.Status = "interrupted"
 	case RunFinished:
@@ -253,14 +257,15 @@ func (s *State) start(run string, d RunStarted) {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt
-	s.Seed, s.Inputs = s.Messages, d.Inputs
+	s.Seed, s.Inputs, s.Seeded = s.Messages, d.Inputs, Board{}
 	s.Status, s.Class, s.Error = "", "", ""
 	s.effects, s.Pending, s.heard, s.Background = map[Key]record{}, nil, nil, nil
 }
 
 func (s *State) end(status, class, err string) {
 	s.Run, s.Status, s.Class, s.Error = "", status, class, err
-	s.effects, s.Pending, s.Inputs, s.Background = nil, nil, nil, nil
+	s.effects, s.Pending, s.Background = nil, nil, nil
+	s.Inputs, s.Seeded = nil, Board{}
 }
 
 // say appends what came from outside. Open calls are answered first: nothing stands between a call and its result. What a provider

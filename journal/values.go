@@ -3,8 +3,6 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/pawl-dev/pawl/message"
 )
@@ -41,58 +39,6 @@ func unescape(b []byte) []byte {
 		}
 	}
 	return out
-}
-
-// unmarshal is json.Unmarshal that keeps long integers.
-func unmarshal(b []byte, v any) error {
-	var free map[string]any
-	switch v := v.(type) {
-	case *RunStarted:
-		if err := numbers(b, v); err != nil {
-			return err
-		}
-		free = v.Inputs
-	case *Board:
-		if err := numbers(b, v); err != nil {
-			return err
-		}
-		free = v.Set
-	default:
-		return json.Unmarshal(b, v)
-	}
-	for k, v := range free {
-		free[k] = floats(v)
-	}
-	return nil
-}
-
-func numbers(b []byte, v any) error {
-	if !json.Valid(b) { // a Decoder stops after the first value
-		return json.Unmarshal(b, v)
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	return dec.Decode(v)
-}
-
-func floats(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		f, err := v.Float64()
-		if err != nil || !strings.ContainsAny(v.String(), ".eE") && strconv.FormatFloat(f, 'f', -1, 64) != v.String() {
-			return v
-		}
-		return f
-	case []any:
-		for i, e := range v {
-			v[i] = floats(e)
-		}
-	case map[string]any:
-		for k, e := range v {
-			v[k] = floats(e)
-		}
-	}
-	return v
 }
 
 // file is a message.File with its bytes in base64: they are no text.

@@ -76,7 +76,7 @@ func (h History) Edit(e Edit) History {
 // before's messages that begins at the first message of after which is also in before.
 func Diff(before, after History) Edit {
 	if n := before.Len(); n <= after.Len() && (n == 0 || before.s[0] == after.s[0] && before.s[n-1] == after.s[n-1]) {
-		if slices.Equal(before.s, after.s[:n]) { // the ordinary case: nothing changed, or something was added behind
+		if n == 0 || &before.s[0] == &after.s[0] || slices.Equal(before.s, after.s[:n]) { // the ordinary case: nothing changed, or something was added behind
 			return Edit{To: n, Tail: slices.Clip(after.s[n:])}
 		}
 	}

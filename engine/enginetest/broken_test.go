@@ -469,11 +469,13 @@ func lossy(c engine.Checkpoint) engine.Checkpoint {
 	if c.Board == nil {
 		return exactly(c)
 	}
-	vars := c.Board.Vars
+	vars := map[string]any(c.Board.Vars)
 	c.Board = &engine.Snapshot{Channels: c.Board.Channels}
 	c = exactly(c)
 	if b, err := json.Marshal(vars); err == nil {
-		_ = json.Unmarshal(b, &c.Board.Vars)
+		vars = nil
+		_ = json.Unmarshal(b, &vars)
+		c.Board.Vars = vars
 	}
 	return c
 }

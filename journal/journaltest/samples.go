@@ -25,11 +25,11 @@ func Samples() []journal.Entry {
 		journal.SessionCreated{},
 		journal.RunStarted{
 			Agent: "coder", User: "ann", ParentRun: "r0", Owner: "host/1", Attempt: 1, Model: "m", Engine: "loop", Dir: "/src",
-			Inputs: map[string]any{"text": tough, "list": []any{1.5, true, nil, map[string]any{"n": 2.0}}, "long": json.Number("9007199254740993")},
+			Inputs: journal.Vars{"text": tough, "list": []any{1.5, true, nil, map[string]any{"n": 2}}, "long": 9007199254740993, "time": time.Minute, "bytes": []byte("\xff<")},
 		},
 		journal.Resumed{Owner: "host/2"},
 		journal.Said{Message: message.New(message.RoleUser, message.Text{Text: tough}, file), By: "ann"},
-		journal.Seeded{Edit: edit},
+		journal.Seeded{Edit: edit, Board: journal.Board{Set: journal.Vars{"k": tough}, Delete: []string{"text"}, Append: map[string][]message.Message{"aside": {reply}}}},
 		journal.Prepared{System: tough, Edit: edit},
 		journal.ModelStarted{Model: "m"},
 		journal.ModelFinished{
@@ -50,7 +50,10 @@ func Samples() []journal.Entry {
 		journal.Compacted{Edit: edit},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough},
-		journal.Board{Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Set: map[string]any{"k": tough, "n": 1.0}, Delete: []string{"x"}},
+		journal.Board{
+			Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Edit: map[string]message.Edit{"c": edit},
+			Set: journal.Vars{"k": tough, "n": 1.0, "ms": []message.Message{reply}}, Delete: []string{"x"},
+		},
 		journal.RunFinished{
 			Status: "failed", Reason: tough, Class: "internal", Error: "boom", Committed: true, Discarded: true, After: true,
 			Handoff: json.RawMessage(`{"to":"bob","why":"<x>"}`),

@@ -1,9 +1,10 @@
-package engine
+package journal
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -19,18 +20,159 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// MarshalJSON writes {"channels": …, "vars": …} so that UnmarshalJSON gives back every var with its value and its type. A var may be nil, a bool, a string, an
-// int, an int64, a float64 (finite), a []byte, a time.Time, a time.Duration, a json.RawMessage, a message.Message, a []message.Message, a model.Usage, a []string,
-// a map[string]string, and a []any or a map[string]any of these, at most 100 deep. Anything else is errdefs.Validation, never a near miss: keep it as
-// json.RawMessage.
+// Vars are named values that are journaled, and come back with their value and their type. One may be nil, a bool, a string, an int, an int64, a float64 (finite), a
+// []byte, a time.Time, a time.Duration, a json.RawMessage, a json.Number, a message.Message, a []message.Message, a model.Usage, a []string, a []int, a []float64, a
+// map[string]string, and a []any or a map[string]any of these, at most 100 deep. Anything else is errdefs.Validation, never a near miss: keep it as
+// json.RawMessage. A value must not change once it is there.
 //
-// A JSON reader without Go sees plain JSON: an integer is an int, a number with a point or an exponent a float64, and what JSON has no word for stands in an object
-// with one member, whose name says the type: {"$int64": 1}.
+// A JSON reader without Go sees plain JSON: an integer is an int (a json.Number when it is too long for one), a number with a point or an exponent a float64, and what
+// JSON has no word for stands in an object with one member, whose name says the type: {"$int64": 1}.
+type Vars map[string]any
+
+// Check is errdefs.Validation for the first var, in the order of the names, that would not come back as it is.
+func (v Vars) Check() error {
+	_, err := v.MarshalJSON()
+	return err
+}
+
+// MarshalJSON is Validation for what Check refuses.
+func (v Vars) MarshalJSON() ([]byte, error) {
+	if v == nil {
+		return []byte("null"), nil
+	}
+	b := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(v)) {
+		var err error
+		if b, err = appendMember(b, i, name, v[name], 0); err != nil {
+			return nil, errdefs.Validation.Errorf("the var %q: %w", name, err)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. It shares nothing with b.
+func (v *Vars) UnmarshalJSON(b []byte) error {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(b, &in); err != nil || in == nil {
+		*v = nil
+		return err
+	}
+	out := make(Vars, len(in))
+	for name, raw := range in {
+		val, err := readVar(raw)
+		if err != nil {
+			return errdefs.Validation.Errorf("decode the var %q: %w", name, err)
+		}
+		out[name] = val
+	}
+	*v = out
+	return nil
+}
+
+// Snapshot is a board at one moment: channels of messages, and vars; read-only. Its JSON keeps the types of vars.
+type Snapshot struct {
+	Channels map[string]message.History
+	Vars     Vars
+}
+
+// With is the board after a change; s stays as it is. What it keeps is shared.
+func (s Snapshot) With(b Board) Snapshot {
+	if len(b.Append)+len(b.Edit) > 0 {
+		s.Channels = maps.Clone(s.Channels)
+		if s.Channels == nil {
+			s.Channels = map[string]message.History{}
+		}
+		for name, ms := range b.Append {
+			s.Channels[name] = s.Channels[name].Append(ms...)
+		}
+		for name, e := range b.Edit {
+			s.Channels[name] = s.Channels[name].Edit(e)
+		}
+	}
+	if len(b.Set)+len(b.Delete) > 0 {
+		s.Vars = maps.Clone(s.Vars)
+		if s.Vars == nil {
+			s.Vars = Vars{}
+		}
+		for _, name := range b.Delete {
+			delete(s.Vars, name)
+		}
+		maps.Copy(s.Vars, b.Set)
+	}
+	return s
+}
+
+// Diff is what makes after of before. Messages are compared by identity, vars by value; it costs what differs, and a word a message and a var.
+func Diff(before, after Snapshot) (b Board) {
+	for name, v := range after.Vars {
+		if old, ok := before.Vars[name]; !ok || !sameVar(old, v) {
+			if b.Set == nil {
+				b.Set = Vars{}
+			}
+			b.Set[name] = v
+		}
+	}
+	for name := range before.Vars {
+		if _, ok := after.Vars[name]; !ok {
+			b.Delete = append(b.Delete, name)
+		}
+	}
+	slices.Sort(b.Delete)
+	for name, now := range after.Channels {
+		old := before.Channels[name]
+		switch e := message.Diff(old, now); {
+		case len(e.Head) > 0 || e.From > 0 || e.To < old.Len():
+			b.edit(name, e)
+		case len(e.Tail) > 0:
+			if b.Append == nil {
+				b.Append = map[string][]message.Message{}
+			}
+			b.Append[name] = e.Tail
+		}
+	}
+	for name, old := range before.Channels {
+		if _, ok := after.Channels[name]; !ok && old.Len() > 0 {
+			b.edit(name, message.Edit{})
+		}
+	}
+	return b
+}
+
+// IsZero reports whether nothing changed.
+func (b Board) IsZero() bool { return len(b.Append)+len(b.Edit)+len(b.Set)+len(b.Delete) == 0 }
+
+func (b *Board) edit(name string, e message.Edit) {
+	if b.Edit == nil {
+		b.Edit = map[string]message.Edit{}
+	}
+	b.Edit[name] = e
+}
+
+// sameVar is quick for what is the same in memory: what stands on a board does not change.
+func sameVar(a, b any) bool {
+	switch a := a.(type) {
+	case message.Message:
+		b, ok := b.(message.Message)
+		return ok && a == b
+	case []message.Message:
+		b, ok := b.([]message.Message)
+		return ok && (a == nil) == (b == nil) && slices.Equal(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && (a == nil) == (b == nil) && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, sameVar))
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && (a == nil) == (b == nil) && len(a) == len(b) && (reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() || maps.EqualFunc(a, b, sameVar))
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// MarshalJSON writes {"channels": …, "vars": …}.
 func (s Snapshot) MarshalJSON() ([]byte, error) {
 	out := struct {
-		Channels map[string][]exact         `json:"channels,omitempty"`
-		Vars     map[string]json.RawMessage `json:"vars,omitempty"`
-	}{}
+		Channels map[string][]exact `json:"channels,omitempty"`
+		Vars     Vars               `json:"vars,omitempty"`
+	}{Vars: s.Vars}
 	for name, h := range s.Channels {
 		if out.Channels == nil {
 			out.Channels = make(map[string][]exact, len(s.Channels))
@@ -40,60 +182,29 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 			out.Channels[name][i] = exact{m}
 		}
 	}
-	for name, v := range s.Vars {
-		if out.Vars == nil {
-			out.Vars = make(map[string]json.RawMessage, len(s.Vars))
-		}
-		b, err := appendVar(nil, v, 0)
-		if err != nil {
-			return nil, errdefs.Validation.Errorf("engine: board: encode the var %q: %w", name, err)
-		}
-		out.Vars[name] = b
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("journal: encode a board: %w", err)
 	}
-	return json.Marshal(out)
+	return b, nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. It shares nothing with b.
 func (s *Snapshot) UnmarshalJSON(b []byte) error {
 	var in struct {
-		Channels map[string][]exact         `json:"channels"`
-		Vars     map[string]json.RawMessage `json:"vars"`
+		Channels map[string][]exact `json:"channels"`
+		Vars     Vars               `json:"vars"`
 	}
 	if err := json.Unmarshal(b, &in); err != nil {
-		return errdefs.Validation.Errorf("engine: board: decode: %w", err)
+		return errdefs.Validation.Errorf("journal: decode a board: %w", err)
 	}
-	*s = Snapshot{}
+	*s = Snapshot{Vars: in.Vars}
 	for name, ms := range in.Channels {
 		if s.Channels == nil {
 			s.Channels = make(map[string]message.History, len(in.Channels))
 		}
 		s.Channels[name] = message.NewHistory(messages(ms)...)
 	}
-	for name, raw := range in.Vars {
-		if s.Vars == nil {
-			s.Vars = make(map[string]any, len(in.Vars))
-		}
-		v, err := readVar(raw)
-		if err != nil {
-			return errdefs.Validation.Errorf("engine: board: decode the var %q: %w", name, err)
-		}
-		s.Vars[name] = v
-	}
-	return nil
-}
-
-// MarshalJSON writes the board as it is now, as [Snapshot.MarshalJSON] does.
-func (b *Board) MarshalJSON() ([]byte, error) { return b.Snapshot().MarshalJSON() }
-
-// UnmarshalJSON replaces what is on the board.
-func (b *Board) UnmarshalJSON(data []byte) error {
-	var s Snapshot
-	if err := s.UnmarshalJSON(data); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.s, b.shared = s, false
 	return nil
 }
 
@@ -166,7 +277,8 @@ func varBy[T, JSON any](name string, to func(T) JSON, from func(JSON) T) varType
 
 var varTypes = []varType{
 	varOf[int64]("$int64"), varOf[[]byte]("$bytes"), varOf[time.Time]("$time"), varOf[time.Duration]("$duration"), varOf[model.Usage]("$usage"),
-	varOf[[]string]("$strings"), varOf[map[string]string]("$texts"),
+	varOf[[]string]("$strings"), varOf[map[string]string]("$texts"), varOf[[]int]("$ints"), varOf[[]float64]("$floats"),
+	varBy("$number", json.Number.String, func(s string) json.Number { return json.Number(s) }),
 	varBy("$message", func(m message.Message) exact { return exact{m} }, func(e exact) message.Message { return e.Message }),
 	varBy("$messages", exactly, messages),
 	varBy("$json", func(r json.RawMessage) *string { // as a text, which keeps its bytes
@@ -235,6 +347,8 @@ func utf8Only(v any) error {
 		all = slices.AppendSeq(slices.Collect(maps.Keys(v)), maps.Values(v))
 	case json.RawMessage:
 		all = []string{string(v)}
+	case json.Number:
+		all = []string{string(v)}
 	}
 	if i := slices.IndexFunc(all, func(s string) bool { return !utf8.ValidString(s) }); i >= 0 {
 		return fmt.Errorf("the text %q is no UTF-8", all[i])
@@ -277,17 +391,8 @@ func appendMap(dst []byte, m map[string]any, depth int) (_ []byte, err error) {
 	var b []byte
 	ours := false
 	for i, name := range slices.Sorted(maps.Keys(m)) {
-		if !utf8.ValidString(name) {
-			return nil, fmt.Errorf("the name %q is no UTF-8", name)
-		}
 		ours = len(m) == 1 && strings.HasPrefix(name, "$")
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = appendJSON(b, name); err != nil {
-			return nil, err
-		}
-		if b, err = appendVar(append(b, ':'), m[name], depth+1); err != nil {
+		if b, err = appendMember(b, i, name, m[name], depth+1); err != nil {
 			return nil, err
 		}
 	}
@@ -296,6 +401,20 @@ func appendMap(dst []byte, m map[string]any, depth int) (_ []byte, err error) {
 		return tagged(dst, asMap, b), nil
 	}
 	return append(dst, b...), nil
+}
+
+func appendMember(dst []byte, i int, name string, v any, depth int) ([]byte, error) {
+	if !utf8.ValidString(name) {
+		return nil, fmt.Errorf("the name %q is no UTF-8", name)
+	}
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	dst, err := appendJSON(dst, name)
+	if err != nil {
+		return nil, err
+	}
+	return appendVar(append(dst, ':'), v, depth)
 }
 
 func tagged(dst []byte, name string, b []byte) []byte {
@@ -343,7 +462,11 @@ func readVar(b []byte) (any, error) {
 		return v, err
 	}
 	if !bytes.ContainsAny(b, ".eE") {
-		return strconv.Atoi(string(b))
+		n, err := strconv.Atoi(string(b))
+		if errors.Is(err, strconv.ErrRange) {
+			return json.Number(b), nil
+		}
+		return n, err
 	}
 	return strconv.ParseFloat(string(b), 64)
 }
