@@ -220,6 +220,7 @@ func (u UseTool) Concurrent() bool { return u.Annotations.Concurrent() }
 type Stop struct {
 	once
 	Step     int
+	System   string                `json:"-"`
 	Messages message.History       `json:"-"`
 	From     int                   `json:"-"` // where the run's own messages begin
 	Reply    journal.ModelFinished `json:"-"`

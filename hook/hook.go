@@ -28,8 +28,9 @@ type Where struct{ Agent, Session, Run, User string }
 // Generation is a run as hooks see it.
 type Generation struct {
 	Where
-	System   string            // set by PreGeneration: the system prompt of this run
+	System   string            // changed by PreGeneration: the system prompt of this run
 	Messages message.History   // changed by PreGeneration: the transcript from now on, journaled as a difference
+	Request  *model.Request    // in PostGeneration: what the model was asked last; read-only
 	Response *model.Response   // in PostGeneration: the last reply
 	Output   []message.Message // in PostGeneration: what the run added so far
 	Usage    model.Usage       // in PostGeneration: of the run so far

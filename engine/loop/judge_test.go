@@ -148,7 +148,7 @@ func TestAllFourPointsRunInOrderTheRunsHooksBeforeTheEngines(t *testing.T) {
 			},
 			PostToolUse: func(context.Context, *hook.ToolUse) error { log("after"); return nil },
 			PostGeneration: func(_ context.Context, g *hook.Generation) error {
-				log(fmt.Sprintf("post %v %d %q", g.Values["n"], len(g.Output), g.Response.Message.Text()))
+				log(fmt.Sprintf("post %v %d %q to %d messages with %d tool under %q", g.Values["n"], len(g.Output), g.Response.Message.Text(), g.Request.Messages.Len(), len(g.Request.Tools), g.Request.System+g.System))
 				return nil
 			},
 		}
@@ -156,10 +156,10 @@ func TestAllFourPointsRunInOrderTheRunsHooksBeforeTheEngines(t *testing.T) {
 	n := 0
 	d := play{
 		cfg: loop.Config{Model: plays(uses(call("c", "x", `{}`)), says("done")), Tools: []tool.Tool{counted("x", &n)}, Hooks: []hook.Middleware{trace("engine")}},
-		run: engine.Run{Bounds: engine.Bounds{Hooks: []hook.Middleware{trace("run")}}},
+		run: engine.Run{System: "be brief", Bounds: engine.Bounds{Hooks: []hook.Middleware{trace("run")}}},
 	}.do(t)
 	want := []string{
-		"pre run", "pre engine", "judge run", "judge engine", "after run", "after engine", `post 2 3 "done" run`, `post 2 3 "done" engine`,
+		"pre run", "pre engine", "judge run", "judge engine", "after run", "after engine", `post 2 3 "done" to 3 messages with 1 tool under "be briefbe brief" run`, `post 2 3 "done" to 3 messages with 1 tool under "be briefbe brief" engine`,
 	}
 	if diff := cmp.Diff(want, order); diff != "" || d.err != nil {
 		t.Error(d.err, diff)

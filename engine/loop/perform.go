@@ -74,9 +74,15 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, e engine.Prepare) 
 func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
 	r := e.Reply
 	g := &hook.Generation{
-		Where: run.Where(), Messages: e.Messages,
+		Where: run.Where(), System: e.System, Messages: e.Messages,
 		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
 	}
+	asked := e.Messages
+	if n := asked.Len(); n > 0 && asked.Last() == r.Message {
+		asked = asked.Slice(0, n-1)
+	}
+	req := l.request(run, e.System, asked)
+	g.Request = &req
 	for _, m := range e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).All() {
 		g.Output = append(g.Output, m)
 	}
@@ -171,10 +177,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		}
 	}
 	began := time.Now()
-	req := model.Request{System: e.System, Messages: e.Messages.Append(heard.Heard...), Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
-	if len(req.Tools) == 0 {
-		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
-	}
+	req := l.request(run, e.System, e.Messages.Append(heard.Heard...))
 	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
 	if err != nil {
 		if text != "" && ctx.Err() != nil {
@@ -202,6 +205,15 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return out, err
 	}
 	return out, nil
+}
+
+// request is what the model is asked.
+func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
+	req := model.Request{System: system, Messages: messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
+	if len(req.Tools) == 0 {
+		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
+	}
+	return req
 }
 
 // steered reports whether the model has to hear something before the run may end. It waits for what goes on in the background.

@@ -1,0 +1,92 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Compaction shortens a transcript of threshold tokens or more before a run, by a function of the caller's. Tokens are estimated: one for each 4 bytes of text, reasoning, calls and
+// results, 1,600 for a file; the user's new message is included.
+//
+// What summarize gives is the transcript from then on, journaled as a difference; the original stays in the journal. The user's new message is kept as it is, last,
+// whether or not summarize gives it. When summarize fails, or gives something that is not shorter, the transcript stays as it is and log is told, nil being
+// slog.Default(): a run does not fail because it could have been shorter.
+func Compaction(threshold int, summarize func(context.Context, message.History) (message.History, error), log *slog.Logger) Middleware {
+	return Middleware{Name: "compaction", PreGeneration: func(ctx context.Context, g *Generation) error {
+		before := tokens(g.Messages)
+		if before < threshold {
+			return nil
+		}
+		short, err := summarized(ctx, summarize, g.Messages)
+		if after := tokens(short); err == nil && after >= before {
+			err = errdefs.Validation.Errorf("the summary takes %d tokens, the transcript %d", after, before)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			g.Messages = short
+			return nil
+		}
+		to := log
+		if to == nil {
+			to = slog.Default()
+		}
+		to.WarnContext(ctx, "the transcript could not be shortened", "session_id", g.Session, "run_id", g.Run, "tokens", before, "error", err)
+		return nil
+	}}
+}
+
+// summarized calls summarize, whose panic is an error like any other, and puts the newest message of the user's at the end.
+func summarized(ctx context.Context, summarize func(context.Context, message.History) (message.History, error), h message.History) (short message.History, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v", p)
+		}
+	}()
+	if short, err = summarize(ctx, h); err != nil {
+		return h, err
+	}
+	short = message.Repair(short)
+	if newest := h.Last(); newest.Role() == message.RoleUser && short.Last() != newest {
+		kept := message.NewHistory()
+		for _, m := range short.All() {
+			if m != newest {
+				kept = kept.Append(m)
+			}
+		}
+		short = kept.Append(newest)
+	}
+	return short, nil
+}
+
+// fileTokens is what providers take for an image of ordinary size.
+const fileTokens = 1600
+
+func tokens(h message.History) int {
+	bytes, files := 0, 0
+	for _, m := range h.All() {
+		for p := range m.Parts() {
+			switch p := p.(type) {
+			case message.Text:
+				bytes += len(p.Text)
+			case message.Reasoning:
+				bytes += len(p.Text)
+			case message.ToolCall:
+				bytes += len(p.Name) + len(p.Input)
+			case message.ToolResult:
+				bytes += len(p.Content)
+				files += len(p.Files)
+			case message.Opaque:
+				bytes += len(p.JSON)
+			case message.File:
+				files++
+			}
+		}
+	}
+	return bytes/4 + files*fileTokens
+}
