@@ -394,3 +394,21 @@ func TestWithNobodyToAskTheRunIsInterruptedWithAllItsQuestions(t *testing.T) {
 		t.Fatal(err, res)
 	}
 }
+
+func TestARuntimeSaysSomethingToARunUnderWay(t *testing.T) {
+	var rt *pawl.Runtime
+	ask := tool.Func("ask", "", func(ctx context.Context, _ struct{}) (string, error) {
+		return "ok", rt.Steer(ctx, "s", "be quick")
+	})
+	rt = open(t, pawl.Options{Model: stub{message.Assistant("", call("c1", "ask", `{}`)), message.Assistant("done")}, Tools: []tool.Tool{ask}})
+	res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(res.Messages); n != 4 || res.Messages[2].Text() != "be quick" || res.Messages[2].Role() != message.RoleUser {
+		t.Errorf("%v", res.Messages)
+	}
+	if err := rt.Steer(t.Context(), "s", "too late"); !errdefs.Conflict.Is(err) {
+		t.Error(err)
+	}
+}

@@ -117,12 +117,14 @@ func (f DeciderFunc) BeforeFinalize(ctx context.Context, info RunInfo, req *Requ
 type FinalizeDecision struct {
 	AcceptOutput  bool // commit a run that did not complete, too
 	DiscardOutput bool // drop what the run said from the transcript; the journal keeps it
-	Revise        bool // do a completed run again, as often as WithMaxRevise allows
+	Revise        bool // do a completed run again, as often as WithMaxRevise allows; when that is used up the run is kept as it is, unless DiscardOutput says otherwise
 	Reason        string
 	State         map[string]any // merged into Result.State
 }
 
-// Committer stores a committed run; idempotent by RunID; after the last decision, before OnRunEnd. Its error clears Committed, and Run returns it.
+// Committer stores a committed run, after the last decision and before OnRunEnd. It is called before the run's end is on record, so that a process that dies around it is
+// resumed and calls it again, as often as that happens: it has to be idempotent by RunID. Its error, or its panic, clears Committed, and Run returns it; the run
+// stays open then, and Resume decides and commits again, without doing anything else again. A process whose run was taken over commits nothing.
 type Committer interface {
 	Commit(ctx context.Context, info RunInfo, res *Result) error
 }
@@ -130,6 +132,15 @@ type Committer interface {
 // Seeder makes the first board of each attempt. Without one it is the session's transcript, the request's message and its inputs. What it makes is journaled, as a
 // difference from that, before the engine sees it, and a resumed run begins with it: the seeder is not asked again. Vars are of the types of [journal.Vars].
 type Seeder func(ctx context.Context, info RunInfo, req *Request) (*engine.Board, error)
+
+type defaultBoardKey struct{}
+
+// DefaultBoard gives a [Seeder] the board that the run would begin with if there were none, to be changed and given back: the session's transcript, the request's message and its inputs. nil
+// outside of a seeder.
+func DefaultBoard(ctx context.Context) *engine.Board {
+	b, _ := ctx.Value(defaultBoardKey{}).(*engine.Board)
+	return b
+}
 
 // BoardWith is the board of a caller who keeps transcripts himself: history, then the request's message and inputs.
 func BoardWith(h message.History, req *Request) *engine.Board {

@@ -86,12 +86,7 @@ type unleased struct{ journal.Store }
 func (unleased) Lease(context.Context, string, string, time.Time) error { return nil }
 
 func TestAnOvertakenDriverLeavesTheTasksOfTheOtherAlone(t *testing.T) {
-	waits := make(chan struct{})
-	mem := watching{disk{journal.Memory()}, func(session string, e journal.Entry) {
-		if d, ok := e.Data.(journal.ToolStarted); ok && session == "s" && d.Call.ID == "c2" {
-			close(waits)
-		}
-	}}
+	waits, mem := make(chan struct{}), disk{journal.Memory()}
 	var mu sync.Mutex
 	slept, waited := 0, 0
 	began, release, inSecond, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -115,6 +110,7 @@ func TestAnOvertakenDriverLeavesTheTasksOfTheOtherAlone(t *testing.T) {
 		first := waited == 1
 		mu.Unlock()
 		if first {
+			close(waits)
 			<-release
 		} else {
 			close(inSecond)
@@ -134,7 +130,11 @@ func TestAnOvertakenDriverLeavesTheTasksOfTheOtherAlone(t *testing.T) {
 		_, err := agent.Resume(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(unleased{mem}))
 		over <- err
 	}()
-	<-inSecond
+	select {
+	case <-inSecond:
+	case err := <-over:
+		t.Fatal("it did not go on: ", err)
+	}
 	close(release)
 	if err := <-stale; !errdefs.Conflict.Is(err) {
 		t.Error(err)

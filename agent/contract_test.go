@@ -40,6 +40,7 @@ func TestAPanicFailsTheRunWithItsStackOnRecordAndOneEnd(t *testing.T) {
 		"in the engine":      {does(func(engine.Run) error { panic("boom") }), nil, "", false, []string{"start", "end failed"}},
 		"in a decider":       {fine, []agent.RunOption{agent.WithDecider(decider("boom"))}, "ok", true, []string{"start", "end failed"}},
 		"in a later decider": {fine, []agent.RunOption{agent.WithDecider(decider(agent.FinalizeDecision{AcceptOutput: true})), agent.WithDecider(decider("boom"))}, "ok", true, []string{"start", "end failed"}},
+		"in the seeder":      {fine, []agent.RunOption{agent.WithBoardSeed(func(context.Context, agent.RunInfo, *agent.Request) (*engine.Board, error) { panic("boom") })}, "", false, []string{"start", "end failed"}},
 		"in the seeder of a later attempt": {fine, []agent.RunOption{
 			agent.WithDecider(decider(agent.FinalizeDecision{Revise: true})), agent.WithMaxRevise(2),
 			agent.WithBoardSeed(func(_ context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
@@ -56,7 +57,7 @@ func TestAPanicFailsTheRunWithItsStackOnRecordAndOneEnd(t *testing.T) {
 			if (err != nil) != c.err || err != nil && !errdefs.Internal.Is(err) {
 				t.Error(err)
 			}
-			if res == nil || res.Status != agent.StatusFailed || !errdefs.Internal.Is(res.Err) || res.Committed || res.Text() != c.text || res.Attempts != 1 {
+			if res == nil || res.Status != agent.StatusFailed || !errdefs.Internal.Is(res.Err) || res.Committed || res.Text() != c.text || (res.Attempts == 0) != (name == "in the seeder") {
 				t.Fatalf("%+v", res)
 			}
 			end := last[journal.RunFinished](t, store, "s")
@@ -181,7 +182,7 @@ func TestANilBoardOfTheEngineIsTheSeededOne(t *testing.T) {
 func TestAForeignInterruptIsAStatusWithoutACall(t *testing.T) {
 	seen := &watcher{}
 	res := run(t, agent.Agent{}, does(func(engine.Run) error { return errdefs.Interrupted.Errorf("later") }), asking("s", "go"), agent.WithObserver(seen))
-	if res.Status != agent.StatusInterrupted || res.Committed {
+	if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseCustom || res.Committed {
 		t.Errorf("%+v", res)
 	}
 	same(t, "observers", []string{"start", "end interrupted"}, seen.log)
@@ -233,7 +234,7 @@ func TestOnlyTheFirstAttemptIsResumed(t *testing.T) {
 	store := journal.Memory()
 	parked(t, store)
 	var from []bool
-	eng := describes{Engine: does(func(r engine.Run) error { from = append(from, r.ResumeFrom != nil); return nil }), can: engine.Capabilities{Resume: true}}
+	eng := describes{Engine: does(func(r engine.Run) error { from = append(from, r.ResumeFrom != nil); return nil }), can: engine.Capabilities{Name: "loop", Resume: true}}
 	res := resume(t, agent.Agent{}, eng, "s", agent.WithJournal(store), agent.WithDecider(decider(agent.FinalizeDecision{Revise: true})), agent.WithMaxRevise(3))
 	same(t, "resumed", []bool{true, false, false}, from)
 	if res.Attempts != 3 {
@@ -291,10 +292,12 @@ func TestTheModesThatACallerAcceptsReachTheEngine(t *testing.T) {
 	if _, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, saying(t, "hi"), "s", agent.WithJournal(store)); err != nil {
 		t.Error(err)
 	}
+	store = journal.Memory()
 	parked(t, store)
 	if res := resume(t, agent.Agent{}, saying(t, "hi"), "s", agent.WithJournal(store)); res.Status != agent.StatusCompleted {
 		t.Errorf("a resume takes anything: %+v", res)
 	}
+	store = journal.Memory()
 	parked(t, store)
 	again := agent.Request{Config: req.Config}
 	if res := run(t, agent.Agent{}, saying(t, "hi"), again, agent.WithJournal(store), agent.WithResumeFrom(&engine.Checkpoint{ExecID: "r", Session: "s"})); !errdefs.NotAvailable.Is(res.Err) {

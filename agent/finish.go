@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -16,8 +18,11 @@ import (
 // What a run leaves in Result.State.
 const (
 	StateRunID          = "run_id"          // the run's id
-	StateFinalizeReason = "finalize_reason" // why a decider decided, or "commit_failed"
+	StateFinalizeReason = "finalize_reason" // why a decider decided, or [CommitFailed]
 )
+
+// CommitFailed is the finalize reason of a run that a committer failed to store. The run stays open: Resume asks the deciders and the committers again.
+const CommitFailed = "commit_failed"
 
 // added is what a run's engine put behind its seed, or behind what the PreGeneration hooks made of the seed: that is not the run's own.
 func (t *turn) added(seed, last message.History) []message.Message {
@@ -47,9 +52,6 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 	switch {
 	case failed != nil: // whatever the engine made of it
 		res.Status, res.Cause, res.Pending, res.Err = StatusInterrupted, engine.CauseJournal, st.Pending, failed
-		t.observe(func(o Observer) {
-			o.OnInterrupt(ctx, t.info, engine.Interrupt{Cause: res.Cause, Detail: failed.Error()})
-		})
 	case t.isLeft(ctx):
 		res.Status, res.Cause, res.Err = StatusInterrupted, engine.CauseJournal, engine.ErrLeft
 	case err == nil:
@@ -84,6 +86,9 @@ func (t *turn) pending(ctx context.Context, st journal.State) []journal.Pending 
 func (t *turn) decide(ctx context.Context, res *Result) (all FinalizeDecision, err error) {
 	ctx = context.WithoutCancel(ctx) // a run that was cancelled is judged too
 	for _, d := range append(slices.Clone(t.ag.Deciders), t.deciders...) {
+		if d == nil {
+			continue
+		}
 		var one FinalizeDecision
 		err = guard("a decider", func() (err error) {
 			one, err = d.BeforeFinalize(ctx, t.info, t.req, res)
@@ -108,33 +113,100 @@ func (t *turn) decide(ctx context.Context, res *Result) (all FinalizeDecision, e
 	return all, nil
 }
 
-// finish closes the run in the journal, or leaves it open when it was interrupted, and commits. failed is the deciders' error.
+// finish commits and closes the run in the journal, or leaves it open when it was interrupted or a committer failed. failed is the deciders' error. What is committed comes
+// before the end is on record: a process that dies in between is resumed, and commits again, under the same run id.
 func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, failed error) error {
 	ctx = context.WithoutCancel(ctx)
-	var last journal.Data
-	if res.Status == StatusInterrupted && !d.DiscardOutput && !d.AcceptOutput {
-		var intr engine.InterruptedError
-		_ = errors.As(res.Err, &intr)
-		last = journal.Parked{Cause: string(res.Cause), Detail: intr.Detail}
-	} else {
-		end := journal.RunFinished{Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res), After: t.completed && res.Status == StatusFailed}
-		if res.Err != nil {
-			end.Error, end.Class = res.Err.Error(), class(res)
-		}
-		var p *errdefs.Panic
-		if errors.As(errors.Join(res.Err, failed), &p) {
-			end.Stack = p.Stack
-		}
-		last = end
+	undone, err := t.commit(ctx, res)
+	if err != nil {
+		t.left(ctx, err)
+		return either(failed, err)
 	}
-	entry := []journal.Entry{{Run: t.info.RunID, Data: last}}
+	end := t.end(res, d, failed, undone)
+	var entry []journal.Entry
+	if !t.open && !d.DiscardOutput {
+		if err := t.reportCanceled(ctx, res); err != nil {
+			res.Committed = false
+			t.left(ctx, err)
+			return either(failed, err)
+		}
+		entry = t.unrecorded(res)
+	}
+	entry = append(entry, journal.Entry{Run: t.info.RunID, Data: end})
 	if err := t.log.Append(ctx, entry...); err != nil {
 		res.Committed = false
 		t.left(ctx, err)
-		return errors.Join(failed, err)
+		return either(failed, err)
 	}
 	t.publish(ctx, entry...)
-	return errors.Join(failed, t.commit(ctx, res))
+	return either(failed, undone)
+}
+
+// reportCanceled tells the next run of what went on in the background and ended with this one: its model was promised a result.
+func (t *turn) reportCanceled(ctx context.Context, res *Result) error {
+	for _, c := range t.log.Background() {
+		text := fmt.Sprintf("[%s %s was canceled: the run that it was a part of ended as %s. There is no result.]", c.Name, c.ID, res.Status)
+		err := t.log.Report(ctx, t.info.RunID, c.ID, engine.Tell{Text: text, Why: engine.WhyResult}.Message())
+		if err != nil && (!errdefs.Conflict.Is(err) || t.log.Failed() != nil) { // it got on record at the last moment
+			return err
+		}
+	}
+	return nil
+}
+
+// unrecorded is what the engine put behind the transcript by itself, without an effect: a session has all that a run said.
+func (t *turn) unrecorded(res *Result) []journal.Entry {
+	then, now := t.log.State().Messages, res.LastBoard.Channel(engine.MainChannel)
+	if now.Len() <= then.Len() {
+		return nil
+	}
+	for i, m := range then.All() {
+		if n := now.At(i); m != n && !bytes.Equal(m.AppendJSON(nil), n.AppendJSON(nil)) {
+			return nil // the engine has another view of it, and its effects have what was said
+		}
+	}
+	var said []message.Message
+	for _, m := range now.Slice(then.Len(), now.Len()).All() {
+		said = append(said, m)
+	}
+	return []journal.Entry{{Run: t.info.RunID, Data: journal.Board{Append: map[string][]message.Message{engine.MainChannel: said}}}}
+}
+
+// end is what is on record of how the run ended.
+func (t *turn) end(res *Result, d FinalizeDecision, failed, undone error) journal.Data {
+	stack := ""
+	if p := (*errdefs.Panic)(nil); errors.As(errors.Join(res.Err, failed, undone), &p) {
+		stack = p.Stack
+	}
+	t.open = true
+	if undone != nil {
+		return journal.Parked{Cause: string(engine.CauseCommit), Detail: undone.Error(), Stack: stack}
+	}
+	if res.Status == StatusInterrupted && !d.DiscardOutput && !d.AcceptOutput {
+		var intr engine.InterruptedError
+		_ = errors.As(res.Err, &intr)
+		return journal.Parked{Cause: string(res.Cause), Detail: intr.Detail, Stack: stack}
+	}
+	t.open = false
+	end := journal.RunFinished{
+		Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res),
+		After: t.completed && res.Status != StatusCompleted, Stack: stack,
+	}
+	if res.Err != nil {
+		end.Error, end.Class = res.Err.Error(), class(res)
+	}
+	return end
+}
+
+// either keeps an error that is alone as it is.
+func either(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
 }
 
 // left tells who listens that the run is over here, although its end is not on record.
@@ -152,15 +224,26 @@ func class(res *Result) string {
 	return errdefs.Internal.Error()
 }
 
-func (t *turn) commit(ctx context.Context, res *Result) error {
+// commit has the committers store what is kept, one after the other. undone is why one of them did not; err that this process has no say any more.
+func (t *turn) commit(ctx context.Context, res *Result) (undone, err error) {
+	if !res.Committed || len(t.committers) == 0 {
+		return nil, nil
+	}
+	if err := t.log.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	if now := t.log.State().Driver; now != t.owner {
+		res.Committed = false
+		return nil, errdefs.Conflict.Errorf("agent: run %s of session %s was taken over by %s, which commits it", t.info.RunID, t.info.ContextID, now)
+	}
 	for _, x := range t.committers {
-		if !res.Committed {
-			break
+		if x == nil {
+			continue
 		}
 		if err := guard("a committer", func() error { return x.Commit(ctx, t.info, res) }); err != nil {
-			res.Committed, res.State[StateFinalizeReason] = false, "commit_failed"
-			return err
+			res.Committed, res.State[StateFinalizeReason] = false, CommitFailed
+			return err, nil
 		}
 	}
-	return nil
+	return nil, nil
 }

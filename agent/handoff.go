@@ -164,16 +164,16 @@ func (hs handoffDecider) BeforeFinalize(ctx context.Context, _ RunInfo, req *Req
 	if err != nil {
 		return FinalizeDecision{}, err
 	}
-	failed := map[string]bool{} // by call
+	confirmed := map[string]bool{} // by call: the tool ran, and had no error
 	for _, m := range res.Messages {
 		for r := range message.Of[message.ToolResult](m) {
-			failed[r.Call] = r.IsError
+			confirmed[r.Call] = !r.IsError
 		}
 	}
 	for _, m := range res.Messages {
 		for c := range message.Of[message.ToolCall](m) {
 			to := targets[strings.ToLower(c.Name)]
-			if to == "" || failed[c.ID] {
+			if to == "" || !confirmed[c.ID] {
 				continue
 			}
 			ev := HandoffEvent{ToAgentID: to, ToolName: c.Name, ToolCallID: c.ID}

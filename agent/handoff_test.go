@@ -198,7 +198,7 @@ func TestAHandoffInARunThatDidNotCompleteDoesNotCount(t *testing.T) {
 		status agent.Status
 		want   bool
 	}{"interrupted": {agent.StatusInterrupted, false}, "failed": {agent.StatusFailed, false}, "canceled": {agent.StatusCanceled, false}, "aborted": {agent.StatusAborted, false}, "completed": {agent.StatusCompleted, true}} {
-		res := &agent.Result{Status: c.status, Messages: []message.Message{message.Assistant("", call("c", "transfer_to_b", `what?`))}}
+		res := &agent.Result{Status: c.status, Messages: []message.Message{message.Assistant("", call("c", "transfer_to_b", `what?`)), message.Results(message.ToolResult{Call: "c"})}}
 		before := marshal(t, res)
 		d, err := agent.HandoffDecider(to("b")).BeforeFinalize(t.Context(), agent.RunInfo{}, nil, res)
 		if _, got := d.State[agent.HandoffStateKey]; err != nil || got != c.want || d.DiscardOutput || d.Revise {

@@ -33,6 +33,8 @@ type config struct {
 	askTTL     time.Duration
 	artifacts  []string
 	relay      *relay             // of a team's runs
+	behind     int64              // the run begins right behind this entry of the session, or not at all; 0: anywhere
+	limit      error              // what the context's end means, when a caller of ours set it: see turn
 	private    bool               // the store is this run's own
 	opened     func(*journal.Log) // is told of the log that the run is driven with; may be nil
 }
@@ -44,6 +46,9 @@ func configure(opts []RunOption) *config {
 			o(c)
 		}
 	}
+	if c.host == nil {
+		c.host = engine.NoopHost{}
+	}
 	if c.store == nil {
 		c.store, c.private = journal.Memory(), true
 	}
@@ -53,7 +58,7 @@ func configure(opts []RunOption) *config {
 // WithBoardSeed replaces the first board.
 func WithBoardSeed(s Seeder) RunOption { return func(c *config) { c.seed = s } }
 
-// WithEngineHost says where; the engine gets it as it is. Default: engine.NoopHost.
+// WithEngineHost says where; the engine gets it as it is. Default, and for nil: engine.NoopHost.
 func WithEngineHost(h engine.Host) RunOption { return func(c *config) { c.host = h } }
 
 // WithJournal keeps the session in s, under the request's ContextID. Default: journal.Memory, for this run only.

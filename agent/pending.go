@@ -41,7 +41,10 @@ func Answer(ctx context.Context, store journal.Store, session string, a journal.
 	}
 	i := slices.IndexFunc(all, func(p waiting) bool { return p.id == a.ID })
 	if i < 0 {
-		return errdefs.Conflict.Errorf("agent: %s is not pending in session %s: it was answered, or never asked", a.ID, session)
+		if log.Seq() == 0 {
+			return errdefs.Conflict.Errorf("agent: answer: there is no session %s: see Pending for what waits", session)
+		}
+		return errdefs.Conflict.Errorf("agent: answer: %q is not pending in session %s: it was answered, its run was closed by a later prompt, or it was never asked", a.ID, session)
 	}
 	a.ID = all[i].ID
 	return all[i].log.Answer(ctx, a)

@@ -66,7 +66,8 @@ func TestEveryExitOfARunIsSeenToEndOnce(t *testing.T) {
 		"done again":                   {ends(nil), []agent.RunOption{revise, agent.WithMaxRevise(3)}, []string{start, "attempt run.started", "attempt run.started", end}},
 		"a later attempt has no board": {ends(nil), []agent.RunOption{revise, agent.WithMaxRevise(3), agent.WithBoardSeed(once())}, []string{start, end}},
 		"it could not begin":           {ends(nil), []agent.RunOption{agent.WithJournal(&dying{Store: journal.Memory(), n: 1})}, nil},
-		"the journal broke at the end": {ends(nil), []agent.RunOption{agent.WithJournal(&dying{Store: journal.Memory(), n: 2})}, []string{start, "end run.left"}},
+		"it could not begin either":    {ends(nil), []agent.RunOption{agent.WithJournal(&dying{Store: journal.Memory(), n: 2})}, nil},
+		"the journal broke at the end": {ends(nil), []agent.RunOption{agent.WithJournal(&dying{Store: journal.Memory(), n: 3})}, []string{start, "end run.left"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ctx context.Context

@@ -3,11 +3,11 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
@@ -30,25 +30,14 @@ func (t *turn) by() string {
 	return t.relay.by
 }
 
-// fence takes the session over; for a hop only where the run before it left it.
-func (t *turn) fence(ctx context.Context, first ...journal.Entry) error {
-	if t.relay == nil || t.relay.behind == 0 {
-		return t.log.Drive(ctx, t.owner, first...)
-	}
-	err := t.log.DriveBehind(ctx, t.owner, t.relay.behind, first...)
-	if err == nil {
-		t.relay.behind = 0 // a further attempt stands behind the first
-	}
-	return err
-}
-
 // trail is what the journal knows of a session's last prompt.
 type trail struct {
-	base   string         // the id of its first run
-	path   []string       // the agents of its runs
-	inputs map[string]any // of its last run
-	with   string         // the agent that has the conversation
-	next   *HandoffEvent  // a handoff that nobody has followed yet
+	base   string          // the id of its first run
+	path   []string        // the agents of its runs
+	spent  []journal.Spent // by them, without their tasks
+	inputs map[string]any  // of its last run
+	with   string          // the agent that has the conversation
+	next   *HandoffEvent   // a handoff that nobody has followed yet
 }
 
 // run is the id of the prompt's run number n, from 0.
@@ -73,15 +62,20 @@ func (tr *trail) apply(e journal.Entry) error {
 		if tr.next != nil {
 			tr.with = tr.next.ToAgentID
 		}
-		tr.path, tr.next = nil, nil
+		tr.path, tr.next, tr.spent = nil, nil, nil
 	case journal.RunStarted:
 		if d.Attempt > 1 {
 			return nil
 		}
-		if tr.next == nil || e.Run != tr.run(len(tr.path)) || d.Agent != tr.next.ToAgentID {
-			tr.base, tr.path = e.Run, nil
+		if n := len(tr.path); tr.next == nil || e.Run != tr.run(n) || d.ParentRun != tr.run(n-1) || d.Agent != tr.next.ToAgentID {
+			tr.base, tr.path, tr.spent = e.Run, nil, nil
 		}
+		tr.spent = append(tr.spent, journal.Spent{})
 		tr.path, tr.with, tr.inputs, tr.next = append(tr.path, d.Agent), d.Agent, d.Inputs, nil
+	case journal.ModelFinished:
+		if n := len(tr.spent); n > 0 {
+			tr.spent[n-1] = tr.spent[n-1].Plus(journal.SpentBy(d))
+		}
 	case journal.RunFinished:
 		if len(d.Handoff) == 0 || len(tr.path) == 0 {
 			return nil
@@ -103,19 +97,14 @@ type prompt struct {
 	trail trail
 	req   Request
 	opts  []RunOption
-	until time.Time // zero: no limit
+	limit error // what the end of the prompt's time means; nil: there is no limit
 }
 
 // open leases the session, if there is one, and then looks at it: nobody changes it any more.
-func (t *Team) open(ctx context.Context, c *config, session, run string, opts []RunOption) (*prompt, error) {
-	p := &prompt{config: c, team: t, opts: opts, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
-	if c.timeout > 0 {
-		p.until = time.Now().Add(c.timeout)
-	}
-	if !c.private {
-		if err := c.take(ctx, &p.relay.lease, session, run); err != nil && !errdefs.NotFound.Is(err) { // the first run takes it when it has made the session
-			return nil, err
-		}
+func (t *Team) open(ctx context.Context, c *config, limit error, session, run string, opts []RunOption) (*prompt, error) {
+	p := &prompt{config: c, team: t, opts: opts, limit: limit, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
+	if err := p.take(ctx, session, run); err != nil {
+		return nil, p.late(ctx, err)
 	}
 	var err error
 	if p.relay.log, err = journal.Open(ctx, c.store, session); err == nil {
@@ -133,6 +122,58 @@ func (t *Team) open(ctx context.Context, c *config, session, run string, opts []
 		return nil, err
 	}
 	return p, nil
+}
+
+// take leases the session. A prompt, which has a run, makes it first when it is not there.
+func (p *prompt) take(ctx context.Context, session, run string) error {
+	if p.private {
+		return nil
+	}
+	err := p.config.take(ctx, &p.relay.lease, session, run)
+	if !errdefs.NotFound.Is(err) || run == "" {
+		return err
+	}
+	log, err := journal.Open(ctx, p.store, session)
+	if err == nil {
+		err = log.Append(ctx, journal.Entry{Data: journal.SessionCreated{}})
+	}
+	if err != nil && !errdefs.Conflict.Is(err) {
+		return err
+	}
+	return p.config.take(ctx, &p.relay.lease, session, run)
+}
+
+// late gives the limit of a prompt whose time was over before it began.
+func (p *prompt) late(ctx context.Context, err error) error {
+	if p.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), p.limit) {
+		return p.limit
+	}
+	return err
+}
+
+// entered counts what the prompt's first runs spent, and their tasks.
+func (p *prompt) entered(ctx context.Context, runs int) error {
+	if p.budget == nil {
+		return nil
+	}
+	for i := range runs {
+		below, err := tasksSpent(ctx, p.store, p.req.ContextID, p.trail.run(i))
+		if err != nil {
+			return err
+		}
+		p.budget.Enter(p.trail.run(i), p.trail.spent[i].Plus(below))
+	}
+	return nil
+}
+
+// over says that nothing of the prompt will be resumed.
+func (p *prompt) over(res *Result, err error) {
+	if p.budget == nil || err != nil || res == nil || res.Status == StatusInterrupted {
+		return
+	}
+	for i := range p.trail.path {
+		p.budget.Leave(p.trail.run(i))
+	}
 }
 
 // follow runs the next agent as long as a completed run hands over.
@@ -174,9 +215,7 @@ func (p *prompt) hop(ctx context.Context, ev HandoffEvent) (*Result, error) {
 func (p *prompt) run(ctx context.Context, who Member, req Request, opts ...RunOption) (*Result, error) {
 	all := append(slices.Clip(p.opts), func(c *config) {
 		c.relay, c.store, c.private = p.relay, p.store, p.private
-		if !p.until.IsZero() {
-			c.timeout = max(time.Until(p.until), 1)
-		}
+		c.timeout, c.limit = 0, p.limit
 	}, WithDecider(hops{HandoffDecider(who.Handoffs), slices.Clone(p.trail.path)}))
 	return Run(ctx, who.Agent, who.Engine, req, append(all, opts...)...)
 }

@@ -72,7 +72,7 @@ func (c *config) admitReplay(ag Agent, eng engine.Engine) error {
 		return err
 	}
 	if can := engine.CapabilitiesOf(eng); !can.Resume {
-		return errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", can.Name)
+		return errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", engineName(eng))
 	}
 	return nil
 }

@@ -1,13 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -21,7 +23,7 @@ import (
 // stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
 	c := configure(opts)
-	if err := c.admit(ag, eng, &req); err != nil {
+	if err := guard("the engine", func() error { return c.admit(ag, eng, &req) }); err != nil {
 		return nil, err
 	}
 	if req.ContextID == "" && c.resume != nil {
@@ -40,23 +42,18 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if c.resume != nil && log.Seq() < c.resume.Seq {
 		return nil, errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", c.resume.Seq, req.ContextID, log.Seq())
 	}
-	if st := log.State(); c.resume != nil && st.Run == req.RunID && st.Agent != ag.ID {
-		return nil, errdefs.Conflict.Errorf("agent: the unfinished run of session %s is of agent %q, not %q: resume it with that one", req.ContextID, st.Agent, ag.ID)
-	}
-	if c.resume != nil && log.State().Run != req.RunID {
-		return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s", req.ContextID, req.RunID)
+	if err := c.fits(log, ag, eng, &req); err != nil {
+		return nil, err
 	}
 	bounds := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
 	if outer, ok := engine.BoundsFrom(ctx); ok {
 		bounds = outer.Child(bounds)
 	}
 	ctx = engine.WithBounds(ctx, bounds)
-	var limit error
-	if c.timeout > 0 {
-		limit = errdefs.BudgetExceeded.Errorf("the run's time limit of %v was reached", c.timeout)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, c.timeout, limit)
-		defer cancel()
+	ctx, cancel, limit := limited(ctx, c.timeout)
+	defer cancel()
+	if limit == nil {
+		limit = c.limit
 	}
 	t := &turn{
 		config: c, ag: ag, eng: eng, log: log, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
@@ -69,6 +66,16 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	}
 	return t.run(ctx)
+}
+
+// limited ends ctx after a time, 0 being none; limit is what that end means.
+func limited(ctx context.Context, after time.Duration) (_ context.Context, _ context.CancelFunc, limit error) {
+	if after <= 0 {
+		return ctx, func() {}, nil
+	}
+	limit = errdefs.BudgetExceeded.Errorf("agent: the time limit of %v was reached: see WithTimeout", after)
+	ctx, cancel := context.WithTimeoutCause(ctx, after, limit)
+	return ctx, cancel, limit
 }
 
 // open gives the session; the runs of a team's prompt share one log.
@@ -89,7 +96,7 @@ func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 	}
 	st := log.State()
 	if st.Run == "" {
-		return nil, errdefs.NotFound.Errorf("agent: session %s has no unfinished run", session)
+		return nil, c.nothingToResume(session)
 	}
 	cp := &engine.Checkpoint{ExecID: st.Run, Session: session, Seq: st.Seq}
 	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(cp))...)
@@ -106,10 +113,14 @@ func (c *config) admitEngine(ag Agent, eng engine.Engine) error {
 	can := engine.CapabilitiesOf(eng)
 	for _, t := range can.Needs {
 		if !c.deps.Has(t) {
-			return errdefs.NotFound.Errorf("agent: the engine %s needs a %v among its dependencies: see engine.Provide", can.Name, t)
+			return errdefs.NotFound.Errorf("agent: the engine %s needs a %v among its dependencies: see engine.Provide", engineName(eng), t)
 		}
 	}
 	return nil
+}
+
+func engineName(eng engine.Engine) string {
+	return cmp.Or(engine.CapabilitiesOf(eng).Name, fmt.Sprintf("%T", eng))
 }
 
 // admit checks everything that can be checked before anything runs.
@@ -118,16 +129,18 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		return err
 	}
 	switch {
-	case c.host == nil:
-		return errdefs.Validation.Errorf("agent: the host is nil: leave the option out, or give engine.NoopHost{}")
 	case !c.unknown.Valid():
 		return errdefs.Validation.Errorf("agent: the policy for calls of unknown outcome is %q: want %s, %s or %s", c.unknown, engine.UnknownReport, engine.UnknownAsk, engine.UnknownRetry)
+	case c.timeout < 0:
+		return errdefs.Validation.Errorf("agent: the time of the run is %v: want a time, or 0 for no limit", c.timeout)
+	case !utf8.ValidString(ag.ID + req.ContextID + req.RunID + req.TaskID):
+		return errdefs.Validation.Errorf("agent: an id is no UTF-8: of the agent %q, the context %q, the run %q and the task %q", ag.ID, req.ContextID, req.RunID, req.TaskID)
 	case c.askTTL < 0:
 		return errdefs.Validation.Errorf("agent: the time for answers is %v: want a time, or 0 for no limit", c.askTTL)
 	}
 	if c.resume != nil {
 		if can := engine.CapabilitiesOf(eng); !can.Resume {
-			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume", can.Name)
+			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume: one that does all in effects says so by its Capabilities", engineName(eng))
 		}
 		if r, ok := eng.(engine.Resumer); ok {
 			if err := r.CanResume(*c.resume); err != nil {
@@ -144,7 +157,7 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		return errdefs.Validation.Errorf("agent: the request has no message, or an empty one")
 	}
 	if err := journal.Vars(req.Inputs).Check(); err != nil {
-		return errdefs.Validation.Errorf("agent: the request's Inputs are journaled: %w; hand what lives in this process to the engine by engine.Provide", err)
+		return errdefs.Validation.Errorf("agent: the request's Inputs are journaled: %w; what lives in the process goes to the engine by engine.Provide", err)
 	}
 	if r := req.Message.Role(); r != message.RoleUser {
 		return errdefs.Validation.Errorf("agent: the request's message is in the role %q: make it a user's", r)
@@ -168,24 +181,37 @@ type turn struct {
 	owner     string
 	spent     journal.Spent // before it was resumed
 	completed bool          // the engine had no error
+	began     bool          // it is on record that the run began
+	open      bool          // it was left to be resumed
 	lease     *lease
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
+	if err := t.ready(ctx); err != nil {
+		return nil, t.late(ctx, err)
+	}
+	t.info.RunID, t.info.TaskID = t.req.RunID, t.req.TaskID
 	first := 1
 	if t.resume != nil {
 		st := t.log.State()
 		first, t.spent = st.Attempt, st.RunSpent
 		if t.bounds.Budget != nil {
-			if err := t.addTasks(ctx); err != nil {
-				return nil, err
+			below, err := tasksSpent(ctx, t.store, t.info.ContextID, t.info.RunID)
+			if err != nil {
+				return nil, t.late(ctx, err)
 			}
+			t.spent = t.spent.Plus(below)
 		}
-		t.req.Inputs, t.req.Message = st.Inputs, st.Seed.Last() // a further attempt begins with them
+		t.req.Inputs, t.req.Message = st.Inputs, st.Prompt // a further attempt begins with them
 	}
 	var prev *Result
 	for attempt := first; ; attempt++ {
 		res, again, err := t.attempt(ctx, attempt)
+		if res == nil && prev == nil && t.began { // its seeder panicked
+			t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
+			st := t.log.State()
+			prev = &Result{LastBoard: newBoard(st.Seed, st.Inputs, st.Seeded)}
+		}
 		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
 			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
 			res.Messages, res.Artifacts = prev.Messages, prev.Artifacts
@@ -200,35 +226,43 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 			t.observe(func(o Observer) { o.OnRunRevise(ctx, t.info, res, attempt+1) })
 			continue
 		}
-		if res == nil || res.Status != StatusInterrupted {
+		if over := res == nil || res.Status != StatusInterrupted && !t.open; over && t.relay == nil { // a team's prompt goes on
 			t.bounds.Budget.Leave(t.info.RunID)
 		}
 		if res != nil {
 			t.observe(func(o Observer) { o.OnRunEnd(context.WithoutCancel(ctx), t.info, res) })
-		} else if t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit) {
-			err = t.limit // it was over before it began
+		} else {
+			err = t.late(ctx, err)
 		}
 		return res, err
 	}
 }
 
-// addTasks counts what the run's finished tasks spent, and those below them: one that is not finished counts itself, and what is below it, when it goes on.
-func (t *turn) addTasks(ctx context.Context) error {
-	below, err := journal.Tasks(ctx, t.store, t.info.ContextID)
-	if err != nil {
-		return err
+// late gives the limit of a run whose time was over before it began.
+func (t *turn) late(ctx context.Context, err error) error {
+	if t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit) {
+		return t.limit
 	}
-	var mine, open []string // sessions of this run's own finished tasks, and of any unfinished one
+	return err
+}
+
+// tasksSpent is what a run's finished tasks spent, and those below them: one that is not finished counts itself, and what is below it, when it goes on.
+func tasksSpent(ctx context.Context, store journal.Store, session, run string) (sum journal.Spent, err error) {
+	below, err := journal.Tasks(ctx, store, session)
+	if err != nil {
+		return sum, err
+	}
+	var mine, open []string // sessions of the run's own finished tasks, and of any unfinished one
 	spent := map[string]journal.Spent{}
 	for _, session := range below {
-		log, err := journal.Open(ctx, t.store, session)
+		log, err := journal.Open(ctx, store, session)
 		if err != nil {
-			return err
+			return sum, err
 		}
 		switch st := log.State(); {
 		case st.Run != "":
 			open = append(open, session)
-		case st.ParentRun == t.info.RunID:
+		case st.ParentRun == run:
 			mine = append(mine, session)
 			fallthrough
 		default:
@@ -240,10 +274,10 @@ func (t *turn) addTasks(ctx context.Context) error {
 	}
 	for session, s := range spent {
 		if slices.ContainsFunc(mine, under(session)) && !slices.ContainsFunc(open, under(session)) {
-			t.spent = t.spent.Plus(s)
+			sum = sum.Plus(s)
 		}
 	}
-	return nil
+	return sum, nil
 }
 
 // attempt runs the engine once and says whether a decider wants it again.
@@ -284,128 +318,19 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		t.left(ctx, engine.ErrLeft)
 		return res, false, engine.ErrLeft
 	}
+	res.Committed = res.Status == StatusCompleted // unless a decider says otherwise
 	d, err := t.decide(ctx, res)
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
+		res.Committed = false
 		return res, true, nil
 	}
 	res.Committed = err == nil && !d.DiscardOutput && (res.Status == StatusCompleted || d.AcceptOutput)
 	return res, false, t.finish(ctx, res, d, err)
 }
 
-// start journals the beginning and makes the board from it: nothing happens before the user's message is durable.
-func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
-	if t.resume != nil {
-		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}}
-		if err := t.drive(ctx, resumed...); err != nil {
-			return nil, err
-		}
-		st := t.log.State()
-		t.publish(ctx, resumed...)
-		return newBoard(st.Seed, st.Inputs, st.Seeded), nil
-	}
-	can := engine.CapabilitiesOf(t.eng)
-	var begin []journal.Entry
-	if t.log.State().Seq == 0 {
-		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
-	}
-	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
-		Agent: t.ag.ID, User: t.attrs["user.id"], Owner: t.owner, Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
-		Engine: can.Name, Model: can.Model, Dir: t.dir,
-	}})
-	if n == 1 {
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})
-	}
-	board, err := t.seeded(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	if board != nil {
-		edit := message.Diff(t.log.State().With(begin...).Messages, board.Channel(engine.MainChannel))
-		rest := journal.Diff(engine.Snapshot{Vars: t.req.Inputs}, beside(board.Snapshot()))
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: edit, Board: rest}})
-	}
-	if err := t.drive(ctx, begin...); err != nil {
-		return nil, err
-	}
-	t.publish(ctx, begin...)
-	t.warnOfClosed(ctx)
-	seed := t.log.State().Messages
-	if board == nil {
-		return newBoard(seed, t.req.Inputs, journal.Board{}), nil
-	}
-	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
-	return board, nil
-}
-
 // isLeft reports whether the run above is left unfinished, so that this one has to be, too.
 func (t *turn) isLeft(ctx context.Context) bool {
 	return ctx.Err() != nil && errors.Is(context.Cause(ctx), engine.ErrLeft)
-}
-
-// warnOfClosed tells who listens that this run took the place of one that was unfinished, and what is given up with it.
-func (t *turn) warnOfClosed(ctx context.Context) {
-	closed := t.log.State().Closed
-	if closed.Run == "" {
-		return
-	}
-	text := "this prompt closes the unfinished run " + closed.Run
-	for i, p := range closed.Pending {
-		text += []string{", which waited for: ", ", "}[min(i, 1)] + p.ID
-	}
-	t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: text})
-}
-
-// newBoard makes the board that a run begins with, from what is on record.
-func newBoard(h message.History, vars journal.Vars, seeded journal.Board) *engine.Board {
-	return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: h}, Vars: vars}.With(seeded))
-}
-
-// beside is the board without the transcript, which is on record by itself.
-func beside(s engine.Snapshot) engine.Snapshot {
-	s.Channels = maps.Clone(s.Channels)
-	delete(s.Channels, engine.MainChannel)
-	return s
-}
-
-// seeded asks the caller's seeder, if there is one.
-func (t *turn) seeded(ctx context.Context, n int) (board *engine.Board, err error) {
-	if t.seed == nil {
-		return nil, nil
-	}
-	err = guard("the seeder", func() (err error) {
-		board, err = t.seed(ctx, t.info, t.req)
-		return err
-	})
-	if err == nil && board == nil {
-		err = errdefs.Validation.Errorf("it gave no board")
-	}
-	if err == nil {
-		err = board.Snapshot().Vars.Check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("agent: seed board (attempt %d): %w", n, err)
-	}
-	return board, nil
-}
-
-// drive takes the session over. One that is there already is leased first, so that no live driver is overtaken. Listeners are told by the
-// caller, when nothing is left that could keep the run from going on: what is seen to begin is seen to end.
-func (t *turn) drive(ctx context.Context, first ...journal.Entry) error {
-	created := t.log.Seq() == 0
-	if !created {
-		if err := t.own(ctx); err != nil {
-			return err
-		}
-	}
-	if err := t.fence(ctx, first...); err != nil {
-		return err
-	}
-	if created {
-		if err := t.own(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // publish tells the host.

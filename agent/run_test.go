@@ -51,7 +51,7 @@ func TestARunGoesFromAMessageToItsResult(t *testing.T) {
 	}, kinds(read(t, store, "s")))
 	started := last[journal.RunStarted](t, store, "s")
 	if started.Owner = ""; cmp.Diff(journal.RunStarted{
-		Agent: "payer", User: "ada", ParentRun: "p", Attempt: 1, Inputs: map[string]any{"k": "v"}, Model: "agent_test.script", Engine: "loop", Dir: "/src",
+		Agent: "payer", User: "ada", Task: "task", ParentRun: "p", Attempt: 1, Inputs: map[string]any{"k": "v"}, Model: "agent_test.script", Engine: "loop", Dir: "/src",
 	}, started) != "" {
 		t.Errorf("%+v", started)
 	}
@@ -98,12 +98,14 @@ func TestWhatIsMissingIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"a message without words": {agent.Agent{ID: "a"}, eng, agent.Request{Message: message.User(" \n")}, nil, errdefs.Validation, "message"},
 		"a model's message":       {agent.Agent{ID: "a"}, eng, agent.Request{Message: message.Assistant("I am you")}, nil, errdefs.Validation, "assistant"},
 		"a tool's message":        {agent.Agent{ID: "a"}, eng, agent.Request{Message: message.Results(message.ToolResult{Call: "c"})}, nil, errdefs.Validation, "tool"},
-		"a nil host":              {agent.Agent{ID: "a"}, eng, agent.Request{Message: msg}, []agent.RunOption{agent.WithEngineHost(nil)}, errdefs.Validation, "host"},
+		"a session in a text":     {agent.Agent{ID: "a"}, eng, agent.Request{Message: msg, ContextID: "\xff"}, nil, errdefs.Validation, "UTF-8"},
+		"a time":                  {agent.Agent{ID: "a"}, eng, agent.Request{Message: msg}, []agent.RunOption{agent.WithTimeout(-1)}, errdefs.Validation, "-1ns"},
+		"a checkpoint of nothing": {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(&engine.Checkpoint{Session: "s"})}, errdefs.NotFound, "session s has no unfinished run"},
 		"a dependency":            {agent.Agent{ID: "a"}, needs, agent.Request{Message: msg}, nil, errdefs.NotFound, "fmt.Stringer"},
 		"one of another type":     {agent.Agent{ID: "a"}, needs, agent.Request{Message: msg}, []agent.RunOption{agent.WithDependencies(provided(3))}, errdefs.NotFound, "fmt.Stringer"},
 		"an engine that resumes":  {agent.Agent{ID: "a"}, needs, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(cp), agent.WithDependencies(provided[fmt.Stringer](stringer{}))}, errdefs.NotAvailable, "graph can't resume"},
 		"a journal that has it":   {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(&engine.Checkpoint{ExecID: "r", Session: "s", Seq: 7})}, errdefs.Conflict, "at entry 7 of session s, which has 0 here"},
-		"something to resume":     {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(cp)}, errdefs.NotFound, "no unfinished run r"},
+		"something to resume":     {agent.Agent{ID: "a"}, eng, agent.Request{}, []agent.RunOption{agent.WithResumeFrom(cp)}, errdefs.NotFound, "session s has no unfinished run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, seen := journal.Memory(), &watcher{}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ type Subagent struct {
 	Budget      *engine.Budget
 	Timeout     time.Duration // of a task: 0 is none but the parent's
 }
+
+// Subagents are those that a model can choose from, each by its Agent's ID.
+type Subagents []Subagent
 
 // TaskName is the name of the tool that [Task] makes.
 const TaskName = "task"
@@ -48,7 +52,7 @@ func WithoutSummary() TaskOption { return func(t *tasks) { t.silent = true } }
 // is on record of it is published when the parent's own goroutine gets to it, between two effects and at its end; its deltas are not.
 //
 // It fails with errdefs.Validation when there is no subagent, when one has no engine or no ID, and with Conflict when two have the same ID.
-func Task(subs []Subagent, opts ...TaskOption) (tool.Tool, error) {
+func Task(subs Subagents, opts ...TaskOption) (tool.Tool, error) {
 	t := &tasks{subs: map[string]Subagent{}, depth: DefaultMaxDepth}
 	for _, o := range opts {
 		o(t)
@@ -181,6 +185,17 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	if user := at.Run.Attributes["user.id"]; user != "" {
 		opts = append(opts, WithAttributes(map[string]string{"user.id": user}))
 	}
+	for {
+		res, done, err = t.goOn(ctx, at, sub, session, prompt, opts)
+		if !errors.Is(err, errBegun) { // else another driver of the run above was faster: look again
+			return res, done, err
+		}
+	}
+}
+
+// goOn begins a task, resumes it, or reads what it came to.
+func (t *tasks) goOn(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string, opts []RunOption) (res *Result, done journal.State, err error) {
+	store := at.Run.Log.Store()
 	log, err := t.begun(ctx, at, session)
 	if err != nil {
 		return nil, done, err
@@ -189,7 +204,7 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	case st.Seq == 0:
 		return nil, done, errGone
 	case st.Seq == 1:
-		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, opts...)
+		res, err = Run(ctx, sub.Agent, sub.Engine, Request{ContextID: session, Message: message.User(prompt)}, append(slices.Clip(opts), func(c *config) { c.behind = 1 })...)
 	case st.ParentRun != at.Run.ID:
 		return nil, done, errdefs.Conflict.Errorf("there is a session %s that is not this task's: delete it, or give the task under another session", session)
 	case st.Run != "":
@@ -221,7 +236,12 @@ func (t *tasks) begun(ctx context.Context, at engine.Inside, session string) (*j
 		return log, nil
 	}
 	if log.Seq() == 0 {
-		if err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}}); err != nil {
+		if err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}}); errdefs.Conflict.Is(err) {
+			err = log.Refresh(ctx) // it is there
+			if err != nil {
+				return nil, err
+			}
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -60,7 +60,10 @@ func NewTeam(cfg TeamConfig) (*Team, error) {
 		m.Handoffs = slices.Clone(m.Handoffs)
 		t.members[m.Agent.ID] = m
 	}
-	if len(cfg.Members) > 0 && t.entry == "" {
+	if len(cfg.Members) == 0 {
+		return nil, errdefs.Validation.Errorf("agent: team: there are no members: give at least one")
+	}
+	if t.entry == "" {
 		t.entry = cfg.Members[0].Agent.ID
 	}
 	if _, ok := t.members[t.entry]; !ok {
@@ -126,7 +129,9 @@ func (t *Team) Run(ctx context.Context, req Request, opts ...RunOption) (*Result
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
-	p, err := t.open(ctx, c, req.ContextID, req.RunID, opts)
+	ctx, cancel, limit := limited(ctx, c.timeout)
+	defer cancel()
+	p, err := t.open(ctx, c, limit, req.ContextID, req.RunID, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +147,20 @@ func (t *Team) Run(ctx context.Context, req Request, opts ...RunOption) (*Result
 	p.trail = trail{base: req.RunID, path: []string{who.Agent.ID}}
 	p.req = req
 	res, err := p.run(ctx, who, req)
-	if err != nil {
-		return res, err
+	if err == nil {
+		res, err = p.follow(ctx, res)
 	}
-	return p.follow(ctx, res)
+	p.over(res, err)
+	return res, err
 }
 
 // Resume goes on with the session's unfinished prompt, wherever it stopped: within a run, as the function [Resume] does, or between two of them.
 // NotFound when nothing is left to do.
 func (t *Team) Resume(ctx context.Context, session string, opts ...RunOption) (*Result, error) {
-	p, err := t.open(ctx, configure(opts), session, "", opts)
+	c := configure(opts)
+	ctx, cancel, limit := limited(ctx, c.timeout)
+	defer cancel()
+	p, err := t.open(ctx, c, limit, session, "", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -166,16 +175,25 @@ func (t *Team) Resume(ctx context.Context, session string, opts ...RunOption) (*
 			return nil, t.stranger(st.Agent, session)
 		}
 		cp := &engine.Checkpoint{ExecID: st.Run, Session: session, Seq: st.Seq}
-		res, err = p.run(ctx, who, Request{ContextID: session}, p.trail.parent(len(p.trail.path)-1), WithResumeFrom(cp))
+		more := []RunOption{p.trail.parent(len(p.trail.path) - 1), WithResumeFrom(cp)}
+		if len(p.trail.path) > 1 {
+			more = append(more, WithBoardSeed(nil))
+		}
+		if err = p.entered(ctx, len(p.trail.path)-1); err == nil {
+			res, err = p.run(ctx, who, Request{ContextID: session}, more...)
+		}
 	case next != nil:
-		res, err = p.hop(ctx, *next)
+		if err = p.entered(ctx, len(p.trail.path)); err == nil {
+			res, err = p.hop(ctx, *next)
+		}
 	default:
 		return nil, errdefs.NotFound.Errorf("agent: team: session %s has nothing to resume", session)
 	}
-	if err != nil {
-		return res, err
+	if err == nil {
+		res, err = p.follow(ctx, res)
 	}
-	return p.follow(ctx, res)
+	p.over(res, err)
+	return res, err
 }
 
 func (t *Team) stranger(id, session string) error {

@@ -172,7 +172,7 @@ func TestATeamThatCannotWorkIsRefusedWhenItIsMade(t *testing.T) {
 		class *errdefs.Class
 		says  string
 	}{
-		"nobody":             {agent.TeamConfig{}, errdefs.Validation, "entry"},
+		"nobody":             {agent.TeamConfig{}, errdefs.Validation, "no members"},
 		"no id":              {agent.TeamConfig{Members: []agent.Member{a, {Engine: eng}}}, errdefs.Validation, "member 2 needs an id"},
 		"no engine":          {agent.TeamConfig{Members: []agent.Member{{Agent: agent.Agent{ID: "c"}}}}, errdefs.Validation, "c needs an engine"},
 		"one id twice":       {agent.TeamConfig{Members: []agent.Member{a, b, a}}, errdefs.Validation, "two members have the id a"},
@@ -457,7 +457,7 @@ func killTeam(t *testing.T, deaths, n int, after bool, m int, after2 bool) bool 
 	var w works
 	tm, store := support(t, w.tool("pay")), disk{journal.Memory()} // a team remembers nothing: it may as well be of another process
 	live := func(s journal.Store) (*agent.Result, error) {
-		if state(t, store, "s").Seq == 0 {
+		if state(t, store, "s").Seq <= 1 {
 			return tm.Run(t.Context(), agent.Request{ContextID: "s", RunID: "r", Message: message.User("go")}, agent.WithJournal(s))
 		}
 		return tm.Resume(t.Context(), "s", agent.WithJournal(s))

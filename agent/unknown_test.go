@@ -136,7 +136,7 @@ func TestAPersonDecidesAboutAnUnknownCall(t *testing.T) {
 		ran    []string
 	}{
 		"yes":               {journal.Answered{Approved: true}, "paid c1", []string{firstRun, firstRun, secondRun}},
-		"yes, with an edit": {journal.Answered{Approved: true, Input: `{"note":"half"}`}, "paid c1half", []string{firstRun, firstRun + " half", secondRun}},
+		"yes, with an edit": {journal.Answered{Approved: true, Input: `{"note":"half"}`}, "[a person changed the input of this call to {\"note\":\"half\"}]\npaid c1half", []string{firstRun, firstRun + " half", secondRun}},
 		"no":                {journal.Answered{}, unknown + " It was not run again.", []string{firstRun, secondRun}},
 		"no, and why":       {journal.Answered{Text: "the bank has it"}, unknown + " It was not run again. A person says: the bank has it", []string{firstRun, secondRun}},
 	} {

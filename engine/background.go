@@ -21,7 +21,7 @@ type Background struct {
 
 	mu      sync.Mutex
 	running map[string]bool
-	over    map[string]bool   // what can't go on in this process
+	over    map[string]bool   // what has ended in this process
 	parked  *InterruptedError // what keeps a call from going on in this process
 	failed  error             // what kept a result from getting on record
 	events  []event.Event
@@ -35,7 +35,7 @@ func NewBackground(ctx context.Context, host Host) *Background {
 	return b
 }
 
-// Start runs work under a name, unless it runs already or can't go on in this process. An InterruptedError of it parks the run, any other error fails it.
+// Start runs work under a name, unless it runs already or has ended in this process. An InterruptedError of it parks the run, any other error fails it.
 func (b *Background) Start(name string, work func(ctx context.Context) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,10 +52,11 @@ func (b *Background) Start(name string, work func(ctx context.Context) error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			delete(b.running, name)
+			b.over[name] = true // its result is on record, or on its way: who looked before must not begin it again
 			var parked InterruptedError
 			switch {
 			case errors.As(err, &parked):
-				b.parked, b.over[name] = &parked, true
+				b.parked = &parked
 			case b.ctx.Err() == nil && b.failed == nil:
 				b.failed = err
 			}

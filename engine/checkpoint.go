@@ -11,14 +11,14 @@ import (
 
 // Checkpoint is a run that can go on. With a journal it is only a position; a Host that keeps its own gets what the engine had.
 type Checkpoint struct {
-	ExecID            string            `json:"exec_id"`
+	ExecID            string            `json:"exec_id"` // the run's id; "": the unfinished run of Session, whichever it is
 	Step              string            `json:"step"`
-	Iteration         int               `json:"iteration"`
+	Iteration         int               `json:"iteration"`       // model calls so far
 	Board             *Snapshot         `json:"board,omitempty"` // of an engine that has more than the journal; nil: the journal has all
 	Payload           json.RawMessage   `json:"payload,omitempty"`
 	Attributes        map[string]string `json:"attributes,omitempty"`
 	Timestamp         time.Time         `json:"timestamp"`
-	OriginalStartedAt time.Time         `json:"original_started_at"`
+	OriginalStartedAt time.Time         `json:"original_started_at"` // of the run's first attempt, whoever resumed it since
 	SpecVersion       string            `json:"spec_version,omitempty"`
 	Session           string            `json:"session,omitempty"`
 	Seq               int64             `json:"seq,omitempty"` // the position in the journal

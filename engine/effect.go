@@ -10,13 +10,14 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// Effect is something to be done, as data: it crosses to a worker as JSON. Every one is of a type in this package or
-// registered with an engine.
+// Effect is something to be done, as data: it crosses to a worker as JSON. Those of the loop are in this package; an engine has its own beside them. Its outcome is what its
+// Performer gives: for what an engine does by itself a journal.Board, the difference that it makes, or an entry of the journal that says what it is. Without an error,
+// nil is no outcome: the effect would be done again.
 type Effect interface {
-	Key() journal.Key     // from the run's own progress, never from chance
+	Key() journal.Key     // from the run's own progress, never from chance; no other effect of the run has it
 	Intent() journal.Data // made durable before it begins; nil: nothing need be known of it until it is done
 	Lost() journal.Data   // the outcome when it was begun and its end is not on record; nil: do it again
-	Concurrent() bool     // may run beside its neighbours that may too
+	Concurrent() bool     // may run beside its neighbours that may too; then its outcome does not change the main channel
 }
 
 // Performer does one effect, here and now. An engine is one: locally Steps calls it, on a workflow engine an activity does.
@@ -188,7 +189,8 @@ type UseTool struct {
 	Call        journal.Called
 	Annotations tool.Annotations
 	Unknown     Unknown
-	Again       int // 1, 2, …: a person had it run again, because its outcome was unknown
+	Again       int  // 1, 2, …: a person had it run again, because its outcome was unknown
+	Edited      bool // a person changed its input: the model is told
 }
 
 // Key is "tool/CALL", and for a call that is run again "again/CALL/TIMES".

@@ -18,7 +18,7 @@ type Engine interface {
 	Execute(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
 }
 
-// Func makes a function an Engine. It has no Capabilities, so agent.Run never has it resume; a function that others call too refuses a run with ResumeFrom itself.
+// Func makes a function an Engine. What it adds to the main channel is journaled when it returns. It has no Capabilities, so agent.Run never has it resume; a function that others call too refuses a run with ResumeFrom itself.
 type Func func(ctx context.Context, run Run, host Host, board *Board) (*Board, error)
 
 // Execute calls f.

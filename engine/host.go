@@ -14,7 +14,7 @@ import (
 // Publish is called from one goroutine at a time, the one that called Execute. enginetest.Host proves that a Host is one.
 //
 // A Host with a method Listening() bool says whether anybody listens; when not, no event is built and models are called
-// without a stream. One without the method is taken to listen.
+// without a stream. One without the method is taken to listen; NoopHost itself does not.
 type Host interface {
 	Publisher
 	Interrupter
@@ -54,9 +54,6 @@ type NoopHost struct{}
 // Publish drops the event.
 func (NoopHost) Publish(context.Context, event.Event) error { return nil }
 
-// Listening reports that nobody does. A host that embeds NoopHost and overrides Publish overrides this too.
-func (NoopHost) Listening() bool { return false }
-
 // Interrupts never fires.
 func (NoopHost) Interrupts() <-chan Interrupt { return nil }
 
@@ -73,8 +70,23 @@ func (NoopHost) ReportUsage(context.Context, model.Usage) error { return nil }
 
 // Listening reports whether an event would reach anybody.
 func Listening(h Host) bool {
-	l, ok := h.(interface{ Listening() bool })
-	return !ok || l.Listening()
+	switch h := h.(type) {
+	case NoopHost, *NoopHost:
+		return false
+	case interface{ Listening() bool }:
+		return listens(h)
+	}
+	return true
+}
+
+// listens takes one that panics to listen: what it is told then can't fail a run either.
+func listens(h interface{ Listening() bool }) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = true
+		}
+	}()
+	return h.Listening()
 }
 
 // Prompt is a question to a person; Reply the answer.
@@ -96,6 +108,7 @@ const (
 	CauseHostShutdown   Cause = "host_shutdown"
 	CauseAwaitingPerson Cause = "awaiting_person" // a run that parks until a person answers
 	CauseJournal        Cause = "journal"         // the journal could not be written: the run's end is not on record either
+	CauseCommit         Cause = "commit"          // a committer failed: the run is over but for that
 	CauseCustom         Cause = "custom"
 )
 

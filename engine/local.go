@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
@@ -175,11 +176,25 @@ func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d 
 	}()
 	d, err = p.Perform(ctx, run, host, e)
 	if b, ok := d.(journal.Board); ok && err == nil {
-		if err = b.Set.Check(); err != nil {
-			return nil, fmt.Errorf("engine: %v: what it changed can't be journaled: %w", e.Key(), err)
+		err = fits(e, b)
+	}
+	if err != nil {
+		if _, board := d.(journal.Board); board {
+			d = nil
 		}
 	}
 	return d, err
+}
+
+// fits checks an outcome that changes the board.
+func fits(e Effect, b journal.Board) error {
+	if err := b.Check(); err != nil {
+		return fmt.Errorf("engine: %v: what it changed can't be journaled: %w", e.Key(), err)
+	}
+	if _, edits := b.Edit[MainChannel]; e.Concurrent() && (edits || len(b.Append[MainChannel]) > 0) {
+		return errdefs.Validation.Errorf("engine: %v is concurrent and changes the channel %s, whose order would be that of chance: give the message in a var, and append it by an effect that is not concurrent", e.Key(), MainChannel)
+	}
+	return nil
 }
 
 func unscoped(e Effect) Effect {
@@ -201,7 +216,11 @@ func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data)
 		}
 	}
 	if _, noop := host.(NoopHost); err == nil && !noop {
-		checkpoint(ctx, host, Checkpoint{ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: s.run.Log.Seq()})
+		at := s.run.Log.Mark()
+		checkpoint(ctx, host, Checkpoint{
+			ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: at.Seq,
+			Iteration: at.Steps, Timestamp: time.Now().UTC(), OriginalStartedAt: at.Started,
+		})
 	}
 	return d, err
 }
@@ -303,7 +322,17 @@ func latchOf(host Host) *latch {
 	if l := above(host); l != nil {
 		return &latch{above: l}
 	}
-	return &latch{c: host.Interrupts()}
+	return &latch{c: interrupts(host)}
+}
+
+// interrupts takes a host that panics to have none.
+func interrupts(host Host) (c <-chan Interrupt) {
+	defer func() {
+		if recover() != nil {
+			c = nil
+		}
+	}()
+	return host.Interrupts()
 }
 
 // above is the latch of the run above, nil when there is none. Every host of ours that stands before another one passes it on: with a latch of its own, the run

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -335,9 +336,49 @@ func TestACheckpointIsCalledAfterEachOutcomeWithItsPosition(t *testing.T) {
 	var got []string
 	for _, c := range host.checkpoints {
 		got = append(got, fmt.Sprintf("%s %s %s %d", c.ExecID, c.Session, c.Step, c.Seq))
+		if c.OriginalStartedAt.IsZero() || c.Timestamp.Before(c.OriginalStartedAt) || c.OriginalStartedAt != run.Log.State().Started {
+			t.Errorf("at %v, of a run that began at %v", c.Timestamp, c.OriginalStartedAt)
+		}
 	}
 	same(t, "checkpoints", []string{"r s tool/a 3", "r s stop/1 4"}, got)
 }
+
+func TestAnOutcomeThatChangesABoardHasToFit(t *testing.T) {
+	said := map[string][]message.Message{engine.MainChannel: {message.Assistant("hi")}}
+	for name, c := range map[string]struct {
+		together bool
+		gave     journal.Board
+		says     string
+	}{
+		"a message in the order of chance": {true, journal.Board{Append: said}, "the channel main"},
+		"an edit in the order of chance":   {true, journal.Board{Edit: map[string]message.Edit{engine.MainChannel: {}}}, "the channel main"},
+		"a var in any order":               {true, journal.Board{Set: journal.Vars{"n": 1}}, ""},
+		"a message in its place":           {false, journal.Board{Append: said}, ""},
+		"a var of no type":                 {false, journal.Board{Set: journal.Vars{"n": make(chan int)}}, `"n"`},
+		"a channel of no name":             {false, journal.Board{Append: map[string][]message.Message{"\xff": nil}}, "no UTF-8"},
+	} {
+		run := begun(t, journal.Memory())
+		p := performs(func(context.Context, engine.Host, engine.Effect) (journal.Data, error) { return c.gave, nil })
+		_, err := engine.Local(run, engine.NoopHost{}, p).Do(t.Context(), look{"x", c.together})
+		if c.says == "" && err != nil || c.says != "" && (!errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if kept, _ := run.Log.Recorded(journal.Key{Op: "look", ID: "x"}); (kept != nil) != (c.says == "") {
+			t.Errorf("%s: on record is %v", name, kept)
+		}
+	}
+}
+
+// look is an effect of an engine's own.
+type look struct {
+	id         string
+	concurrent bool
+}
+
+func (l look) Key() journal.Key   { return journal.Key{Op: "look", ID: l.id} }
+func (look) Intent() journal.Data { return nil }
+func (look) Lost() journal.Data   { return nil }
+func (l look) Concurrent() bool   { return l.concurrent }
 
 func TestAnOutcomeThatComesWithAnErrorIsKept(t *testing.T) {
 	store := journal.Memory()

@@ -93,6 +93,8 @@ type deaf struct {
 	t *testing.T
 }
 
+func (deaf) Listening() bool { return false }
+
 func (d deaf) Publish(context.Context, event.Event) error { d.t.Error("told"); return nil }
 
 // broken is a host that fails as its event tells it.

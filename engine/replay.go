@@ -130,7 +130,10 @@ func (r *Replay) End(board *Board, err error) error {
 	if finished.After { // what failed then takes no part
 		finished.Status = "completed"
 	}
-	_, parked := r.record.End.(journal.Parked)
+	left, parked := r.record.End.(journal.Parked)
+	if left.Cause == string(CauseCommit) { // the engine had ended, and it is not on record how
+		parked = false
+	}
 	switch {
 	case ended:
 		return nil // it was looked at where it ended

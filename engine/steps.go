@@ -62,8 +62,14 @@ func as[Out journal.Data](e Effect, d journal.Data, err error) (Out, error) {
 	return out, err
 }
 
-// StepsOf gives run.Steps, or else Local: the first line of every engine.
+// StepsOf gives run.Steps, or else Local: the first line of every engine. When the run is to go on from a checkpoint of another run, every step is
+// errdefs.Validation.
 func StepsOf(run Run, host Host, p Performer) Steps {
+	if cp := run.ResumeFrom; cp != nil && cp.ExecID != "" && cp.ExecID != run.ID {
+		return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
+			return make([]journal.Data, len(effects)), errdefs.Validation.Errorf("engine: run %s can't go on from a checkpoint of run %s", run.ID, cp.ExecID)
+		})
+	}
 	if run.Steps != nil {
 		return run.Steps
 	}

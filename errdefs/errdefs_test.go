@@ -61,3 +61,15 @@ func TestAPanicIsAnErrorOfOneLineWithItsStackBeside(t *testing.T) {
 		t.Error(err, p.Stack)
 	}
 }
+
+func TestAClassHasTheStatusThatAServerAnswersWith(t *testing.T) {
+	for class, want := range map[*errdefs.Class]int{
+		errdefs.Validation: 400, errdefs.Unauthorized: 401, errdefs.PolicyDenied: 403, errdefs.NotFound: 404, errdefs.Conflict: 409, errdefs.Interrupted: 409, errdefs.Aborted: 409,
+		errdefs.Overflow: 413, errdefs.Refused: 422, errdefs.Truncated: 422, errdefs.RateLimit: 429, errdefs.BudgetExceeded: 429, errdefs.Internal: 500, errdefs.NoProgress: 500,
+		errdefs.NotAvailable: 503, errdefs.Timeout: 504,
+	} {
+		if got := class.HTTPStatus(); got != want {
+			t.Errorf("%v: %d, want %d", class, got, want)
+		}
+	}
+}

@@ -226,7 +226,7 @@ func TestCompactionShortensWithoutLosingTheNewestMessage(t *testing.T) {
 }
 
 func TestRedactTakesSecretsOutOfResults(t *testing.T) {
-	key := "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END OPENSSH PRIVATE KEY-----" //nolint:gosec // an example
+	key := "-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n-----END OPENSSH PRIVATE KEY-----"
 	for _, secret := range []string{
 		key, "-----BEGIN RSA PRIVATE KEY-----\ncut off", "AKIA" + strings.Repeat("A", 16), "ghp_" + strings.Repeat("a1", 18), "github_pat_" + strings.Repeat("a", 30), "glpat-" + strings.Repeat("a", 20),
 		"xoxb-1234567890-abc", "sk-ant-" + strings.Repeat("a", 30), "sk-proj-" + strings.Repeat("a", 30), "sk_live_" + strings.Repeat("a", 20), "AIza" + strings.Repeat("a", 35),

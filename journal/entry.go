@@ -56,6 +56,7 @@ type SessionCreated struct {
 type RunStarted struct {
 	Agent     string `json:"agent"`
 	User      string `json:"user,omitempty"`
+	Task      string `json:"task,omitempty"` // the caller's name for what the run is a part of
 	ParentRun string `json:"parent_run,omitempty"`
 	Owner     string `json:"owner"`
 	Attempt   int    `json:"attempt"` // 1, 2, …: a revise is attempt 2
@@ -140,7 +141,8 @@ type Called struct {
 	Input string `json:"input"`
 }
 
-// Answered answers Asked, from any process, once. Input edits the call.
+// Answered answers Asked, from any process, once. Without Approved it is a no, whatever Text says: then Text is why. Text answers a question that a tool asks; Input edits
+// the call.
 type Answered struct {
 	ID       string `json:"id"`
 	Approved bool   `json:"approved"`
@@ -208,6 +210,7 @@ type Stopped struct {
 type Parked struct {
 	Cause  string `json:"cause"`
 	Detail string `json:"detail,omitempty"`
+	Stack  string `json:"stack,omitempty"` // of a panic of a decider or a committer
 }
 
 // Board is a difference between boards: what an engine's own effect, such as a graph's node, changed, as its outcome. Boards are never journaled whole.

@@ -67,6 +67,9 @@ func (l *Log) drive(ctx context.Context, owner string, also func(*State) error, 
 			if resumes(e) && st.Run != e.Run {
 				return errdefs.NotFound.Errorf("journal: session %s has no unfinished run %s: the last one is %s", l.session, e.Run, st.Status)
 			}
+			if d, ok := e.Data.(RunStarted); ok && d.Attempt > 1 && (st.Run != e.Run || st.Driver != l.owner) { // only who drives a run begins it again
+				return errdefs.Conflict.Errorf("journal: run %s of session %s is not driven from here any more: the session is with %s", e.Run, l.session, st.Driver)
+			}
 		}
 		return also(st)
 	}
@@ -232,6 +235,27 @@ func (l *Log) State() State {
 	st.clip()
 	st.join()
 	return st
+}
+
+// Mark says how far the last run is.
+type Mark struct {
+	Seq     int64     // the number of the session's last entry
+	Steps   int       // model calls that gave a reply
+	Started time.Time // when its first attempt began
+}
+
+// Mark is what State has of it, for nothing.
+func (l *Log) Mark() Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Mark{l.st.Seq, l.st.RunSpent.Steps, l.st.Started}
+}
+
+// Ran reports whether the session has a run of that id, finished or not.
+func (l *Log) Ran(run string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.runs[run]
 }
 
 // Seq is the number of the last entry; 0 for none.

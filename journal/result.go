@@ -44,6 +44,11 @@ func NotRun(c message.ToolCall) message.ToolResult {
 	return refusal(c, "Not run: the run ended before its turn came.")
 }
 
+// unanswered is what the model is told of a call that waited for a person who said something else.
+func unanswered(c message.ToolCall) message.ToolResult {
+	return refusal(c, "Not answered: the person said something else instead.")
+}
+
 // Unknown is what the model is told of a call that had begun when its process died or lost its journal: it may have taken effect.
 func Unknown(c message.ToolCall) message.ToolResult {
 	return refusal(c, "The process died while this call was under way. Whether it took effect is unknown: check before you repeat it.")

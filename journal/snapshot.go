@@ -21,7 +21,7 @@ import (
 )
 
 // Vars are named values that are journaled, and come back with their value and their type. One may be nil, a bool, a string, an int, an int64, a float64 (finite), a
-// []byte, a time.Time, a time.Duration, a json.RawMessage, a json.Number, a message.Message, a []message.Message, a model.Usage, a []string, a []int, a []float64, a
+// []byte, a time.Time (its instant and its offset, not the name of its zone), a time.Duration, a json.RawMessage, a json.Number, a message.Message, a []message.Message, a model.Usage, a []string, a []int, a []float64, a
 // map[string]string, and a []any or a map[string]any of these, at most 100 deep. Anything else is errdefs.Validation, never a near miss: keep it as
 // json.RawMessage. A value must not change once it is there.
 //
@@ -136,6 +136,16 @@ func Diff(before, after Snapshot) (b Board) {
 		}
 	}
 	return b
+}
+
+// Check is errdefs.Validation for a name of a channel that is no UTF-8, and for a var as [Vars.Check] says.
+func (b Board) Check() error {
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(b.Append)), maps.Keys(b.Edit)) {
+		if !utf8.ValidString(name) {
+			return errdefs.Validation.Errorf("the name %q of a channel is no UTF-8", name)
+		}
+	}
+	return b.Set.Check()
 }
 
 // IsZero reports whether nothing changed.

@@ -18,10 +18,13 @@ type State struct {
 	Created, Updated time.Time
 	Messages         message.History // the transcript: always valid for a provider; calls still open are answered by NotRun, or by Unknown when they had begun
 	Seed             message.History // the transcript that the unfinished run began with: where resuming and revising start
+	Prompt           message.Message // what the last run was asked
 	Inputs           Vars            // of the unfinished run
 	Seeded           Board           // how the unfinished run's board differed, when it began, from that of Seed and Inputs
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
+	Task, Engine     string          // likewise
+	Started          time.Time       // when the last run began
 	ParentRun        string          // likewise: the run that started it
 	Closed           Closed          // the unfinished run whose place the last one took
 	Driver           string
@@ -36,6 +39,7 @@ type State struct {
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
+	runs    map[string]bool
 	open    openCalls  // the calls of the last reply, until all have a result
 	heard   []Steering // by the attempt under way: a further one hears it again
 }
@@ -67,14 +71,12 @@ func (s Spent) Cost() *int64 {
 	return &s.CostMicros
 }
 
-func (s *Spent) add(d ModelFinished) {
-	s.Steps++
-	s.Usage = s.Usage.Add(d.Usage)
+// SpentBy is what one model call took.
+func SpentBy(d ModelFinished) Spent {
 	if d.CostMicros == nil {
-		s.Unpriced++
-	} else {
-		s.CostMicros += *d.CostMicros
+		return Spent{1, d.Usage, 0, 1}
 	}
+	return Spent{1, d.Usage, *d.CostMicros, 0}
 }
 
 // Pending is a question without an answer.
@@ -114,7 +116,7 @@ func Fold(entries ...Entry) State {
 
 // With is the state after further entries; s stays as it is.
 func (s State) With(entries ...Entry) State {
-	s.effects, s.calls, s.open = maps.Clone(s.effects), maps.Clone(s.calls), s.open.clone()
+	s.effects, s.calls, s.runs, s.open = maps.Clone(s.effects), maps.Clone(s.calls), maps.Clone(s.runs), s.open.clone()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
@@ -136,6 +138,9 @@ func (s *State) free(entries []Entry) error {
 	for _, e := range entries {
 		if err := known(e.Data); err != nil {
 			return err
+		}
+		if d, created := e.Data.(SessionCreated); created && d.Parent == "" && s.Seq > 0 {
+			return errdefs.Conflict.Errorf("journal: the session is there already")
 		}
 		if _, fresh := e.Data.(RunStarted); fresh { // an attempt has its own keys
 			old = nil
@@ -180,6 +185,9 @@ func (s *State) apply(e Entry) {
 			s.Created, s.Driver, s.Seed = e.Time, "", s.Messages
 		}
 	case RunStarted:
+		if d.Attempt <= 1 {
+			s.Started = e.Time
+		}
 		s.start(e.Run, d)
 	case Resumed:
 		if s.Driver = d.Owner; s.Run != "" {
@@ -197,7 +205,7 @@ func (s *State) apply(e Entry) {
 			s.say(d.Message)
 		}
 		if e.Key == (Key{}) {
-			s.Seed = s.Messages
+			s.Seed, s.Prompt = s.Messages, d.Message
 		}
 	case Seeded:
 		s.edit(true, d.Edit)
@@ -207,8 +215,8 @@ func (s *State) apply(e Entry) {
 	case Compacted:
 		s.edit(main, d.Edit)
 	case ModelFinished:
-		s.Spent.add(d)
-		s.RunSpent.add(d)
+		s.Spent = s.Spent.Plus(SpentBy(d))
+		s.RunSpent = s.RunSpent.Plus(SpentBy(d))
 		s.hear(main, d)
 		s.reply(main, d)
 	case ToolJudged:
@@ -250,13 +258,23 @@ func (s *State) apply(e Entry) {
 }
 
 func (s *State) start(run string, d RunStarted) {
+	for _, p := range s.Pending { // a tool that waits for a person has not lost its way
+		if call, _, _ := strings.Cut(p.ID, "/"); p.Key.Op == "question" {
+			s.answer(p.Key.Scope == "", call, unanswered)
+		}
+	}
 	s.join()
 	if d.Attempt > 1 {
 		s.Messages, s.Steering = s.Seed, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
 	} else {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
-	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt
+	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
+	s.Task = d.Task
+	if s.runs == nil {
+		s.runs = map[string]bool{}
+	}
+	s.runs[run] = true
 	s.Seed, s.Inputs, s.Seeded = s.Messages, d.Inputs, Board{}
 	s.Status, s.Class, s.Error = "", "", ""
 	s.effects, s.Pending, s.heard, s.Background = map[Key]record{}, nil, nil, nil

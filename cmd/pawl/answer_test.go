@@ -96,3 +96,50 @@ func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
 		}
 	}
 }
+
+func TestACallThatWaitsInATaskIsApprovedFromAbove(t *testing.T) {
+	w := newWorld(t)
+	ran := 0
+	pay := tool.Func("pay", "", func(context.Context, struct{}) (string, error) { ran++; return "paid", nil }, tool.RequiresApproval)
+	engineOf := func(tools []tool.Tool, turns ...scripted.Turn) *loop.Engine {
+		eng, err := loop.New(loop.Config{Model: scripted.New(turns...), Tools: tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return eng
+	}
+	kid := engineOf([]tool.Tool{pay}, scripted.Turn{Calls: []scripted.Call{{ID: "p1", Name: "pay", Input: `{}`}}}, scripted.Text("paid them"))
+	task, err := agent.Task([]agent.Subagent{{Agent: agent.Agent{ID: "payer"}, Engine: kid, Description: "pays"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead := engineOf([]tool.Tool{task}, scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "task", Input: `{"agent":"payer","prompt":"pay"}`}}}, scripted.Text("done"))
+	with := func(f func(journal.Store) (*agent.Result, error)) *agent.Result {
+		t.Helper()
+		store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = store.Close() }()
+		res, err := f(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	res := with(func(s journal.Store) (*agent.Result, error) {
+		return agent.Run(t.Context(), agent.Agent{ID: "lead"}, lead, agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(s))
+	})
+	if len(res.Pending) != 1 || res.Pending[0].ID != "c1/p1" {
+		t.Fatalf("%+v", res)
+	}
+	if r := w.pawl("approve", "s", "c1/p1", "--journal", w.journal); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	res = with(func(s journal.Store) (*agent.Result, error) {
+		return agent.Resume(t.Context(), agent.Agent{ID: "lead"}, lead, "s", agent.WithJournal(s))
+	})
+	if res.Text() != "done" || ran != 1 {
+		t.Errorf("%q, %d payments", res.Text(), ran)
+	}
+}

@@ -226,6 +226,16 @@ var interrupts = []check{
 		s.interruptedInBranches()
 		s.goesOn()
 	}},
+	{name: "a checkpoint of another run is refused before anything is done", run: func(s *scene) {
+		s.sets(2, 0)
+		s.resume()
+		s.run.ResumeFrom.ExecID = "another-run"
+		e := s.execute(s.Context())
+		if e.panicked != nil || !errdefs.Validation.Is(e.err) && !errdefs.NotAvailable.Is(e.err) {
+			s.Errorf("Execute gave %v, %v: want errdefs.Validation, or errdefs.NotAvailable from an engine that never resumes", e.panicked, e.err)
+		}
+		s.each(0)
+	}},
 	{name: "a run that has not begun is resumed whole, or refused", run: func(s *scene) {
 		s.sets(2, 0)
 		s.host.barge(barge)

@@ -53,10 +53,11 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			results[i] = a.Result(calls[i])
 			continue
 		}
-		if a.Input != "" {
-			call.Input = a.Input
+		use := l.use(run, call)
+		if a.Input != "" && a.Input != call.Input {
+			use.Call.Input, use.Edited = a.Input, true
 		}
-		approved.add(i, l.use(run, call))
+		approved.add(i, use)
 	}
 	return results, approved.do(ctx, do, run, results)
 }
@@ -116,8 +117,8 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 			return journal.Unknown(call), err
 		case !answer.Approved:
 			return q.Result(call, answer), nil
-		case answer.Input != "":
-			u.Call.Input = answer.Input
+		case answer.Input != "" && answer.Input != u.Call.Input:
+			u.Call.Input, u.Edited = answer.Input, true
 		}
 		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
 		if d.Outcome == "" {

@@ -138,6 +138,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		})
 	}
 	res = l.presentable(res)
+	if e.Edited {
+		res.Content = fmt.Sprintf("[a person changed the input of this call to %s]\n", e.Call.Input) + res.Content
+	}
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	return out, nil
 }

@@ -49,7 +49,7 @@ func Samples() []journal.Entry {
 		journal.TaskStarted{Call: "c1", Session: "s/c1"},
 		journal.Compacted{Edit: edit},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
-		journal.Parked{Cause: "awaiting_person", Detail: tough},
+		journal.Parked{Cause: "awaiting_person", Detail: tough, Stack: "goroutine 1"},
 		journal.Board{
 			Append: map[string][]message.Message{"main": {reply, results}, "b": nil}, Edit: map[string]message.Edit{"c": edit},
 			Set: journal.Vars{"k": tough, "n": 1.0, "ms": []message.Message{reply}}, Delete: []string{"x"},

@@ -228,10 +228,10 @@ func TestAConnectionThatWasLostWhileIdleIsReplaced(t *testing.T) {
 
 func TestAServerThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 	p, dsn := newProxy(t, pgtest.DSN(t))
-	s := open(t, dsn, postgres.WithPatience(200*time.Millisecond))
-	for i := range 2 {
-		must(t, s.Append(ctx, fmt.Sprint("s", i), 0, said("1")))
+	for i, patient := 0, open(t, dsn); i < 2; i++ {
+		must(t, patient.Append(ctx, fmt.Sprint("s", i), 0, said("1")))
 	}
+	s := open(t, dsn, postgres.WithPatience(time.Second))
 	p.breaks("hang")
 	var wg sync.WaitGroup
 	errs := make([]error, 2)
