@@ -354,6 +354,9 @@ func mode(j *examiner, c *shell.Command) {
 	if _, ok := l.value("--reference"); !ok && len(ops) > 0 && !(c.Name == "chmod" && slices.ContainsFunc(l.options, func(o string) bool { return symbolic.MatchString(o) && o != "-R" })) {
 		ops = ops[1:]
 	}
+	if c.Name == "chattr" { // its mode is an option, or begins with + or =
+		ops = slices.DeleteFunc(slices.Clone(l.operands), func(w shell.Word) bool { return strings.HasPrefix(w.Text, "+") || strings.HasPrefix(w.Text, "=") })
+	}
 	j.on(c, changes, ops...)
 }
 

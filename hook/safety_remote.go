@@ -229,7 +229,7 @@ func kubectl(j *examiner, c *shell.Command) {
 	}
 }
 
-const dockerValues = "-v --volume --mount -e --env -p --publish --name -w --workdir -u --user --network --net --entrypoint --env-file -l --label -h --hostname --pid --ipc --cap-add --security-opt --device --platform --restart -m --memory --cpus --add-host --tmpfs --gpus --volumes-from --ulimit --shm-size --userns --expose -f --file -t --tag --build-arg --target --project-name --context -H --host --filter --format -c"
+const dockerValues = "-v --volume --mount -e --env -p --publish --name -w --workdir -u --user --network --net --entrypoint --env-file -l --label -h --hostname --pid --ipc --cap-add --security-opt --device --platform --restart -m --memory --cpus --add-host --tmpfs --gpus --volumes-from --ulimit --shm-size --userns --expose -t --tag --build-arg --target --project-name --context -H --host --filter --format -c"
 
 func docker(j *examiner, c *shell.Command) {
 	l := parse(c, dockerValues)
