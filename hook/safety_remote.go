@@ -175,12 +175,15 @@ func joined(c *shell.Command) string {
 	return strings.Join(out, " ")
 }
 
+// publishing are the words that make a program publish; "publish" for those that are not here.
+var publishing = map[string]string{"twine": "upload", "gem": "push yank", "mvn": "deploy release:perform", "gradle": "publish publishPlugins", "goreleaser": "release", "vsce": "publish unpublish", "dotnet": "nuget", "cargo": "publish yank", "pod": "trunk", "npm": "publish unpublish deprecate dist-tag owner access", "pnpm": "publish unpublish", "yarn": "publish", "bun": "publish"}
+
 func publish(j *examiner, c *shell.Command) {
 	l := parse(c, "-C --prefix --filter -F --workspace -w --registry --tag --manifest-path -p --package")
 	if l.has("--dry-run", "--snapshot") || c.Name == "mvn" && l.first() != "deploy" && verb(c, "deploy release:perform") == "" {
 		return
 	}
-	words := map[string]string{"twine": "upload", "gem": "push yank", "mvn": "deploy release:perform", "gradle": "publish publishPlugins", "goreleaser": "release", "vsce": "publish unpublish", "dotnet": "nuget", "cargo": "publish yank", "pod": "trunk", "npm": "publish unpublish deprecate dist-tag owner access", "pnpm": "publish unpublish", "yarn": "publish", "bun": "publish"}[c.Name]
+	words := publishing[c.Name]
 	if words == "" {
 		words = "publish"
 	}
@@ -265,7 +268,7 @@ func docker(j *examiner, c *shell.Command) {
 		}
 	case "prune":
 		j.ask("%s prune removes what is not running", c.Name)
-	case "rm", "rmi", "stop", "kill":
+	case "rm", "rmi":
 		if slices.ContainsFunc(rest, func(w shell.Word) bool { return !w.Known || w.Glob }) {
 			j.ask("%s %s of all there are", c.Name, sub)
 		}

@@ -601,6 +601,6 @@ func (r *reader) process(f frame, p *syntax.ProcSubst) string {
 	if p.Op == syntax.CmdOut {
 		g.in = stream{alts: unknown, is: false}
 	}
-	f.sc.set(fileKey(name), variable{alts: r.stmts(g, p.Stmts)})
+	r.write(name, r.stmts(g, p.Stmts))
 	return name
 }
