@@ -14,8 +14,8 @@ func gits(j *examiner, c *shell.Command) {
 	d := *c
 	args := c.Args
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
-		switch a := args[0]; {
-		case a.Text == "-C" || a.Text == "--work-tree" || a.Text == "--git-dir":
+		switch args[0].Text {
+		case "-C", "--work-tree", "--git-dir":
 			if len(args) > 1 && args[1].Known && d.Dir.Known {
 				to := args[1].Text
 				if !strings.HasPrefix(to, "/") {
@@ -26,11 +26,11 @@ func gits(j *examiner, c *shell.Command) {
 				d.Dir = shell.Word{}
 			}
 			args = args[min(2, len(args)):]
-		case a.Text == "-c" || a.Text == "--namespace" || a.Text == "--exec-path":
+		case "-c", "--namespace", "--exec-path":
 			args = args[min(2, len(args)):]
 		default:
-			if dir, ok := strings.CutPrefix(a.Text, "--work-tree="); ok {
-				d.Dir = shell.Word{Text: dir, Known: a.Known}
+			if dir, ok := strings.CutPrefix(args[0].Text, "--work-tree="); ok {
+				d.Dir = shell.Word{Text: dir, Known: args[0].Known}
 			}
 			args = args[1:]
 		}
@@ -247,7 +247,6 @@ func docker(j *examiner, c *shell.Command) {
 	if sub == "container" || sub == "image" {
 		sub = next
 		rest = rest[min(1, len(rest)):]
-		next = ""
 	}
 	switch sub {
 	case "run", "create":

@@ -386,11 +386,15 @@ func set(s string) ([]byte, bool) {
 func translate(args []Word, in string) Word {
 	remove := false
 	for len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
-		if args[0].Text != "-d" {
+		flag := args[0].Text
+		args = args[1:]
+		if flag == "--" {
+			break
+		}
+		if flag != "-d" {
 			return Word{}
 		}
 		remove = true
-		args = args[1:]
 	}
 	if len(args) == 0 || !remove && len(args) < 2 {
 		return Word{}

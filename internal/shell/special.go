@@ -49,7 +49,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 	case "vi", "vim", "nvim", "ex", "ed", "emacs":
 		for i, a := range c.Args {
 			s, plus := strings.CutPrefix(a.Text, "+")
-			if !plus && !(i > 0 && slices.Contains([]string{"-c", "--cmd", "-S"}, c.Args[i-1].Text)) {
+			if !plus && (i == 0 || !listed("-c --cmd -S", c.Args[i-1].Text)) {
 				continue
 			}
 			if m := editShell.FindStringSubmatch(s); m != nil {
@@ -389,7 +389,7 @@ func (r *reader) setting(f frame, name string, v Word) {
 		return
 	}
 	for _, s := range gitConfigRuns {
-		if key != s && !(strings.HasSuffix(s, ".") && strings.HasPrefix(key, s)) {
+		if key != s && (!strings.HasSuffix(s, ".") || !strings.HasPrefix(key, s)) {
 			continue
 		}
 		last := key[strings.LastIndexByte(key, '.')+1:]

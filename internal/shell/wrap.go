@@ -722,7 +722,13 @@ func runRead(r *reader, f frame, c Command) []Word {
 			continue
 		}
 		v := Word{}
-		if c.Name == "read" && (j < len(fields)-1 || j < len(fields) && len(fields) <= len(names)) {
+		if c.Name == "read" && j == len(names)-1 && len(fields) > len(names) { // the rest
+			rest := make([]string, 0, len(fields))
+			for _, w := range fields[j:] {
+				rest = append(rest, w.Text)
+			}
+			v = Word{Text: strings.Join(rest, ifs[:min(1, len(ifs))]), Known: true, Glob: in.Glob}
+		} else if c.Name == "read" && (j < len(fields)-1 || j < len(fields) && len(fields) <= len(names)) {
 			v = fields[j]
 		}
 		f.sc.set(n.Text, variable{alts: []Word{v}})
