@@ -205,8 +205,8 @@ func (j *examiner) environment(env []shell.Assign) {
 	for _, a := range env {
 		v := a.Value.Text
 		switch a.Name {
-		case "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "PS4", "LD_LIBRARY_PATH":
-			if a.Name == "LD_LIBRARY_PATH" && !j.isTemp(v) || v == "" && a.Value.Known || v == "/dev/null" || a.Name == "PS4" && !strings.ContainsAny(v, "$`") || a.Name == "ENV" && !strings.Contains(v, "/") || strings.HasSuffix(a.Name, "OPT") && !strings.Contains(v, "-r") && !strings.Contains(v, "-M") && !strings.Contains(v, "-e") {
+		case "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "PS1", "PS4", "LD_LIBRARY_PATH":
+			if a.Name == "LD_LIBRARY_PATH" && !j.isTemp(v) || v == "" && a.Value.Known || v == "/dev/null" || strings.HasPrefix(a.Name, "PS") && len(a.Name) == 3 && !strings.ContainsAny(v, "$`") || a.Name == "ENV" && !strings.Contains(v, "/") || strings.HasSuffix(a.Name, "OPT") && !strings.Contains(v, "-r") && !strings.Contains(v, "-M") && !strings.Contains(v, "-e") {
 				continue
 			}
 			j.ask("%s=%s makes programs load code", a.Name, v)

@@ -267,5 +267,8 @@ func (j *examiner) pattern(what effect, text string) (place, string) {
 
 // broad reports whether a pattern leaves nothing out to speak of.
 func broad(p string) bool {
+	if strings.Contains(p, "!(") { // all but
+		return true
+	}
 	return strings.Trim(p, "*?./[]!^-+@()") == ""
 }

@@ -159,11 +159,12 @@ func init() {
 		"crontab": crontab, "at": asks("runs something later"), "batch": asks("runs something later"), "atrm": asks("cancels jobs"),
 		"iptables": firewall, "ip6tables": firewall, "nft": nft, "ufw": ufw, "firewall-cmd": asksUnless("--list --state --get", "changes the firewall"), "ip": ip, "ifconfig": ifconfig, "route": ifconfig, "nmcli": nmcli, "sysctl": sysctl, "modprobe": asks("changes the kernel"), "insmod": asks("changes the kernel"), "rmmod": asks("changes the kernel"), "setenforce": asks("changes security settings"), "hostnamectl": asksUnless("status", "changes the machine's name"), "setcap": asks("gives privileges"), "ipcrm": asks("removes what processes share"), "date": date,
 		"sudo": privilege, "doas": privilege, "su": privilege, "pkexec": privilege, "runuser": privilege, "sg": privilege, "newgrp": privilege, "chroot": privilege, "nsenter": privilege, "unshare": privilege, "setpriv": privilege, "capsh": privilege, "systemd-run": privilege, "run0": privilege,
-		"docker": docker, "podman": docker, "docker-compose": compose, "kubectl": kubectl, "helm": verbAsks("uninstall delete rollback push", "helm"), "terraform": terraform, "tofu": terraform, "aws": cloud, "gcloud": cloud, "az": cloud, "gsutil": cloud, "doctl": cloud, "flyctl": cloud, "fly": cloud, "heroku": cloud, "vercel": cloud, "netlify": cloud, "firebase": cloud, "wrangler": cloud, "s3cmd": cloud, "rclone": cloud, "mc": cloud,
+		"docker": docker, "podman": docker, "nerdctl": docker, "docker-compose": compose, "kubectl": kubectl, "helm": verbAsks("uninstall delete rollback push", "helm"), "terraform": terraform, "tofu": terraform, "aws": cloud, "gcloud": cloud, "az": cloud, "gsutil": cloud, "doctl": cloud, "flyctl": cloud, "fly": cloud, "heroku": cloud, "vercel": cloud, "netlify": cloud, "firebase": cloud, "wrangler": cloud, "s3cmd": cloud, "rclone": cloud, "mc": cloud,
 		"npm": publish, "pnpm": publish, "yarn": publish, "bun": publish, "cargo": publish, "poetry": publish, "uv": publish, "gem": publish, "twine": publish, "mvn": publish, "gradle": publish, "goreleaser": publish, "vsce": publish, "dotnet": publish, "flit": publish, "hatch": publish, "pod": publish, "composer": nil, "gh": gh, "glab": gh,
 		"apt": packages, "apt-get": packages, "aptitude": packages, "yum": packages, "dnf": packages, "pacman": packages, "zypper": packages, "apk": packages, "dpkg": packages, "rpm": packages, "snap": packages, "brew": brew, "flatpak": packages,
 		"psql": database, "mysql": database, "mariadb": database, "mongosh": database, "mongo": database, "redis-cli": database, "dropdb": asks("removes a database"), "dropuser": asks("removes a user"), "mysqladmin": database, "security": verbDenied("delete-keychain delete-certificate delete-generic-password delete-internet-password", "security"), "defaults": verbAsks("write delete", "defaults"), "tmutil": asks("changes backups"),
-		"enable": asksUnless("-p -a", "loads code into the shell"), "hash": hash, "bind": asks("changes the shell"), "history": nil, "vim": nil, "cpio": nil, "fuser": fuser, "nc": nil, "csplit": nil, "apachectl": asks("changes services"), "nginx": nil, "logrotate": asks("changes logs"), "journalctl": journal, "xargs": nil, "fish": nil,
+		"dbus-send": bus, "busctl": bus, "gdbus": bus, "cmake": cmake, "pwsh": asks("runs what is not read here"), "powershell": asks("runs what is not read here"), "cpio": cpio,
+		"enable": asksUnless("-p -a", "loads code into the shell"), "hash": hash, "bind": asks("changes the shell"), "history": nil, "vim": nil, "fuser": fuser, "nc": nil, "csplit": nil, "apachectl": asks("changes services"), "nginx": nil, "logrotate": asks("changes logs"), "journalctl": journal, "xargs": nil, "fish": nil,
 	}
 	for _, name := range []string{"rm", "grm", "unlink", "shred", "srm", "wipe", "scrub", "rimraf", "del-cli", "trash", "trash-put", "rip", "gio"} {
 		rules[name] = remove
@@ -510,6 +511,27 @@ func compress(j *examiner, c *shell.Command) {
 	j.onValue(l, overwrites, "-o")
 }
 
+func cpio(j *examiner, c *shell.Command) {
+	if l := parse(c, "-D --directory -F -O -I"); l.has("-i", "-p", "--extract", "--pass-through") {
+		j.onValue(l, overwrites, "-D", "--directory")
+	}
+}
+
+func cmake(j *examiner, c *shell.Command) {
+	l := parse(c, "")
+	if len(c.Args) < 2 || c.Args[0].Text != "-E" {
+		return
+	}
+	switch l.first() {
+	case "rm", "remove", "remove_directory":
+		j.on(c, removes, l.operands[1:]...)
+	case "copy", "copy_directory", "rename", "copy_if_different":
+		j.on(c, overwrites, l.operands[len(l.operands)-1])
+	case "env", "time", "chdir":
+		j.ask("cmake -E %s runs another command", l.first())
+	}
+}
+
 func patch(j *examiner, c *shell.Command) {
 	l := parse(c, "-d --directory -i --input -o --output -p -F -r -D")
 	if l.has("--dry-run") {
@@ -638,6 +660,16 @@ func systemctl(j *examiner, c *shell.Command) {
 	}
 	if v := verb(c, "stop disable mask kill restart start enable daemon-reexec set-default revert edit set-property link preset reload unmask reset-failed daemon-reload"); v != "" && verb(c, "--user") == "" {
 		j.ask("systemctl %s changes services", v)
+	}
+}
+
+func bus(j *examiner, c *shell.Command) {
+	for _, a := range c.Args {
+		for _, w := range []string{"PowerOff", "Reboot", "Halt", "Suspend", "Hibernate", "KExec"} {
+			if strings.HasSuffix(a.Text, w) {
+				j.deny("%s %s stops the machine", c.Name, a.Text)
+			}
+		}
 	}
 }
 

@@ -330,6 +330,8 @@ func compose(j *examiner, c *shell.Command) {
 	switch {
 	case l.first() == "down" && l.has("-v", "--volumes", "--rmi"), l.first() == "rm" && l.has("-v"):
 		j.ask("docker compose %s removes data", l.first())
+	case l.first() == "run":
+		j.container(c)
 	case l.first() == "push":
 		j.ask("docker compose push publishes")
 	}

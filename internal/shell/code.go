@@ -34,6 +34,7 @@ const (
 	callDoubt = "doubt" // may do anything
 	callMode  = "mode"  // changes owner or mode of its first argument
 	callKill  = "kill"
+	callCd    = "cd" // changes the directory
 )
 
 func calls(pairs ...string) map[string]string {
@@ -55,13 +56,13 @@ var python = language{
 		callRm, "shutil.rmtree rmtree os.remove os.unlink os.rmdir os.removedirs unlink rmdir removedirs",
 		callMv, "shutil.move os.rename os.replace os.renames", callCp, "shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.symlink os.link",
 		callOpen, "open io.open codecs.open os.open", callWrite, "os.truncate os.mknod", callPath, ".unlink .rmdir", callSave, ".write_text .write_bytes .touch", callEval, "exec eval", callMode, "os.chmod os.chown os.lchown shutil.chown", callKill, "os.kill os.killpg",
-		callDoubt, "os.fork getattr __import__ importlib.import_module ctypes.CDLL compile globals os.dup2 dup2 runpy.run_path marshal.loads",
+		callCd, "os.chdir", callDoubt, "os.fork getattr __import__ importlib.import_module ctypes.CDLL compile globals os.dup2 dup2 runpy.run_path marshal.loads",
 	),
 }
 
 var perl = language{
 	code: "-e -E", letters: "eE", plain: true,
-	calls: calls(callExec, "system exec", callRm, "unlink rmdir rmtree remove_tree", callMv, "rename move", callCp, "copy symlink link", callOpen, "open sysopen", callWrite, "truncate", callEval, "eval", callMode, "chmod chown", callKill, "kill", callShell, "readpipe", callDoubt, "syscall fork"),
+	calls: calls(callExec, "system exec", callRm, "unlink rmdir rmtree remove_tree", callMv, "rename move", callCp, "copy symlink link", callOpen, "open sysopen", callWrite, "truncate", callEval, "eval", callMode, "chmod chown", callKill, "kill", callShell, "readpipe", callCd, "chdir", callDoubt, "syscall fork"),
 }
 
 var ruby = language{
@@ -69,7 +70,7 @@ var ruby = language{
 	calls: calls(callExec, "system exec spawn Kernel.system Kernel.exec Process.spawn Open3.capture2 Open3.capture3 Open3.popen3 Open3.capture2e IO.popen", callShell, "PTY.spawn",
 		callRm, "FileUtils.rm_rf FileUtils.rm_r FileUtils.rm FileUtils.rm_f FileUtils.remove_dir FileUtils.remove_entry FileUtils.remove_entry_secure FileUtils.rmtree FileUtils.rmdir rm_rf rm_r File.delete File.unlink Dir.rmdir Dir.delete Dir.unlink",
 		callMv, "FileUtils.mv FileUtils.move File.rename", callCp, "FileUtils.cp FileUtils.cp_r FileUtils.copy FileUtils.ln_s FileUtils.ln_sf", callWrite, "File.write IO.write File.truncate FileUtils.touch IO.binwrite File.binwrite", callOpen, "File.open File.new open",
-		callEval, "eval instance_eval", callPath, ".rmtree", callKill, "Process.kill", callMode, "FileUtils.chmod FileUtils.chmod_R FileUtils.chown FileUtils.chown_R File.chmod File.chown", callDoubt, "send public_send __send__ syscall fork"),
+		callEval, "eval instance_eval", callPath, ".rmtree", callKill, "Process.kill", callMode, "FileUtils.chmod FileUtils.chmod_R FileUtils.chown FileUtils.chown_R File.chmod File.chown", callCd, "Dir.chdir FileUtils.cd", callDoubt, "send public_send __send__ syscall fork"),
 }
 
 var node = language{
@@ -78,12 +79,12 @@ var node = language{
 		callRm, "fs.rmSync fs.rm fs.rmdirSync fs.rmdir fs.unlinkSync fs.unlink .rmSync .rmdirSync .unlinkSync rmSync unlinkSync rmdirSync Deno.remove Deno.removeSync .rm .rmdir .unlink rimraf rimraf.sync",
 		callMv, "fs.renameSync fs.rename .renameSync Deno.rename", callCp, "fs.copyFileSync fs.cpSync fs.copyFile .copyFileSync .cpSync fs.symlinkSync",
 		callWrite, "fs.writeFileSync fs.writeFile fs.appendFileSync fs.appendFile fs.createWriteStream fs.truncateSync .writeFileSync .writeFile .appendFileSync .createWriteStream .truncateSync writeFileSync Deno.writeTextFileSync Deno.writeTextFile Bun.write", callOpen, "fs.openSync .openSync",
-		callEval, "eval Function vm.runInThisContext vm.runInNewContext", callKill, "process.kill", callMode, "fs.chmodSync fs.chownSync .chmodSync .chownSync", callDoubt, "process.binding"),
+		callEval, "eval Function vm.runInThisContext vm.runInNewContext", callKill, "process.kill", callMode, "fs.chmodSync fs.chownSync .chmodSync .chownSync", callCd, "process.chdir", callDoubt, "process.binding"),
 }
 
 var php = language{
 	code: "-r --run", letters: "r", valued: "-d -c",
-	calls: calls(callShell, "system exec shell_exec passthru popen proc_open", callExec, "pcntl_exec", callRm, "unlink rmdir", callMv, "rename", callCp, "copy symlink link", callWrite, "file_put_contents touch", callOpen, "fopen", callEval, "eval assert create_function", callMode, "chmod chown chgrp", callKill, "posix_kill", callDoubt, "call_user_func"),
+	calls: calls(callShell, "system exec shell_exec passthru popen proc_open", callExec, "pcntl_exec", callRm, "unlink rmdir", callMv, "rename", callCp, "copy symlink link", callWrite, "file_put_contents touch", callOpen, "fopen", callEval, "eval assert create_function", callMode, "chmod chown chgrp", callKill, "posix_kill", callCd, "chdir", callDoubt, "call_user_func call_user_func_array array_map array_walk"),
 }
 
 var lua = language{
@@ -317,6 +318,7 @@ func (r *reader) code(f frame, l *language, w Word, depth int) {
 		r.doubt("%s runs code that is too large to be read", f.by[len(f.by)-1])
 		return
 	}
+	f = f.fork()
 	f.choice, f.in = nil, stream{}
 	p := &program{r: r, f: f, l: l, ts: tokens(l, w.Text), vars: map[string]Word{}, names: map[string]string{}, depth: depth}
 	p.read()
@@ -329,6 +331,7 @@ type program struct {
 	ts    []token
 	vars  map[string]Word
 	names map[string]string // what imports call things
+	stars []string          // modules whose names are known without them
 	depth int
 }
 
@@ -365,6 +368,9 @@ func (p *program) imports() {
 	for i, t := range p.ts {
 		switch {
 		case t.name == "import" && i >= 2 && p.at(i-2).name == "from":
+			if p.at(i+1).char == '*' {
+				p.stars = append(p.stars, p.at(i-1).name)
+			}
 			for j := i + 1; p.at(j).name != "" || p.at(j).char == ','; j++ {
 				if name := p.at(j).name; name != "" {
 					as := name
@@ -375,8 +381,20 @@ func (p *program) imports() {
 					p.names[as] = p.at(i-1).name + "." + name
 				}
 			}
-		case t.name == "import" && p.at(i+2).name == "as":
-			p.names[p.at(i+3).name] = p.at(i + 1).name
+		case t.name == "import" && p.l == &python:
+			for j := i + 1; p.at(j).name != ""; j += 2 {
+				if p.at(j+1).name == "as" {
+					p.names[p.at(j+2).name] = p.at(j).name
+					j += 2
+				}
+				if p.at(j+1).char != ',' {
+					break
+				}
+			}
+		case p.l == &node && p.l.calls[t.name] != "" && p.at(i+1).char == ':' && p.at(i+2).name != "": // {execSync: e}
+			p.names[p.at(i+2).name] = t.name
+		case t.name != "" && p.at(i+1).char == '=' && p.l.calls[p.at(i+2).name] != "" && p.at(i+3).char != '(':
+			p.names[t.name] = p.at(i + 2).name
 		}
 	}
 }
@@ -510,6 +528,11 @@ func (p *program) call(i int) {
 	}
 	name = strings.ReplaceAll(name, "::", ".")
 	kind := p.l.calls[name]
+	for _, module := range p.stars {
+		if kind == "" {
+			kind = p.l.calls[module+"."+name]
+		}
+	}
 	method := name[strings.LastIndexByte(name, '.')+1:]
 	if kind == "" && strings.Contains(name, ".") {
 		kind = p.l.calls["."+method]
@@ -556,6 +579,8 @@ func (p *program) does(kind, name string, words, list []Word, i int) {
 		return p.vars[strings.TrimSuffix(name, name[strings.LastIndexByte(name, '.'):])]
 	}
 	switch kind {
+	case callCd:
+		p.r.chdir(p.f, first)
 	case callShell:
 		p.r.text(p.f, first)
 	case callRun, callExec:

@@ -53,6 +53,10 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 		return r.alias(f, c, f.choice.pick(aliasKey(c.Path.Text), alias.alts))
 	}
 	r.commandsIn(f, env)
+	switch c.Name {
+	case "test", "[", "printf", "read", "unset", "mapfile", "readarray", "getopts", "wait":
+		r.subscripts(c.Args)
+	}
 	if len(env) > 0 {
 		f = r.inherit(f, c.Name, env)
 	}
@@ -66,6 +70,15 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 		return out
 	}
 	return r.prints(f, c)
+}
+
+// subscripts notes names of array elements whose index is a command: builtins that take the name of a variable run that.
+func (r *reader) subscripts(words []Word) {
+	for _, w := range words {
+		if strings.Contains(w.Text, "[$(") || strings.Contains(w.Text, "[`") {
+			r.doubt("an index that is a command: %s", clip(w.Text))
+		}
+	}
 }
 
 // inherit shows the variables in front of a command to what it runs.

@@ -238,6 +238,7 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
 			r.arithmetic(f, x)
+			r.subscripts([]Word{lit(text(f.src, x))})
 		}
 		r.assigned(f, c)
 	case *syntax.TestClause:
@@ -517,7 +518,13 @@ func (r *reader) call(f frame, fn function) []Word {
 	f.fn = &wayOut{base: f.sc}
 	g := f.fork()
 	out := r.stmt(g, fn.body)
-	f.sc.join(true, append(f.fn.states, g.sc)...)
+	states := append(f.fn.states, g.sc)
+	for _, s := range states {
+		for _, name := range f.fn.locals {
+			delete(s.vars, name)
+		}
+	}
+	f.sc.join(true, states...)
 	return out
 }
 
@@ -594,6 +601,9 @@ func (r *reader) assigns(f frame, as []*syntax.Assign) []Assign {
 		case a.Array != nil:
 			ws := make([]*syntax.Word, 0, len(a.Array.Elems))
 			for _, e := range a.Array.Elems {
+				if e.Index != nil {
+					r.sweep(f, e.Index)
+				}
 				if e.Value != nil {
 					ws = append(ws, e.Value)
 				}
@@ -674,12 +684,20 @@ func (r *reader) declare(f frame, st *syntax.Stmt, c *syntax.DeclClause) []Word 
 			}
 		}
 		r.keepAssigns(g, env)
+		if f.fn != nil && (c.Variant.Value == "local" || (c.Variant.Value == "declare" || c.Variant.Value == "typeset") && (len(args) < 2 || !strings.Contains(args[1].Text, "g"))) {
+			for _, a := range c.Args {
+				if a.Name != nil {
+					f.fn.locals = append(f.fn.locals, a.Name.Value)
+				}
+			}
+		}
 		if c.Variant.Value == "export" {
 			r.commandsIn(g, env)
 		}
 		for _, a := range env {
 			args = append(args, Word{Text: a.Name + "=" + a.Value.Text, Known: a.Value.Known, Glob: a.Value.Glob, Source: a.Name + "=" + a.Value.Source})
 		}
+		r.subscripts(args)
 		_, files, _ := r.open(g, st.Redirs)
 		r.show(g, Command{Name: c.Variant.Value, Path: args[0], Args: args[1:], Redirects: files, Source: text(f.src, c)})
 		scopes = append(scopes, g.sc)

@@ -43,7 +43,8 @@ type scope struct {
 type wayOut struct {
 	base   *scope // where it began
 	states []*scope
-	rounds bool // by continue: there may be another round
+	rounds bool     // by continue: there may be another round
+	locals []string // variables of the function's own
 }
 
 // leave notes the state of s, and that nothing more happens in it.

@@ -24,7 +24,7 @@ const (
 	maxSource   = 64 << 10 // bytes of a script, and of a value
 	maxSteps    = 4000     // commands looked at, repeated ones too
 	maxCommands = 1000     // commands shown
-	maxDepth    = 40       // scripts in scripts, wrappers in wrappers, compound commands in each other
+	maxDepth    = 100      // scripts in scripts, wrappers in wrappers, compound commands in each other
 	maxValues   = 64       // values that a variable may have
 	maxChoices  = 128      // ways in which one command may be expanded
 	maxWords    = 2000     // words of one command
@@ -112,12 +112,13 @@ func Read(command string, o Options) (s *Script, err error) {
 // reader is one reading.
 type reader struct {
 	Script
-	o     Options
-	steps int
-	done  map[*syntax.Stmt]bool // bodies of functions that were called
-	funcs []function            // in the order of their definition
-	files map[string][]Word     // what the script wrote, by absolute path
-	subst int                   // process substitutions so far, to name them
+	o       Options
+	steps   int
+	done    map[*syntax.Stmt]bool // bodies of functions that were called
+	funcs   []function            // in the order of their definition
+	files   map[string][]Word     // what the script wrote, by absolute path
+	reading map[string]bool       // of these, what is being read
+	subst   int                   // process substitutions so far, to name them
 }
 
 type function struct {
@@ -159,11 +160,12 @@ func (r *reader) source(f frame, text string) ([]Word, error) {
 	var stmts []*syntax.Stmt
 	var err error
 	for st, e := range p.StmtsSeq(strings.NewReader(text)) {
-		if e != nil {
+		switch {
+		case e != nil && err == nil: // no break: the parser may yield once more
 			err = errdefs.Validation.Errorf("shell: read: %w", e)
-			break
+		case err == nil && st != nil:
+			stmts = append(stmts, st)
 		}
-		stmts = append(stmts, st)
 	}
 	parsers.Put(p)
 	if err != nil {

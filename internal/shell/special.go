@@ -256,6 +256,14 @@ func (r *reader) packaged(f frame, c Command) ([]Word, bool) {
 		return nil, false
 	}
 	args := c.Args[i+1:]
+	for j, a := range args {
+		if c.Name == "npm" && (a.Text == "-c" || a.Text == "--call") && j+1 < len(args) {
+			return r.text(f, args[j+1]), true
+		}
+		if a.Text == "--" {
+			break
+		}
+	}
 	args = args[min(options(args, "pn", "package name python with cwd"), len(args)):]
 	if c.Name == "direnv" && len(args) > 0 {
 		args = args[1:]

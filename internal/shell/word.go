@@ -263,6 +263,9 @@ func isList(p syntax.WordPart) bool {
 
 // literal appends text that stands in the script, with its backslashes, tilde and globs.
 func (x *expander) literal(s string, quoted, first bool) {
+	if s == "" && !quoted {
+		return // of a brace
+	}
 	x.begin()
 	if first && !quoted && strings.HasPrefix(s, "~") || x.assign && !quoted && strings.Contains(s, ":~") {
 		s = x.tilde(s, first)

@@ -105,6 +105,13 @@ func (r *reader) unwrap(f frame, c Command, w wrapper) []Word {
 		env = append(env, Assign{name, v})
 		i++
 	}
+	if c.Name == "npx" {
+		for j, a := range c.Args {
+			if (a.Text == "-c" || a.Text == "--call") && j+1 < len(c.Args) {
+				return r.text(f, c.Args[j+1])
+			}
+		}
+	}
 	if c.Name == "hyperfine" || c.Name == "gdb" {
 		return r.strings(f, c)
 	}
@@ -115,11 +122,13 @@ func (r *reader) unwrap(f frame, c Command, w wrapper) []Word {
 	if i >= len(c.Args) {
 		return nothing
 	}
-	g := f.fork()
-	for _, a := range env {
-		g.sc.set(a.Name, variable{alts: []Word{a.Value}})
+	if c.Name != "command" && c.Name != "builtin" { // these two change the shell itself
+		f = f.fork()
 	}
-	return r.exec(g, c.Args[i:], env, nil, c.Source)
+	for _, a := range env {
+		f.sc.set(a.Name, variable{alts: []Word{a.Value}})
+	}
+	return r.exec(f, c.Args[i:], env, nil, c.Source)
 }
 
 // strings reads the words that are scripts of programs that take several.
@@ -202,7 +211,7 @@ options:
 			break options
 		case a.Text == "--rcfile" || a.Text == "--init-file":
 			if i++; i < len(c.Args) {
-				r.script(f, Command{Name: ".", Args: c.Args[i : i+1]})
+				r.run(f, c.Args[i])
 			}
 		case a.Text == "--command" || a.Text == "--init-command": // fish
 			isC = true
@@ -293,13 +302,27 @@ func (r *reader) run(f frame, p Word) []Word {
 	case written:
 		out := nothing
 		for _, w := range alts {
-			out = either(out, r.text(f, w))
+			out = either(out, r.once(f, name, w))
 		}
 		return out
 	case strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/"):
 		r.doubt("%s runs %s, which is not known", f.by[len(f.by)-1], name)
 	}
 	return unknown
+}
+
+// once reads what is in a file, unless it is being read: a script that writes and starts itself does the same again.
+func (r *reader) once(f frame, name string, w Word) []Word {
+	key := name + "\x00" + w.Text
+	if r.reading[key] {
+		return unknown
+	}
+	if r.reading == nil {
+		r.reading = map[string]bool{}
+	}
+	r.reading[key] = true
+	defer delete(r.reading, key)
+	return r.text(f, w)
 }
 
 func runEval(r *reader, f frame, c Command) []Word {
@@ -589,6 +612,11 @@ func runCd(r *reader, f frame, c Command) []Word {
 	if v, ok := f.sc.lookup("CDPATH"); ok && !(len(v.alts) == 1 && v.alts[0].Known && v.alts[0].Text == "") && to.Known && !strings.HasPrefix(to.Text, "/") && !strings.HasPrefix(to.Text, ".") {
 		to = Word{}
 	}
+	for _, a := range c.Env {
+		if a.Name == "CDPATH" {
+			to = Word{}
+		}
+	}
 	if to.Known && to.Text == "" {
 		return nothing
 	}
@@ -688,6 +716,11 @@ func runRead(r *reader, f frame, c Command) []Word {
 					}
 				}
 			}
+		}
+	}
+	for j, a := range c.Args {
+		if a.Text == "-C" && c.Name != "read" && j+1 < len(c.Args) { // mapfile calls it
+			r.text(f, c.Args[j+1])
 		}
 	}
 	names := c.Args[min(i, len(c.Args)):]
@@ -907,6 +940,8 @@ func runLast(r *reader, f frame, c Command) []Word {
 			if n := min(options(rest, "censtxyFlp", ""), len(rest)); n < len(rest) {
 				return r.joined(f, rest[n:])
 			}
+		case c.Name == "screen" && a.Text == "stuff":
+			r.doubt("screen types into another terminal: %s", clip(c.Source))
 		case c.Name == "screen" && strings.HasPrefix(a.Text, "-"):
 		case c.Name == "screen" && i > 0 && !(c.Args[i-1].Text == "-S" || strings.HasSuffix(c.Args[i-1].Text, "S") || c.Args[i-1].Text == "-r"):
 			return r.exec(f, c.Args[i:], nil, nil, c.Source)
