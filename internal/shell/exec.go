@@ -57,9 +57,8 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 	case "test", "[", "printf", "read", "unset", "mapfile", "readarray", "getopts", "wait":
 		r.subscripts(c.Args)
 	}
-	if len(env) > 0 {
-		f = r.inherit(f, c.Name, env)
-	}
+	f, done := r.inherit(f, c.Name, env)
+	defer done()
 	if run := runners[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
@@ -81,19 +80,26 @@ func (r *reader) subscripts(words []Word) {
 	}
 }
 
-// inherit shows the variables in front of a command to what it runs.
-func (r *reader) inherit(f frame, name string, env []Assign) frame {
-	_, wraps := wrappers[name]
-	if name != "eval" && name != "." && name != "source" {
-		if !wraps && !shells[name] && name != "env" && name != "xargs" && name != "find" {
-			return f
-		}
-		f = f.fork()
+// inherit gives the frame of what a command runs, with the variables in front of it set there. done takes over what that did to the shell itself.
+func (r *reader) inherit(f frame, name string, env []Assign) (g frame, done func()) {
+	done = func() {}
+	itself := name == "eval" || name == "." || name == "source" || name == "command" || name == "builtin"
+	if _, wraps := wrappers[name]; len(env) == 0 || !itself && !wraps && !shells[name] && name != "env" && name != "xargs" && name != "find" {
+		return f, done
 	}
+	g = f.fork()
 	for _, a := range env {
-		f.sc.set(a.Name, variable{alts: []Word{a.Value}})
+		g.sc.set(a.Name, variable{alts: []Word{a.Value}})
 	}
-	return f
+	if itself {
+		done = func() {
+			for _, a := range env {
+				delete(g.sc.vars, a.Name)
+			}
+			f.sc.absorb(g.sc)
+		}
+	}
+	return g, done
 }
 
 // own reads a file that the script wrote and now starts.
@@ -115,7 +121,7 @@ func (r *reader) own(f frame, c Command) []Word {
 				}
 			}
 		}
-		out = either(out, r.text(f, w))
+		out = either(out, r.once(f, c.Path.Text, w))
 	}
 	return out
 }

@@ -192,7 +192,7 @@ func (x *expander) value(v Word, quoted bool) {
 
 func (x *expander) list(ws []Word, quoted, joined bool) {
 	for i, w := range ws {
-		if i > 0 && !(quoted && joined) && !x.assign {
+		if i > 0 && (!quoted || !joined) && !x.assign {
 			x.end()
 		} else if i > 0 {
 			x.add(" ")

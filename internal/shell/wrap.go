@@ -536,7 +536,7 @@ func runFind(r *reader, f frame, c Command) []Word {
 			prints = false
 		case "-exec", "-execdir", "-ok", "-okdir":
 			end := i + 1
-			for end < len(expr) && !(expr[end].Text == ";" || expr[end].Text == "+" && expr[end-1].Text == "{}") {
+			for end < len(expr) && expr[end].Text != ";" && (expr[end].Text != "+" || expr[end-1].Text != "{}") {
 				end++
 			}
 			for _, w := range words {
@@ -609,7 +609,7 @@ func runCd(r *reader, f frame, c Command) []Word {
 	default:
 		to = f.choice.pick("HOME", r.variable(f, "HOME").alts)
 	}
-	if v, ok := f.sc.lookup("CDPATH"); ok && !(len(v.alts) == 1 && v.alts[0].Known && v.alts[0].Text == "") && to.Known && !strings.HasPrefix(to.Text, "/") && !strings.HasPrefix(to.Text, ".") {
+	if v, ok := f.sc.lookup("CDPATH"); ok && (len(v.alts) != 1 || !v.alts[0].Known || v.alts[0].Text != "") && to.Known && !strings.HasPrefix(to.Text, "/") && !strings.HasPrefix(to.Text, ".") {
 		to = Word{}
 	}
 	for _, a := range c.Env {
