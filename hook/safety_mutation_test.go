@@ -18,12 +18,7 @@ var mutations = []func(string) string{
 	around("(\n", "\n)"), around("{\n", "\n}"), around("true && {\n", "\n}"), around("false || {\n", "\n}"), around("! {\n", "\n}"), around("{\n", "\n} 2>/dev/null"), around(":; ", ""), around("time {\n", "\n}"), around("  ", ""),
 	around("if true; then\n", "\nfi"), around("if false; then :; elif true; then\n", "\nfi"), around("for zi in 1; do\n", "\ndone"), around("while true; do\n", "\nbreak; done"), around("case x in x)\n", "\n;; esac"), around("zf() {\n", "\n}\nzf"), around("function zg {\n", "\n}; zg a b"),
 	around("echo \"$(\n", "\n)\""), around(": $(\n", "\n)"), around("cat <(\n", "\n)"), around("{\n", "\n} | cat"), around("{\n", "\n} & wait"), around("[[ -n \"$(\n", "\n)\" ]]"), heredoc("bash <<'%s'\n", ""), heredoc("cat <<'%s' | bash\n", ""), heredoc("zx=$(cat <<'%s'\n", ")\neval \"$zx\""),
-	around("{\n", "\n}; zy=1"), around("zh() (\n", "\n)\nzh"), func(s string) string {
-		if strings.HasSuffix(s, " sh") {
-			return "" // it reads from whoever writes to the coprocess
-		}
-		return "coproc {\n" + s + "\n}"
-	},
+	around("{\n", "\n}; zy=1"), around("zh() (\n", "\n)\nzh"), around("coproc {\n", "\n} < /dev/null"),
 	quotedIn("sh -c %s"), quotedIn("bash -c %s _ a"), quotedIn("eval %s"), quotedIn("env bash -c %s"), quotedIn("env -i A=b bash -ec %s"), quotedIn("nice -n 5 timeout 9 bash -lc %s"), quotedIn("nohup bash -c %s &"), quotedIn("command eval %s"), quotedIn("trap %s EXIT"), quotedIn("zx=%s; eval \"$zx\""), quotedIn("zx=%s; bash -c \"$zx\""),
 	quotedIn("bash <<< %s"), quotedIn("printf %%s %s | bash"), quotedIn("printf '%%s' %s | xargs -0 bash -c"), quotedIn("set -- %s; eval \"$1\""), quotedIn("echo %s > /tmp/z.sh; sh /tmp/z.sh"), quotedIn("za=(%s); bash -c \"${za[0]}\""), quotedIn(". <(printf %%s %s)"), func(s string) string {
 		if strings.Contains(s, "{}") {

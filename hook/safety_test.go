@@ -2,6 +2,7 @@ package hook_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,21 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
+
+// ExampleSafety shows that what a command would do is judged, not the words in it.
+func ExampleSafety() {
+	hooks := []hook.Middleware{hook.Safety(hook.SafetyIn("/work/project"))}
+	for _, command := range []string{"rm -rf ./build", "git commit -m 'never rm -rf /'", "git reset --hard", "cd / && rm -rf *"} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		use := &hook.ToolUse{Call: message.ToolCall{Name: "bash", Input: string(input)}}
+		fmt.Println(hook.Judge(context.Background(), hooks, use, nil).Verdict, command)
+	}
+	// Output:
+	// continue rm -rf ./build
+	// continue git commit -m 'never rm -rf /'
+	// ask git reset --hard
+	// deny cd / && rm -rf *
+}
 
 // corpus gives the commands of a file under testdata/safety: a line each, or the lines between two of ---.
 func corpus(t testing.TB, name string) (commands []string) {
