@@ -206,10 +206,13 @@ func (j *examiner) where(what effect, p string) place {
 			return outside
 		case within(p, r):
 			rest := p[len(r)+1:]
-			if (rest == ".git" || strings.HasPrefix(rest, ".git/")) && !strings.HasSuffix(rest, ".lock") && !(what == overwrites && (rest == ".git/info/exclude" || strings.HasSuffix(rest, "_EDITMSG") || strings.HasSuffix(rest, "_MSG"))) {
-				return git
+			switch {
+			case rest != ".git" && !strings.HasPrefix(rest, ".git/"), strings.HasSuffix(rest, ".lock"):
+				return inside
+			case what == overwrites && (rest == ".git/info/exclude" || strings.HasSuffix(rest, "_MSG") || strings.HasSuffix(rest, "_EDITMSG")):
+				return inside
 			}
-			return inside
+			return git
 		}
 	}
 	switch p {

@@ -268,10 +268,10 @@ const targetOptions = "-t --target-directory -S --suffix"
 func move(j *examiner, c *shell.Command) {
 	if from, to, ok := targets(parse(c, targetOptions)); ok {
 		for _, w := range from {
-			if at, p := j.place(moves, w, c.Dir); at != inside && !(at == project && w.Glob) {
-				_ = p
-				j.on(c, moves, w)
+			if at, _ := j.place(moves, w, c.Dir); at == project && w.Glob { // mv * sub/ loses nothing
+				continue
 			}
+			j.on(c, moves, w)
 		}
 		j.on(c, overwrites, to)
 	}

@@ -57,7 +57,7 @@ func gits(j *examiner, c *shell.Command) {
 	}
 	switch sub {
 	case "config":
-		if l.has("--global", "--system") && !l.has("--get", "--get-all", "--get-regexp", "-l", "--list") && !(len(l.operands) == 1 || l.first() == "get" || l.first() == "list") {
+		if l.has("--global", "--system") && !l.has("--get", "--get-all", "--get-regexp", "-l", "--list") && len(l.operands) != 1 && l.first() != "get" && l.first() != "list" {
 			j.ask("git config changes settings outside the project")
 		}
 	case "rm":
@@ -196,7 +196,12 @@ func publish(j *examiner, c *shell.Command) {
 			return
 		}
 	}
-	if v != "" && slices.Contains(strings.Fields(words), v) && !(v == "nuget" && verb(c, "push delete") == "") && !(v == "trunk" && verb(c, "push delete") == "") {
+	if v == "nuget" || v == "trunk" { // dotnet nuget push, pod trunk push
+		if verb(c, "push delete") == "" {
+			return
+		}
+	}
+	if v != "" && listed(words, v) {
 		j.ask("%s %s publishes", c.Name, v)
 	}
 }
@@ -227,7 +232,7 @@ func terraform(j *examiner, c *shell.Command) {
 
 func kubectl(j *examiner, c *shell.Command) {
 	l := parse(c, "-n --namespace --context --kubeconfig -f -l -o --cluster")
-	if slices.Contains([]string{"delete", "drain", "replace", "cordon", "scale", "apply", "patch", "edit", "taint", "rollout", "set", "create"}, l.first()) && !l.has("--dry-run") && !(l.first() == "rollout" && verb(c, "status history") != "") {
+	if slices.Contains([]string{"delete", "drain", "replace", "cordon", "scale", "apply", "patch", "edit", "taint", "rollout", "set", "create"}, l.first()) && !l.has("--dry-run") && (l.first() != "rollout" || verb(c, "status history") == "") {
 		j.ask("kubectl %s changes what runs elsewhere", l.first())
 	}
 }
@@ -262,7 +267,7 @@ func docker(j *examiner, c *shell.Command) {
 		}
 		compose(j, &d)
 	case "system", "volume", "builder", "network", "swarm", "service", "stack", "secret", "node":
-		if v := verb(c, "prune rm remove leave init update"); v != "" && !(sub == "network" && v != "prune") && sub != "builder" {
+		if v := verb(c, "prune rm remove leave init update"); v != "" && (sub != "network" || v == "prune") && sub != "builder" {
 			j.ask("%s %s %s may remove data", c.Name, sub, v)
 		}
 	case "prune":

@@ -943,7 +943,7 @@ func runLast(r *reader, f frame, c Command) []Word {
 		case c.Name == "screen" && a.Text == "stuff":
 			r.doubt("screen types into another terminal: %s", clip(c.Source))
 		case c.Name == "screen" && strings.HasPrefix(a.Text, "-"):
-		case c.Name == "screen" && i > 0 && !(c.Args[i-1].Text == "-S" || strings.HasSuffix(c.Args[i-1].Text, "S") || c.Args[i-1].Text == "-r"):
+		case c.Name == "screen" && i > 0 && !strings.HasSuffix(c.Args[i-1].Text, "S") && c.Args[i-1].Text != "-r":
 			return r.exec(f, c.Args[i:], nil, nil, c.Source)
 		}
 	}
