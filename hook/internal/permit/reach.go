@@ -25,9 +25,6 @@ type Call struct {
 	commands []string // their names
 }
 
-// readCommand is a seam for tests.
-var readCommand = shell.Read
-
 // pathMembers are the members of other tools' inputs that are likely to be paths.
 var pathMembers = []string{"path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path", "dir", "directory", "source", "destination", "src", "dst", "uri"}
 

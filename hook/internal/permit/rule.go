@@ -58,7 +58,7 @@ func (w *World) parse(text string) (*Rule, error) {
 		return nil, errdefs.Validation.Errorf("%q is no tool's name: write Tool or Tool(specifier), such as Read, Bash(go test:*), Edit(src/**), WebFetch(domain:example.com) or mcp__server__tool", name)
 	}
 	r.tool = canonical(name)
-	r.bare = !has || spec == "*" || spec == "**"
+	r.bare = !has || spec == "*"
 	switch {
 	case has && spec == "":
 		return nil, errdefs.Validation.Errorf("there is nothing between its parentheses: for all of the tool write %s", name)
@@ -172,7 +172,9 @@ func changes(tool string) bool {
 	return tool == edit || tool == write || tool == notebook || tool == editor
 }
 
-func (r *Rule) permitsPath(p Path) bool { return r.bare || r.world.permits(r.path, p) }
+func (r *Rule) permitsPath(p Path) bool {
+	return !p.unknown && (r.bare || r.world.permits(r.path, p))
+}
 
 // AllowsReading and AllowsWriting say whether a rule that permits covers a path.
 func (r *Rule) AllowsReading(p Path) bool { return r.path != nil && r.tool == read && r.permitsPath(p) }

@@ -17,7 +17,7 @@ func (w *World) readBash(c *Call, command, workdir string) {
 			dir = filepath.Join(w.dir, dir)
 		}
 	}
-	s, err := readCommand(command, shell.Options{Dir: dir, Env: w.env})
+	s, err := shell.Read(command, shell.Options{Dir: dir, Env: w.env})
 	if c.Unread = err; s == nil {
 		return
 	}
