@@ -549,7 +549,7 @@ func (r *reader) expanded(f frame, st *syntax.Stmt, c *syntax.CallExpr) []Word {
 	}
 	var out []Word
 	if len(words) == 0 {
-		r.keepAssigns(f, env, c.Assigns)
+		r.keepAssigns(f, env)
 		if len(files) > 0 {
 			r.show(f, Command{Name: ":", Path: Word{Text: ":", Known: true}, Env: env, Redirects: files, Source: source})
 		}
@@ -619,7 +619,7 @@ func (r *reader) assigns(f frame, as []*syntax.Assign) []Assign {
 	return out
 }
 
-func (r *reader) keepAssigns(f frame, env []Assign, _ []*syntax.Assign) {
+func (r *reader) keepAssigns(f frame, env []Assign) {
 	for _, a := range env {
 		f.sc.set(a.Name, variable{alts: []Word{a.Value}})
 	}
@@ -642,7 +642,7 @@ func (r *reader) declare(f frame, st *syntax.Stmt, c *syntax.DeclClause) []Word 
 			case a.Naked && a.Name == nil:
 				for _, w := range r.words(g, []*syntax.Word{a.Value}) {
 					if name, v, ok := strings.Cut(w.Text, "="); ok && syntax.ValidName(name) {
-						r.keepAssigns(g, []Assign{{name, Word{Text: v, Known: w.Known, Glob: w.Glob, Source: w.Source}}}, nil)
+						r.keepAssigns(g, []Assign{{name, Word{Text: v, Known: w.Known, Glob: w.Glob, Source: w.Source}}})
 					}
 					args = append(args, w)
 				}
@@ -653,7 +653,10 @@ func (r *reader) declare(f frame, st *syntax.Stmt, c *syntax.DeclClause) []Word 
 			}
 		}
 		env := r.assigns(g, plain)
-		r.keepAssigns(g, env, nil)
+		r.keepAssigns(g, env)
+		if c.Variant.Value == "export" {
+			r.commandsIn(g, env)
+		}
 		for _, a := range env {
 			args = append(args, Word{Text: a.Name + "=" + a.Value.Text, Known: a.Value.Known, Glob: a.Value.Glob, Source: a.Name + "=" + a.Value.Source})
 		}

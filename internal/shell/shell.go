@@ -63,7 +63,7 @@ type Command struct {
 type Word struct {
 	Text   string // its value when Known; else the part in front that is known
 	Known  bool   // the whole value is known (a Glob is: Text is the pattern)
-	Glob   bool   // it has * ? or [ unquoted, so it may stand for any number of names; a "*" also stands for a value without "/" that is not known, such as a date or a number, and "/**/" for any depth of directories
+	Glob   bool   // it has * ? or [ unquoted, so it may stand for any number of names; a "*" also stands for a value without "/" that is not known, such as a date or a number, "/**/" for any depth of directories, and "…" for a name that is one of several but not every
 	Source string // as it stands; "" when it doesn't stand anywhere, as in what a program prints
 }
 

@@ -839,7 +839,7 @@ func runPrintf(r *reader, f frame, c Command) []Word {
 func runExport(r *reader, f frame, c Command) []Word {
 	for _, a := range c.Args {
 		if name, v, ok := assignment(a); ok {
-			r.keepAssigns(f, []Assign{{name, v}}, nil)
+			r.keepAssigns(f, []Assign{{name, v}})
 		}
 	}
 	return nothing

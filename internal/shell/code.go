@@ -1,0 +1,640 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+)
+
+// A language is what is known of an interpreter other than a shell.
+type language struct {
+	code    string // options that give code, separated by spaces
+	letters string // of these, those that end a group of letters, as in perl -ne
+	valued  string // options that take the next word
+	calls   map[string]string
+	plain   bool // a call may stand without parentheses
+	stops   string
+}
+
+// What a call does: it is shown as the shell command that does the same.
+const (
+	callShell = "sh"    // runs its first argument in a shell
+	callExec  = "exec"  // runs its arguments, or the list that is one of them
+	callRun   = "run"   // a list is run, a text goes to a shell
+	callRm    = "rm"    // removes its arguments
+	callMv    = "mv"    // moves its first argument to its second
+	callCp    = "cp"    // copies it there
+	callWrite = "write" // writes its first argument
+	callOpen  = "open"  // writes its first argument if the second says so
+	callPath  = "path"  // a method of Path(…): removes what that names
+	callSave  = "save"  // a method of Path(…): writes what that names
+	callEval  = "eval"  // runs its first argument as code
+	callDoubt = "doubt" // may do anything
+	callMode  = "mode"  // changes owner or mode of its first argument
+	callKill  = "kill"
+)
+
+func calls(pairs ...string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		for name := range strings.FieldsSeq(pairs[i+1]) {
+			m[name] = pairs[i]
+		}
+	}
+	return m
+}
+
+var python = language{
+	code: "-c", letters: "c", valued: "-W -X", stops: "-m",
+	calls: calls(
+		callShell, "os.system os.popen system popen subprocess.getoutput subprocess.getstatusoutput getoutput getstatusoutput commands.getoutput asyncio.create_subprocess_shell",
+		callRun, "subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen Popen check_output check_call pty.spawn call",
+		callExec, "os.execl os.execle os.execlp os.execv os.execve os.execvp os.execvpe execvp execv execl execlp os.spawnl os.spawnlp os.spawnv os.spawnvp os.posix_spawn os.posix_spawnp",
+		callRm, "shutil.rmtree rmtree os.remove os.unlink os.rmdir os.removedirs unlink rmdir removedirs",
+		callMv, "shutil.move os.rename os.replace os.renames", callCp, "shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.symlink os.link",
+		callOpen, "open io.open codecs.open os.open", callWrite, "os.truncate os.mknod", callPath, ".unlink .rmdir", callSave, ".write_text .write_bytes .touch", callEval, "exec eval", callMode, "os.chmod os.chown os.lchown shutil.chown", callKill, "os.kill os.killpg",
+		callDoubt, "getattr __import__ importlib.import_module ctypes.CDLL compile globals os.dup2 dup2 runpy.run_path marshal.loads",
+	),
+}
+
+var perl = language{
+	code: "-e -E", letters: "eE", plain: true,
+	calls: calls(callExec, "system exec", callRm, "unlink rmdir rmtree remove_tree", callMv, "rename move", callCp, "copy symlink link", callOpen, "open sysopen", callWrite, "truncate", callEval, "eval", callMode, "chmod chown", callKill, "kill", callShell, "readpipe", callDoubt, "syscall"),
+}
+
+var ruby = language{
+	code: "-e", letters: "e", valued: "-r -I", plain: true,
+	calls: calls(callExec, "system exec spawn Kernel.system Kernel.exec Process.spawn Open3.capture2 Open3.capture3 Open3.popen3 Open3.capture2e IO.popen", callShell, "PTY.spawn",
+		callRm, "FileUtils.rm_rf FileUtils.rm_r FileUtils.rm FileUtils.rm_f FileUtils.remove_dir FileUtils.remove_entry FileUtils.remove_entry_secure FileUtils.rmtree FileUtils.rmdir rm_rf rm_r File.delete File.unlink Dir.rmdir Dir.delete Dir.unlink",
+		callMv, "FileUtils.mv FileUtils.move File.rename", callCp, "FileUtils.cp FileUtils.cp_r FileUtils.copy FileUtils.ln_s FileUtils.ln_sf", callWrite, "File.write IO.write File.truncate FileUtils.touch IO.binwrite File.binwrite", callOpen, "File.open File.new open",
+		callEval, "eval instance_eval", callPath, ".rmtree", callKill, "Process.kill", callMode, "FileUtils.chmod FileUtils.chmod_R FileUtils.chown FileUtils.chown_R File.chmod File.chown", callDoubt, "send public_send __send__ syscall"),
+}
+
+var node = language{
+	code: "-e --eval -p --print -pe", valued: "-r --require --import", stops: "",
+	calls: calls(callShell, "exec execSync child_process.exec child_process.execSync .execSync cp.exec cp.execSync", callExec, "spawn spawnSync execFile execFileSync child_process.spawn child_process.spawnSync child_process.execFile child_process.execFileSync .spawnSync .spawn .execFileSync .execFile Bun.spawn Bun.spawnSync fork",
+		callRm, "fs.rmSync fs.rm fs.rmdirSync fs.rmdir fs.unlinkSync fs.unlink .rmSync .rmdirSync .unlinkSync rmSync unlinkSync rmdirSync Deno.remove Deno.removeSync .rm .rmdir .unlink rimraf rimraf.sync",
+		callMv, "fs.renameSync fs.rename .renameSync Deno.rename", callCp, "fs.copyFileSync fs.cpSync fs.copyFile .copyFileSync .cpSync fs.symlinkSync",
+		callWrite, "fs.writeFileSync fs.writeFile fs.appendFileSync fs.appendFile fs.createWriteStream fs.truncateSync .writeFileSync .writeFile .appendFileSync .createWriteStream .truncateSync writeFileSync Deno.writeTextFileSync Deno.writeTextFile Bun.write", callOpen, "fs.openSync .openSync",
+		callEval, "eval Function vm.runInThisContext vm.runInNewContext", callKill, "process.kill", callMode, "fs.chmodSync fs.chownSync .chmodSync .chownSync", callDoubt, "process.binding"),
+}
+
+var php = language{
+	code: "-r --run", letters: "r", valued: "-d -c",
+	calls: calls(callShell, "system exec shell_exec passthru popen proc_open", callExec, "pcntl_exec", callRm, "unlink rmdir", callMv, "rename", callCp, "copy symlink link", callWrite, "file_put_contents touch", callOpen, "fopen", callEval, "eval assert create_function", callMode, "chmod chown chgrp", callKill, "posix_kill", callDoubt, "call_user_func"),
+}
+
+var lua = language{
+	code: "-e", calls: calls(callShell, "os.execute io.popen", callRm, "os.remove", callMv, "os.rename", callOpen, "io.open", callEval, "load loadstring dostring"), plain: true,
+}
+
+var rlang = language{code: "-e", calls: calls(callShell, "system shell", callExec, "system2", callRm, "unlink file.remove", callMv, "file.rename", callCp, "file.copy", callWrite, "writeLines write file.create", callEval, "parse")}
+
+var julia = language{code: "-e -E --eval", calls: calls(callRm, "rm Base.rm", callMv, "mv", callCp, "cp", callOpen, "open", callWrite, "write", callEval, "include_string", callDoubt, "eval ccall")}
+
+var osascript = language{code: "-e", calls: calls(callShell, "script"), plain: true} // do shell script "…"
+
+var languages = map[string]*language{
+	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python,
+}
+
+var (
+	pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+	versioned  = regexp.MustCompile(`^(perl|ruby|php|lua|node)[0-9.]+$`)
+)
+
+func languageOf(name string) *language {
+	if l := languages[name]; l != nil {
+		return l
+	}
+	if strings.HasPrefix(name, "p") && pythonName.MatchString(name) {
+		return &python
+	}
+	if m := versioned.FindStringSubmatch(name); m != nil {
+		return languages[m[1]]
+	}
+	return nil
+}
+
+// script reads programs in other languages: as far as they run commands, or remove and write files, by literal calls.
+func (r *reader) script(f frame, c Command) ([]Word, bool) {
+	switch c.Name {
+	case "awk", "gawk", "mawk", "nawk", "sed", "gsed", "vi", "vim", "nvim", "ex", "ed", "git", "tar", "gtar", "bsdtar", "rsync", "man", "dc", "scp", "zip", "make", "socat", "nc", "ncat", "netcat", "sqlite3", "psql", "mysql", "docker", "podman", "kubectl", "npm", "pnpm", "yarn", "uv", "poetry", "pipenv", "bundle", "conda", "mise", "direnv", "nix-shell", "nix", "at", "batch", "fd", "fdfind", "nodemon", "tcpdump", "crontab", "emacs", "m4", "sshpass", "go", "cargo", "split", "sort", "expect", "tclsh":
+		return r.special(f.under(c.Name), c)
+	}
+	l := languageOf(c.Name)
+	if l == nil {
+		return nil, false
+	}
+	f = f.under(c.Name)
+	var code []Word
+	i := 0
+	for ; i < len(c.Args); i++ {
+		a := c.Args[i]
+		if !a.Known || len(a.Text) < 2 || a.Text[0] != '-' {
+			if a.Known && i == 0 && (a.Text == "eval" && c.Name == "deno") && i+1 < len(c.Args) {
+				code = append(code, c.Args[len(c.Args)-1])
+				i++
+			}
+			break
+		}
+		letters := !strings.HasPrefix(a.Text, "--") && l.letters != "" && strings.ContainsAny(a.Text[len(a.Text)-1:], l.letters) && !strings.HasPrefix(a.Text, "-M") && !strings.HasPrefix(a.Text, "-I")
+		switch {
+		case a.Text == "--":
+		case (slices.Contains(strings.Fields(l.code), a.Text) || letters) && i+1 < len(c.Args):
+			i++
+			code = append(code, c.Args[i])
+			if l == &python { // what follows are the code's own words
+				i = len(c.Args)
+			}
+		case strings.HasPrefix(a.Text, "--eval="), strings.HasPrefix(a.Text, "--print="):
+			_, s, _ := strings.Cut(a.Text, "=")
+			code = append(code, Word{Text: s, Known: a.Known})
+		case l == &python && strings.HasPrefix(a.Text, "-c"), l == &perl && (strings.HasPrefix(a.Text, "-e") || strings.HasPrefix(a.Text, "-E")), l == &ruby && strings.HasPrefix(a.Text, "-e"), l == &php && strings.HasPrefix(a.Text, "-r"):
+			code = append(code, Word{Text: a.Text[2:], Known: a.Known})
+		case l.stops != "" && strings.HasPrefix(a.Text, l.stops):
+			return unknown, true
+		case slices.Contains(strings.Fields(l.valued), a.Text):
+			i++
+		case a.Text == "--version" || a.Text == "--help" || a.Text == "-V" || a.Text == "-v" && l != &perl:
+			return opaque, true
+		}
+	}
+	switch {
+	case code != nil:
+		for _, w := range code {
+			r.code(f, l, w, 0)
+		}
+	case i >= len(c.Args) || stdin(c.Args[i]):
+		if !f.in.file && f.in.alts != nil {
+			for _, w := range f.in.alts {
+				r.code(f, l, w, 0)
+			}
+		}
+	default:
+		if v := r.file(f, c.Args[i]); !r.stranger(f, c.Args[i]) {
+			for _, w := range v {
+				r.code(f, l, w, 0)
+			}
+		}
+	}
+	return unknown, true
+}
+
+// A token is a name (with the names before its points), a text, or a character.
+type token struct {
+	name  string
+	text  Word
+	str   bool
+	char  byte
+	shell bool // a text in backquotes
+}
+
+// tokens splits code. It knows what the languages have in common, which is enough to find literal calls.
+func tokens(l *language, s string) (out []token) {
+	hash := l != &node && l != &php
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c == '#' && hash && (i == 0 || s[i-1] == ' ' || s[i-1] == '\n' || s[i-1] == ';'):
+			for i < len(s) && s[i] != '\n' {
+				i++
+			}
+		case c == '"' || c == '\'' || c == '`':
+			t, n := quoted(l, s[i:])
+			prefix := ""
+			if k := len(out) - 1; k >= 0 && i > 0 && s[i-1] != ' ' && out[k].name != "" && len(out[k].name) <= 2 && strings.Trim(strings.ToLower(out[k].name), "rbfu") == "" && (l == &python) {
+				prefix = strings.ToLower(out[k].name)
+				out = out[:k]
+			}
+			if strings.Contains(prefix, "f") && strings.Contains(t.text.Text, "{") {
+				t.text = Word{Source: t.text.Source}
+			}
+			if strings.Contains(prefix, "r") {
+				t.text.Text = t.text.Source
+			}
+			out = append(out, t)
+			i += n
+		case c == '_' || c == '$' || c == '@' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
+			j := i + 1
+			for j < len(s) && (s[j] == '_' || s[j] >= '0' && s[j] <= '9' || s[j] >= 'a' && s[j] <= 'z' || s[j] >= 'A' && s[j] <= 'Z' || s[j] >= 0x80 || s[j] == '.' && j+1 < len(s) && (s[j+1] == '_' || s[j+1] >= 'A' && s[j+1] <= 'z') || s[j] == ':' && j+2 < len(s) && s[j+1] == ':') {
+				if s[j] == ':' {
+					j++
+				}
+				j++
+			}
+			name := s[i:j]
+			if (l == &perl || l == &ruby) && (name == "qx" || name == "q" || name == "qq") && j < len(s) && strings.IndexByte("({[</|!", s[j]) >= 0 {
+				t, n := delimited(s[j:])
+				t.shell = name == "qx"
+				out = append(out, t)
+				i = j + n
+				continue
+			}
+			if k := len(out) - 1; k >= 0 && out[k].char == '.' {
+				name = "." + name
+				out = out[:k]
+			}
+			out = append(out, token{name: name})
+			i = j
+		case c == '%' && l == &ruby && i+2 < len(s) && s[i+1] == 'x' && strings.IndexByte("({[<|", s[i+2]) >= 0:
+			t, n := delimited(s[i+2:])
+			t.shell = true
+			out = append(out, t)
+			i += 2 + n
+		case c == ' ' || c == '\t' || c == '\r':
+			i++
+		default:
+			out = append(out, token{char: c})
+			i++
+		}
+		if len(out) > 4000 {
+			return append(out, token{name: "…"})
+		}
+	}
+	return out
+}
+
+// delimited reads a text in brackets.
+func delimited(s string) (token, int) {
+	closing := s[0]
+	if i := strings.IndexByte("({[<", s[0]); i >= 0 {
+		closing = ")}]>"[i]
+	}
+	end := strings.IndexByte(s[1:], closing)
+	if end < 0 {
+		end = len(s) - 1
+	}
+	text := s[1 : 1+end]
+	return token{str: true, text: Word{Text: text, Known: !strings.ContainsAny(text, "$@") && !strings.Contains(text, "#{"), Source: text}}, min(end+2, len(s))
+}
+
+// quoted reads a text in quotes. Source is it without its escapes resolved.
+func quoted(l *language, s string) (token, int) {
+	q := s[:1]
+	if l == &python && (strings.HasPrefix(s, `"""`) || strings.HasPrefix(s, "'''")) {
+		q = s[:3]
+	}
+	i := len(q)
+	for i < len(s) && !strings.HasPrefix(s[i:], q) {
+		if s[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	i = min(i, len(s))
+	raw := s[len(q):i]
+	w := Word{Text: raw, Known: true, Source: raw}
+	interpolates := q[0] != '\'' && l != &python && (strings.Contains(raw, "#{") && l == &ruby || strings.ContainsAny(raw, "$@") && (l == &perl || l == &php) || strings.Contains(raw, "${") && l == &node && q == "`" || strings.Contains(raw, "$(") && l == &julia)
+	if strings.Contains(raw, `\`) {
+		t, _, err := expand.Format(nil, raw, nil)
+		if w.Text = t; err != nil {
+			w.Known = false
+		}
+	}
+	if interpolates {
+		w.Known = false
+	}
+	return token{str: true, text: w, shell: q == "`" && l != &node}, min(i+len(q), len(s))
+}
+
+// code reads a program. An argument that is no literal is a word that is not known.
+func (r *reader) code(f frame, l *language, w Word, depth int) {
+	if !w.Known || w.Glob {
+		r.doubt("%s runs code that is not known", f.by[len(f.by)-1])
+		return
+	}
+	if len(w.Text) > maxSource || depth > 4 {
+		r.doubt("%s runs code that is too large to be read", f.by[len(f.by)-1])
+		return
+	}
+	f.choice, f.in = nil, stream{}
+	p := &program{r: r, f: f, l: l, ts: tokens(l, w.Text), vars: map[string]Word{}, names: map[string]string{}, depth: depth}
+	p.read()
+}
+
+type program struct {
+	r     *reader
+	f     frame
+	l     *language
+	ts    []token
+	vars  map[string]Word
+	names map[string]string // what imports call things
+	depth int
+}
+
+func (p *program) at(i int) token {
+	if i >= 0 && i < len(p.ts) {
+		return p.ts[i]
+	}
+	return token{}
+}
+
+func (p *program) read() {
+	p.imports()
+	for i, t := range p.ts {
+		if !p.r.step() {
+			return
+		}
+		switch {
+		case t.shell:
+			p.r.text(p.f, t.text)
+		case t.name != "" && p.at(i+1).char == '=' && p.at(i+2).char != '=':
+			if v, next := p.value(i + 2); p.ends(next) {
+				p.vars[t.name] = v
+			} else {
+				p.vars[t.name] = Word{}
+			}
+		case t.name != "":
+			p.call(i)
+		}
+	}
+}
+
+// imports notes the names under which things are known: from os import remove as r; import os as o.
+func (p *program) imports() {
+	for i, t := range p.ts {
+		switch {
+		case t.name == "import" && i >= 2 && p.at(i-2).name == "from":
+			for j := i + 1; p.at(j).name != "" || p.at(j).char == ','; j++ {
+				if name := p.at(j).name; name != "" {
+					as := name
+					if p.at(j+1).name == "as" {
+						as = p.at(j + 2).name
+						j += 2
+					}
+					p.names[as] = p.at(i-1).name + "." + name
+				}
+			}
+		case t.name == "import" && p.at(i+2).name == "as":
+			p.names[p.at(i+3).name] = p.at(i + 1).name
+		}
+	}
+}
+
+func (p *program) ends(i int) bool {
+	c := p.at(i).char
+	return i >= len(p.ts) || c == ';' || c == '\n' || c == ',' || c == ')'
+}
+
+// value reads an expression of literals, names of literals and + or . between them.
+func (p *program) value(i int) (Word, int) {
+	out, first := Word{Known: true}, true
+	for {
+		t := p.at(i)
+		switch {
+		case t.str && !t.shell:
+			out.Text, out.Known = out.Text+t.text.Text, out.Known && t.text.Known
+			i++
+		case t.name != "" && p.at(i+1).char != '(' && p.at(i+1).char != '[':
+			v := p.vars[t.name]
+			out.Text, out.Known = out.Text+v.Text, out.Known && v.Known
+			i++
+		case strings.HasSuffix(t.name, "expanduser") && p.at(i+1).char == '(' && p.at(i+2).str && p.at(i+3).char == ')':
+			home := p.f.choice.pick("HOME", p.r.variable(p.f, "HOME").alts)
+			s := p.at(i + 2).text
+			if rest, ok := strings.CutPrefix(s.Text, "~"); ok {
+				s = Word{Text: home.Text + rest, Known: home.Known && s.Known}
+			}
+			out.Text, out.Known = out.Text+s.Text, out.Known && s.Known
+			i += 4
+		case (t.name == "Path" || t.name == "pathlib.Path" || t.name == "Pathname" || t.name == "String") && p.at(i+1).char == '(':
+			v, n := p.value(i + 2)
+			out.Text, out.Known = out.Text+v.Text, out.Known && v.Known
+			i = n + 1
+		default:
+			if first {
+				return Word{}, i
+			}
+			return Word{Text: out.Text}, i
+		}
+		first = false
+		switch c := p.at(i).char; {
+		case c == '+', c == '.' && p.l != &python && p.l != &node && p.l != &ruby:
+			i++
+		case p.at(i).str && p.l == &python && !p.at(i).shell: // 'a' 'b'
+		default:
+			return out, i
+		}
+	}
+}
+
+// args reads the arguments of a call that begins behind its name: words, and the words of the list among them.
+func (p *program) args(i int) (words, list []Word, end int) {
+	depth, inList := 0, false
+	if p.at(i).char == '(' {
+		i++
+		depth = 1
+	}
+	for i < len(p.ts) {
+		t := p.at(i)
+		switch {
+		case t.char == ')' && depth <= 1, depth == 0 && (t.char == ';' || t.char == '\n' || t.char == '}'):
+			return words, list, i
+		case t.char == '[' && !inList:
+			inList = true
+			i++
+		case t.char == ']':
+			inList = false
+			i++
+		case t.char == ',' || t.char == '(' || t.char == '\n':
+			i++
+		case t.char == ')':
+			i++
+		default:
+			v, n := p.value(i)
+			if end := p.at(n); !v.Known || n == i || !(n >= len(p.ts) || end.char == ',' || end.char == ')' || end.char == ']' || end.char == ';' || end.char == '\n' || end.char == '}') {
+				v = Word{Text: v.Text, Source: "an argument"}
+				if t.name != "" && p.at(i+1).char == '=' { // a named argument
+					v = Word{Text: t.name + "=" + p.at(i+2).name, Source: "named"}
+				}
+				n = p.skip(max(n, i))
+			}
+			if inList {
+				list = append(list, v)
+			} else {
+				words = append(words, v)
+			}
+			i = n
+		}
+		if len(words)+len(list) > 200 {
+			return words, list, i
+		}
+	}
+	return words, list, i
+}
+
+// skip gives the index behind an argument that is no literal.
+func (p *program) skip(i int) int {
+	depth := 0
+	for ; i < len(p.ts); i++ {
+		switch p.at(i).char {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case ',', ';', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return i
+}
+
+// call looks whether a name is called that does harm.
+func (p *program) call(i int) {
+	name := p.at(i).name
+	if p.at(i+1).char != '(' && !p.l.plain {
+		return
+	}
+	if as, ok := p.names[name]; ok {
+		name = as
+	} else if head, rest, ok := strings.Cut(name, "."); ok && head != "" && p.names[head] != "" {
+		name = p.names[head] + "." + rest
+	}
+	name = strings.ReplaceAll(name, "::", ".")
+	kind := p.l.calls[name]
+	method := name[strings.LastIndexByte(name, '.')+1:]
+	if kind == "" && strings.Contains(name, ".") {
+		kind = p.l.calls["."+method]
+		if kind == "" && strings.HasPrefix(name, ".") && (p.l == &python && (method == "system" || method == "popen" || method == "rmtree") || p.l == &node && method == "exec" && p.mentions("child_process")) {
+			kind = p.l.calls[method]
+		}
+	}
+	if kind == "" || p.at(i-1).name == "def" || p.at(i-1).name == "function" || p.at(i-1).name == "import" {
+		return
+	}
+	if name == "exec" && p.l == &node && !p.mentions("child_process") {
+		return
+	}
+	words, list, _ := p.args(i + 1)
+	if len(words)+len(list) == 0 && kind != callPath && kind != callSave && kind != callDoubt {
+		if p.at(i+1).char != '(' || p.at(i+2).char == ')' {
+			return
+		}
+		words = []Word{{}}
+	}
+	p.does(kind, name, words, list, i)
+}
+
+func (p *program) mentions(s string) bool {
+	return slices.ContainsFunc(p.ts, func(t token) bool { return strings.Contains(t.text.Text, s) || strings.Contains(t.name, s) })
+}
+
+func (p *program) does(kind, name string, words, list []Word, i int) {
+	first := Word{}
+	if len(words) > 0 {
+		first = words[0]
+	}
+	positional := words[:0:0]
+	for _, w := range words {
+		if w.Source != "named" {
+			positional = append(positional, w)
+		}
+	}
+	run := func(ws ...Word) { p.r.exec(p.f, ws, nil, nil, name) }
+	target := func() Word { // of a method: Path('x').unlink()
+		if p.at(i-1).char == ')' && p.at(i-2).str && p.at(i-3).char == '(' {
+			return p.at(i - 2).text
+		}
+		return p.vars[strings.TrimSuffix(name, name[strings.LastIndexByte(name, '.'):])]
+	}
+	switch kind {
+	case callShell:
+		p.r.text(p.f, first)
+	case callRun, callExec:
+		switch {
+		case len(list) > 0 && p.l == &python && strings.Contains(name, "exec"), len(list) > 0 && kind == callRun:
+			run(list...)
+		case len(list) > 0 && len(positional) > 0:
+			run(append(positional[:1:1], list...)...)
+		case len(list) > 0:
+			run(list...)
+		case kind == callExec && len(positional) > 1 && p.l == &python:
+			run(positional[1:]...)
+		case kind == callExec && len(positional) > 1:
+			run(positional...)
+		default:
+			p.r.text(p.f, first)
+		}
+	case callRm:
+		if positional = append(positional, list...); len(positional) == 0 {
+			positional = unknown
+		}
+		if p.l == &node {
+			positional = positional[:1]
+		}
+		for j := range positional {
+			positional[j].Glob = positional[j].Glob || strings.ContainsAny(positional[j].Text, "*?[")
+		}
+		run(append([]Word{lit("rm"), lit("-rf"), lit("--")}, positional...)...)
+	case callMv, callCp:
+		run(append([]Word{lit(kind), lit("--")}, append(positional, list...)...)...)
+	case callMode:
+		run(append([]Word{lit("chmod"), lit("--"), lit("0")}, positional[:min(1, len(positional))]...)...)
+	case callKill:
+		if len(positional) > 1 && (p.l == &perl || p.l == &ruby) {
+			positional = positional[1:]
+		}
+		run(append([]Word{lit("kill"), lit("-9")}, positional...)...)
+	case callWrite:
+		p.writes(first, name)
+	case callOpen:
+		p.opens(positional, words, name)
+	case callPath:
+		run(lit("rm"), lit("-rf"), lit("--"), target())
+	case callSave:
+		p.writes(target(), name)
+	case callEval:
+		if p.l == &perl && p.at(i+1).char == '{' {
+			return
+		}
+		p.r.code(p.f, p.l, first, p.depth+1)
+	case callDoubt:
+		if p.l == &python && name == "__import__" && first.Known {
+			return
+		}
+		p.r.doubt("%s calls %s", p.f.by[len(p.f.by)-1], name)
+	}
+}
+
+func (p *program) writes(w Word, name string) {
+	p.r.show(p.f, Command{Name: ":", Path: lit(":"), Redirects: []Redirect{{Op: ">", Path: w, Write: true}}, Source: name})
+}
+
+// opens shows a file that is opened for writing.
+func (p *program) opens(positional, words []Word, name string) {
+	if p.l == &perl { // open(F, ">", "x"), open(F, ">x"), open(F, "cmd|")
+		for j, w := range positional {
+			s := strings.TrimSpace(w.Text)
+			switch {
+			case s == "|-" || s == "-|":
+				p.r.exec(p.f, positional[j+1:], nil, nil, name)
+				return
+			case strings.HasPrefix(s, "|") || len(s) > 1 && strings.HasSuffix(s, "|"):
+				p.r.text(p.f, Word{Text: strings.Trim(s, "|"), Known: w.Known})
+				return
+			case (s == ">" || s == ">>" || s == "+<" || s == "+>") && j+1 < len(positional):
+				p.writes(positional[j+1], name)
+				return
+			case strings.HasPrefix(s, ">"):
+				p.writes(Word{Text: strings.TrimLeft(s, "> "), Known: w.Known}, name)
+				return
+			}
+		}
+		return
+	}
+	for _, w := range words[min(1, len(words)):] {
+		mode := strings.TrimPrefix(w.Text, "mode=")
+		if !w.Known && w.Source != "named" || mode != "" && strings.ContainsAny(mode, "wax+W") && len(mode) <= 4 {
+			p.writes(words[0], name)
+			return
+		}
+	}
+}
