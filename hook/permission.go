@@ -107,7 +107,7 @@ type Judgment struct {
 //
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
 func Permission(p Permissions) (Middleware, error) {
-	j, err := newJudge(p)
+	j, err := newPermissionJudge(p)
 	if err != nil {
 		return Middleware{}, err
 	}
@@ -121,7 +121,7 @@ type permissionJudge struct {
 	rules map[Verdict][]*permit.Rule
 }
 
-func newJudge(p Permissions) (*permissionJudge, error) {
+func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	p.Mode = cmp.Or(p.Mode, ModeDefault)
 	j := &permissionJudge{p: p, rules: map[Verdict][]*permit.Rule{}}
 	var errs []error
@@ -214,12 +214,12 @@ func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
 	denies, perhaps := j.bound(Deny, c)
 	switch {
 	case denies != nil:
-		out.Verdict, out.Reason = Deny, "denied by "+said(denies)
+		out.Verdict, out.Reason = Deny, "denied by "+ruleSaid(denies)
 		return denies
 	case perhaps != nil && (c.Unread != nil || j.p.Mode == ModeBypass):
-		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+said(perhaps)+" is about it"+doubt(c)+"; say it plainly"
+		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c)+"; say it plainly"
 		return perhaps
-	case j.p.Mode == ModePlan && !reads(c, u.Tool):
+	case j.p.Mode == ModePlan && !changesNothing(c, u.Tool):
 		out.Verdict, out.Reason = Deny, "mode plan: only tools that change nothing may run, and "+out.Tool+" may change something"
 		return nil
 	}
@@ -230,13 +230,13 @@ func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
 	asks, perhapsAsks := j.bound(Ask, c)
 	switch asks = cmp.Or(asks, perhapsAsks); {
 	case perhaps != nil:
-		return j.ask(out, perhaps, "it can't be told whether "+said(perhaps)+" is about it"+doubt(c))
+		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass:
-		return j.ask(out, asks, said(asks))
+		return j.ask(out, asks, ruleSaid(asks))
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {
-		out.Verdict, out.Reason = Allow, "allowed by "+said(allows)
+		out.Verdict, out.Reason = Allow, "allowed by "+ruleSaid(allows)
 		return allows
 	}
 	ok, reason := j.mode(c, u.Tool)
@@ -259,9 +259,9 @@ func (j *permissionJudge) ask(out *Judgment, rule *permit.Rule, why string) *per
 	return rule
 }
 
-func said(r *permit.Rule) string { return "the rule " + r.Text + " (" + r.Place + ")" }
+func ruleSaid(r *permit.Rule) string { return "the rule " + r.Text + " (" + r.Place + ")" }
 
-func doubt(c *permit.Call) string {
+func doubtOf(c *permit.Call) string {
 	if d := c.Doubts(); len(d) > 0 {
 		return ": " + d[0]
 	}
@@ -283,8 +283,8 @@ func (j *permissionJudge) bound(v Verdict, c *permit.Call) (is, may *permit.Rule
 	return nil, may
 }
 
-// reads reports whether a call changes nothing. What a task does is judged call by call.
-func reads(c *permit.Call, def tool.Definition) bool {
+// changesNothing reports whether a call changes nothing. What a task does is judged call by call.
+func changesNothing(c *permit.Call, def tool.Definition) bool {
 	return c.Kind() == permit.Reading || c.Kind() == permit.Inner || c.Kind() == permit.Other && def.ReadOnly
 }
 

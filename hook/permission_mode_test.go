@@ -167,6 +167,7 @@ func TestWhatASearchFindsOfDeniedFilesIsWithheld(t *testing.T) {
 		"elsewhere":  {"grep k src", "src/a.go:1:secret/key", "src/a.go:1:secret/key"},
 		"no search":  {"read main.go", "secret/key", "secret/key"},
 		"a command":  {"bash ls", "secret/key", "secret/key"},
+		"context":    {"grep k", ".env-3-more\n.envrc-3-more", ".envrc-3-more\n[1 line withheld: Read(./secret/**), Read(.env), Read(*.pem)]"},
 		"a dash":     {"grep k", "secret/key-x:1:k", "[1 line withheld: Read(./secret/**), Read(.env), Read(*.pem)]"},
 		"in capital": {"Grep k", "secret/key:1:k", "[1 line withheld: Read(./secret/**), Read(.env), Read(*.pem)]"},
 	} {

@@ -70,6 +70,9 @@ func init() {
 	}
 }
 
+// interpreter is the name of one that may be given a program on its command line.
+var interpreter = regexp.MustCompile(`^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php[0-9.]*|lua[0-9.]*|[gmn]?awk|g?sed|tclsh|osascript|sqlite3)$`)
+
 // fetchers are the programs that get what a URL names.
 var fetchers = []string{"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "lynx", "w3m", "links", "elinks"}
 

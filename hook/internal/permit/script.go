@@ -23,8 +23,9 @@ func (w *World) readBash(c *Call, command, workdir string) {
 	}
 	c.script = *s
 	dots := slices.ContainsFunc(s.Commands, func(cmd shell.Command) bool { return cmd.Name == "shopt" })
+	known := map[[2]string]Path{}
 	for i := range s.Commands {
-		r := reached{w: w, cmd: &s.Commands[i], dots: dots}
+		r := reached{w: w, cmd: &s.Commands[i], dots: dots, known: known}
 		r.gather()
 		c.commands = append(c.commands, r.cmd.Name)
 		c.reads = append(c.reads, r.reads...)
@@ -37,7 +38,8 @@ func (w *World) readBash(c *Call, command, workdir string) {
 type reached struct {
 	w      *World
 	cmd    *shell.Command
-	dots   bool // * may stand for names that begin with a dot
+	dots   bool               // * may stand for names that begin with a dot
+	known  map[[2]string]Path // by directory and text: looking a path up takes time, and scripts repeat themselves
 	reads  []Path
 	writes []Path
 	urls   []target
@@ -71,10 +73,14 @@ func (r *reached) gather() {
 		}
 	case p.reads:
 		for _, a := range words {
-			r.reads = append(r.reads, treed(r.paths(a), tree)...)
+			paths := r.paths(a)
+			if a.Glob && !tree { // what is in a directory that * stands for is not read
+				paths = slices.DeleteFunc(paths, isDir)
+			}
+			r.reads = append(r.reads, treed(paths, tree)...)
 		}
 		if len(words) == 0 && tree && p.first { // rg PATTERN looks where it is
-			r.reads = append(r.reads, treed(r.paths(shell.Word{Text: ".", Known: true}), true)...)
+			r.reads = append(r.reads, treed(r.paths(shell.Word{Text: ".", Known: true, Source: "."}), true)...)
 		}
 	}
 	if !p.mute {
@@ -115,6 +121,13 @@ func (r *reached) arguments(first bool) (out []shell.Word) {
 	return out
 }
 
+func isDir(p Path) bool {
+	return !p.tree && slices.ContainsFunc(p.names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.IsDir()
+	})
+}
+
 func treed(paths []Path, tree bool) []Path {
 	for i := range paths {
 		paths[i].tree = paths[i].tree || tree
@@ -127,7 +140,7 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 	var to []shell.Word
 	for i, a := range r.cmd.Args {
 		if v, ok := strings.CutPrefix(a.Text, "--target-directory="); ok {
-			to = append(to, shell.Word{Text: v, Known: a.Known})
+			to = append(to, shell.Word{Text: v, Known: a.Known, Source: a.Source})
 		} else if (a.Text == "-t" || a.Text == "--target-directory") && i+1 < len(r.cmd.Args) {
 			to = append(to, r.cmd.Args[i+1])
 		}
@@ -136,7 +149,7 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 		last := len(words) - 1
 		to, words = words[last:], words[:last]
 		if last == 0 { // ln X makes X here
-			words, to = to, append(to, shell.Word{Text: ".", Known: true})
+			words, to = to, append(to, shell.Word{Text: ".", Known: true, Source: "."})
 		}
 	}
 	for _, from := range words {
@@ -146,7 +159,7 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 			r.writes = append(r.writes, sources...)
 		}
 		for _, t := range to {
-			under := shell.Word{Text: t.Text + "/" + filepath.Base(from.Text), Known: t.Known && from.Known, Glob: t.Glob || from.Glob}
+			under := shell.Word{Text: t.Text + "/" + filepath.Base(from.Text), Known: t.Known && from.Known, Glob: t.Glob || from.Glob, Source: t.Source + "/"}
 			r.writes = append(r.writes, r.paths(under)...)
 		}
 	}
@@ -155,13 +168,23 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 	}
 }
 
-// guesses are the places in the words of any command where a path may stand: whole, behind = : and @, behind the letter of an option.
+// guesses are the places in the words of any command where a path may stand: whole, behind = : and @, behind the letter of an option. Of a program that is
+// known, whole words are no guess.
 func (r *reached) guesses() {
+	p := programs[r.cmd.Name]
+	known := p.reads || p.last || p.writes
 	for i, a := range r.cmd.Args {
-		if !a.Known || r.pattern(i) {
+		if !a.Known {
 			continue
 		}
-		parts := []string{a.Text}
+		if r.pattern(i) {
+			r.guess(r.inCode(i), false)
+			continue
+		}
+		var parts []string
+		if !known {
+			parts = append(parts, a.Text)
+		}
 		for _, sep := range []string{"=", "@", ":"} {
 			if j := strings.LastIndex(a.Text, sep); j >= 0 {
 				parts = append(parts, a.Text[j+1:])
@@ -170,16 +193,29 @@ func (r *reached) guesses() {
 		if len(a.Text) > 2 && a.Text[0] == '-' && a.Text[1] != '-' {
 			parts = append(parts, a.Text[2:])
 		}
-		for _, part := range parts {
-			if part = strings.TrimPrefix(part, "file://"); part == "" || part == "." || strings.HasPrefix(part, "-") {
-				continue
-			}
-			for _, p := range r.paths(shell.Word{Text: part, Known: true, Glob: a.Glob}) {
-				p.guess = true
-				r.reads = append(r.reads, p)
-			}
+		parts = append(parts, r.inCode(i)...)
+		r.guess(parts, a.Glob)
+	}
+}
+
+func (r *reached) guess(parts []string, glob bool) {
+	for _, part := range parts {
+		if part = strings.TrimPrefix(part, "file://"); part == "" || part == "." || strings.HasPrefix(part, "-") {
+			continue
+		}
+		for _, p := range r.paths(shell.Word{Text: part, Known: true, Glob: glob, Source: part}) {
+			p.guess = true
+			r.reads = append(r.reads, p)
 		}
 	}
+}
+
+// inCode are the words in a program that an interpreter is given: what is in quotes, mostly.
+func (r *reached) inCode(i int) []string {
+	if !interpreter.MatchString(r.cmd.Name) || !strings.ContainsAny(r.cmd.Args[i].Text, "'\"`( ") {
+		return nil
+	}
+	return strings.FieldsFunc(r.cmd.Args[i].Text, func(c rune) bool { return strings.ContainsRune(" \t\r\n'\"`()[]{}<>|;,=", c) })
 }
 
 // pattern reports whether the argument is the pattern or the program of a command that begins with one.
@@ -215,11 +251,11 @@ func (r *reached) outputs(words []shell.Word) {
 			if !ok {
 				continue
 			}
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob}
+			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
 		case (a.Text == "-o" || a.Text == "-O" || a.Text == "--output" || a.Text == "--output-document") && i+1 < len(args) && !r.matches():
 			file = args[i+1]
 		case long:
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob}
+			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
 		default:
 			continue
 		}
@@ -267,7 +303,13 @@ func (r *reached) paths(a shell.Word) []Path {
 	case !a.Known:
 		return []Path{{Shown: a.Source, unknown: true}}
 	case !a.Glob:
-		return []Path{r.w.path(a.Text, dir)}
+		p := r.path(a.Text, dir)
+		p.tree = produced(a)
+		return []Path{p}
+	case produced(a) && !strings.ContainsAny(a.Text, "*?["):
+		p := r.path(a.Text, dir)
+		p.tree = true
+		return []Path{p}
 	}
 	name := a.Text
 	if !filepath.IsAbs(name) {
@@ -281,7 +323,7 @@ func (r *reached) paths(a shell.Word) []Path {
 		if i := strings.IndexAny(front, "*?["); i >= 0 {
 			front = front[:i]
 		}
-		p := r.w.path(strings.TrimSuffix(front, filepath.Base(front)), dir)
+		p := r.path(strings.TrimSuffix(front, filepath.Base(front)), dir)
 		p.tree = true
 		return []Path{p}
 	}
@@ -289,14 +331,28 @@ func (r *reached) paths(a shell.Word) []Path {
 	if err != nil || len(hits) > most {
 		return []Path{{Shown: a.Text, unknown: true}}
 	}
-	out := []Path{r.w.path(a.Text, dir)}
+	out := []Path{r.path(a.Text, dir)}
 	for _, hit := range hits {
-		if !r.dots && hidden(hit, name) {
+		if !r.dots && !produced(a) && hidden(hit, name) {
 			continue
 		}
-		out = append(out, r.w.path(hit, dir))
+		out = append(out, r.path(hit, dir))
 	}
 	return out
+}
+
+// produced reports whether a word is what find or another program puts in its place: a directory stands for all that it found there.
+func produced(a shell.Word) bool { return a.Source == "" || strings.Contains(a.Source, "{}") }
+
+func (r *reached) path(text, dir string) Path {
+	if p, ok := r.known[[2]string{dir, text}]; ok {
+		return p
+	}
+	p := r.w.path(text, dir)
+	if r.known != nil {
+		r.known[[2]string{dir, text}] = p
+	}
+	return p
 }
 
 // hidden reports whether a part of hit begins with a dot where the pattern has none: a shell leaves that out.
@@ -424,7 +480,7 @@ func (w *World) filters(cmd *shell.Command, p Policy) bool {
 		if !a.Known || strings.HasPrefix(a.Text, "-") && !options.MatchString(a.Text) {
 			return false
 		}
-		if !strings.HasPrefix(a.Text, "-") {
+		if !strings.HasPrefix(a.Text, "-") || a.Text == "-" {
 			files++
 		}
 	}
@@ -433,16 +489,6 @@ func (w *World) filters(cmd *shell.Command, p Policy) bool {
 	}
 	r := reached{w: w, cmd: cmd}
 	r.gather()
-	if cmd.Name == "cd" {
-		r.reads = append(r.reads, treed(r.argumentPaths(), true)...)
-	}
 	return !slices.ContainsFunc(r.reads, func(f Path) bool { return !f.guess && !p.Readable(f) }) &&
 		!slices.ContainsFunc(r.writes, func(f Path) bool { return !p.Writable(f) })
-}
-
-func (r *reached) argumentPaths() (out []Path) {
-	for _, a := range r.arguments(false) {
-		out = append(out, r.paths(a)...)
-	}
-	return out
 }
