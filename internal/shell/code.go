@@ -55,13 +55,13 @@ var python = language{
 		callRm, "shutil.rmtree rmtree os.remove os.unlink os.rmdir os.removedirs unlink rmdir removedirs",
 		callMv, "shutil.move os.rename os.replace os.renames", callCp, "shutil.copy shutil.copy2 shutil.copyfile shutil.copytree os.symlink os.link",
 		callOpen, "open io.open codecs.open os.open", callWrite, "os.truncate os.mknod", callPath, ".unlink .rmdir", callSave, ".write_text .write_bytes .touch", callEval, "exec eval", callMode, "os.chmod os.chown os.lchown shutil.chown", callKill, "os.kill os.killpg",
-		callDoubt, "getattr __import__ importlib.import_module ctypes.CDLL compile globals os.dup2 dup2 runpy.run_path marshal.loads",
+		callDoubt, "os.fork getattr __import__ importlib.import_module ctypes.CDLL compile globals os.dup2 dup2 runpy.run_path marshal.loads",
 	),
 }
 
 var perl = language{
 	code: "-e -E", letters: "eE", plain: true,
-	calls: calls(callExec, "system exec", callRm, "unlink rmdir rmtree remove_tree", callMv, "rename move", callCp, "copy symlink link", callOpen, "open sysopen", callWrite, "truncate", callEval, "eval", callMode, "chmod chown", callKill, "kill", callShell, "readpipe", callDoubt, "syscall"),
+	calls: calls(callExec, "system exec", callRm, "unlink rmdir rmtree remove_tree", callMv, "rename move", callCp, "copy symlink link", callOpen, "open sysopen", callWrite, "truncate", callEval, "eval", callMode, "chmod chown", callKill, "kill", callShell, "readpipe", callDoubt, "syscall fork"),
 }
 
 var ruby = language{
@@ -69,7 +69,7 @@ var ruby = language{
 	calls: calls(callExec, "system exec spawn Kernel.system Kernel.exec Process.spawn Open3.capture2 Open3.capture3 Open3.popen3 Open3.capture2e IO.popen", callShell, "PTY.spawn",
 		callRm, "FileUtils.rm_rf FileUtils.rm_r FileUtils.rm FileUtils.rm_f FileUtils.remove_dir FileUtils.remove_entry FileUtils.remove_entry_secure FileUtils.rmtree FileUtils.rmdir rm_rf rm_r File.delete File.unlink Dir.rmdir Dir.delete Dir.unlink",
 		callMv, "FileUtils.mv FileUtils.move File.rename", callCp, "FileUtils.cp FileUtils.cp_r FileUtils.copy FileUtils.ln_s FileUtils.ln_sf", callWrite, "File.write IO.write File.truncate FileUtils.touch IO.binwrite File.binwrite", callOpen, "File.open File.new open",
-		callEval, "eval instance_eval", callPath, ".rmtree", callKill, "Process.kill", callMode, "FileUtils.chmod FileUtils.chmod_R FileUtils.chown FileUtils.chown_R File.chmod File.chown", callDoubt, "send public_send __send__ syscall"),
+		callEval, "eval instance_eval", callPath, ".rmtree", callKill, "Process.kill", callMode, "FileUtils.chmod FileUtils.chmod_R FileUtils.chown FileUtils.chown_R File.chmod File.chown", callDoubt, "send public_send __send__ syscall fork"),
 }
 
 var node = language{
@@ -217,6 +217,13 @@ func tokens(l *language, s string) (out []token) {
 			}
 			out = append(out, t)
 			i += n
+		case c >= '0' && c <= '9':
+			j := i
+			for j < len(s) && s[j] >= '0' && s[j] <= '9' {
+				j++
+			}
+			out = append(out, token{str: true, text: Word{Text: s[i:j], Known: true, Source: s[i:j]}})
+			i = j
 		case c == '_' || c == '$' || c == '@' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
 			j := i + 1
 			for j < len(s) && (s[j] == '_' || s[j] >= '0' && s[j] <= '9' || s[j] >= 'a' && s[j] <= 'z' || s[j] >= 'A' && s[j] <= 'Z' || s[j] >= 0x80 || s[j] == '.' && j+1 < len(s) && (s[j+1] == '_' || s[j+1] >= 'A' && s[j+1] <= 'z') || s[j] == ':' && j+2 < len(s) && s[j+1] == ':') {
@@ -385,6 +392,9 @@ func (p *program) value(i int) (Word, int) {
 	for {
 		t := p.at(i)
 		switch {
+		case t.char == '-' && first && p.at(i+1).str && strings.Trim(p.at(i+1).text.Text, "0123456789") == "":
+			out.Text = "-" + p.at(i+1).text.Text
+			i += 2
 		case t.str && !t.shell:
 			out.Text, out.Known = out.Text+t.text.Text, out.Known && t.text.Known
 			i++
@@ -448,7 +458,7 @@ func (p *program) args(i int) (words, list []Word, end int) {
 			if end := p.at(n); !v.Known || n == i || !(n >= len(p.ts) || end.char == ',' || end.char == ')' || end.char == ']' || end.char == ';' || end.char == '\n' || end.char == '}') {
 				v = Word{Text: v.Text, Source: "an argument"}
 				if t.name != "" && p.at(i+1).char == '=' { // a named argument
-					v = Word{Text: t.name + "=" + p.at(i+2).name, Source: "named"}
+					v = Word{Text: t.name + "=" + p.at(i+2).name + p.at(i+2).text.Text, Source: "named"}
 				}
 				n = p.skip(max(n, i))
 			}
@@ -577,7 +587,11 @@ func (p *program) does(kind, name string, words, list []Word, i int) {
 	case callMv, callCp:
 		run(append([]Word{lit(kind), lit("--")}, append(positional, list...)...)...)
 	case callMode:
-		run(append([]Word{lit("chmod"), lit("--"), lit("0")}, positional[:min(1, len(positional))]...)...)
+		positional = slices.DeleteFunc(positional, func(w Word) bool { return w.Known && strings.Trim(w.Text, "0123456789-") == "" })
+		if p.l == &python || p.l == &node || p.l == &php {
+			positional = positional[:min(1, len(positional))]
+		}
+		run(append([]Word{lit("chmod"), lit("--"), lit("0")}, positional...)...)
 	case callKill:
 		if len(positional) > 1 && (p.l == &perl || p.l == &ruby) {
 			positional = positional[1:]

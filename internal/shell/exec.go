@@ -15,6 +15,9 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 		return nothing
 	}
 	c := Command{Path: words[0], Args: words[1:], Env: env, Redirects: files, Source: source}
+	if c.Path.Text == "[" {
+		c.Path.Glob = false
+	}
 	if c.Path.Known && !c.Path.Glob {
 		c.Name = base(c.Path.Text)
 	}
@@ -41,10 +44,37 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 	if run := runners[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
+	if strings.Contains(c.Path.Text, "/") && !r.stranger(f, c.Path) && !strings.HasPrefix(c.Path.Text, "/dev/") {
+		return r.own(f.under(c.Name), c)
+	}
 	if out, ok := r.script(f, c); ok {
 		return out
 	}
 	return r.prints(f, c)
+}
+
+// own reads a file that the script wrote and now starts.
+func (r *reader) own(f frame, c Command) []Word {
+	f = f.fork()
+	f.sc.set(argsKey, variable{list: c.Args, array: true, alts: unknown})
+	out := nothing
+	for _, w := range r.file(f, c.Path) {
+		first, _, _ := strings.Cut(w.Text, "\n")
+		if prog, ok := strings.CutPrefix(first, "#!"); ok && w.Known {
+			fields := strings.Fields(prog)
+			if len(fields) > 1 && base(fields[0]) == "env" {
+				fields = fields[1:]
+			}
+			if len(fields) > 0 {
+				if l := languageOf(base(fields[0])); l != nil {
+					r.code(f, l, w, 0)
+					continue
+				}
+			}
+		}
+		out = either(out, r.text(f, w))
+	}
+	return out
 }
 
 // base is the name of a program: without its directory, and without .exe.

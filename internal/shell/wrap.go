@@ -41,7 +41,7 @@ func init() {
 		"env": runEnv, "eval": runEval, "trap": runTrap, "alias": runAlias, "unalias": runUnalias, "source": runSource, ".": runSource, "xargs": runXargs, "find": runFind, "gfind": runFind,
 		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runExit, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
-		"tmux": runLast, "screen": runLast,
+		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast,
 	}
 	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "ksh93", "pdksh", "yash", "hush", "sash"} {
 		runners[name] = runShell
@@ -791,7 +791,7 @@ func runSSH(r *reader, f frame, c Command) []Word {
 		}
 		for _, name := range []string{"ProxyCommand", "LocalCommand", "KnownHostsCommand"} {
 			if len(option) > len(name) && strings.EqualFold(option[:len(name)], name) {
-				r.text(f, Word{Text: strings.TrimLeft(option[len(name):], "= "), Known: a.Known})
+				r.text(f.relabel("ssh "+name), Word{Text: strings.TrimLeft(option[len(name):], "= "), Known: a.Known})
 			}
 		}
 	}
@@ -865,6 +865,43 @@ func runLast(r *reader, f frame, c Command) []Word {
 		}
 	}
 	return unknown
+}
+
+// runFetch notes the files that come from elsewhere: what is in them is not known.
+func runFetch(r *reader, f frame, c Command) []Word {
+	out := unknown
+	save := func(w Word) {
+		r.keep(f, w, unknown, false)
+		out = nothing
+	}
+	named := false
+	for i, a := range c.Args {
+		short := strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--")
+		last := byte(0)
+		if short {
+			last = a.Text[len(a.Text)-1]
+		}
+		switch {
+		case i+1 < len(c.Args) && (a.Text == "--output" || a.Text == "--output-document" || c.Name == "curl" && last == 'o' || c.Name == "wget" && last == 'O'):
+			save(c.Args[i+1])
+			named = true
+		case strings.HasPrefix(a.Text, "--output=") || strings.HasPrefix(a.Text, "--output-document="):
+			_, v, _ := strings.Cut(a.Text, "=")
+			save(Word{Text: v, Known: a.Known})
+			named = true
+		}
+	}
+	if c.Name == "wget" && named && slices.ContainsFunc(c.Args, stdin) || slices.ContainsFunc(c.Args, func(w Word) bool { return c.Name == "wget" && strings.HasSuffix(w.Text, "O-") }) {
+		return unknown
+	}
+	for _, a := range c.Args {
+		if strings.Contains(a.Text, "://") && !named && (c.Name == "wget" || slices.ContainsFunc(c.Args, func(w Word) bool {
+			return w.Text == "--remote-name" || strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "O")
+		})) {
+			save(Word{Text: path.Base(a.Text), Known: a.Known})
+		}
+	}
+	return out
 }
 
 // commandVariables are variables whose value a program runs.
