@@ -58,12 +58,15 @@ func DenyRule(text string) Rule { return Rule{Verdict: Deny, Text: text} }
 type Permissions struct {
 	Mode             Mode // "" is ModeDefault
 	Allow, Deny, Ask []string
-	Rules            []Rule                          // more rules, with their places
-	Dir              string                          // the project, which paths are relative to; "" is the current directory
-	Fence            bool                            // commands run in a sandbox that writes only the project
-	Readable         []string                        // further directories that may be read unasked, absolute, such as that of long outputs
-	Grants           *Grants                         // what was approved for a session; nil for nothing
-	Audit            func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts; its panic denies; nil for nobody
+	Rules            []Rule   // more rules, with their places
+	Dir              string   // the project, which paths are relative to; "" is the current directory
+	Fence            bool     // commands run in a sandbox that writes only the project
+	Readable         []string // further directories that may be read unasked, absolute, such as that of long outputs
+	// Safety is asked before the rules allow anything: what it denies is denied in every mode, and where it asks, an ask rule would. Given here it is bound by the mode and by
+	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
+	Safety SafetyHook
+	Grants *Grants                         // what was approved for a session; nil for nothing
+	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts; its panic denies; nil for nobody
 }
 
 // Judgment is a decision of [Permission], on record.
@@ -78,7 +81,7 @@ type Judgment struct {
 	Mode    Mode
 }
 
-// Permission judges tool calls by rules and by a mode. Deny beats ask beats allow, whatever the order of the rules; then the mode decides.
+// Permission judges tool calls by rules, the safety check and a mode. Deny beats ask beats allow, whatever the order of the rules; then the mode decides.
 //
 // A rule names a tool, in any case and also as other programs call it (Read, MultiEdit, Shell, mcp__server__tool; mcp__server is all of a server's), and
 // may say in parentheses what of it:
@@ -191,7 +194,7 @@ func (j *permissionJudge) add(r Rule) error {
 
 func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, error) {
 	out := Judgment{Where: u.Where, Call: u.Call.ID, Tool: cmp.Or(u.Call.Name, u.Tool.Name), Mode: j.p.Mode}
-	rule := j.decide(u, &out)
+	rule := j.decide(ctx, u, &out)
 	if rule != nil {
 		out.Rule, out.Place = rule.Text, rule.Place
 	}
@@ -209,7 +212,7 @@ func (j *permissionJudge) after(_ context.Context, u *ToolUse) error {
 }
 
 // decide fills in verdict and reason, and gives the rule that decided.
-func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
+func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment) *permit.Rule {
 	c := j.world.Read(out.Tool, u.Call.Input, u.Tool.ReadOnly)
 	denies, perhaps := j.bound(Deny, c)
 	switch {
@@ -219,6 +222,15 @@ func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
 	case perhaps != nil && (c.Unread != nil || j.p.Mode == ModeBypass):
 		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c)+"; say it plainly"
 		return perhaps
+	}
+	safe, err := j.safe(ctx, u)
+	switch {
+	case err != nil:
+		out.Verdict, out.Reason = Deny, err.Error()
+		return nil
+	case safe.Verdict == Deny:
+		out.Verdict, out.Reason = Deny, safe.Reason
+		return nil
 	case j.p.Mode == ModePlan && !changesNothing(c, u.Tool):
 		out.Verdict, out.Reason = Deny, "mode plan: only tools that change nothing may run, and "+out.Tool+" may change something"
 		return nil
@@ -233,6 +245,8 @@ func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
 		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass:
 		return j.ask(out, asks, ruleSaid(asks))
+	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
+		return j.ask(out, nil, safe.Reason)
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {
@@ -248,6 +262,14 @@ func (j *permissionJudge) decide(u *ToolUse, out *Judgment) *permit.Rule {
 		reason += "; the allow rules don't cover it: " + why
 	}
 	return j.ask(out, nil, reason)
+}
+
+// safe asks the safety check.
+func (j *permissionJudge) safe(ctx context.Context, u *ToolUse) (Decision, error) {
+	if j.p.Safety == nil {
+		return Decision{}, nil
+	}
+	return Safety(j.p.Safety).PreToolUse(ctx, u)
 }
 
 // ask asks, or refuses where nobody is to be asked.

@@ -255,6 +255,41 @@ func TestWhatWasApprovedForASessionCountsInThatSessionOnly(t *testing.T) {
 	}
 }
 
+func TestTheSafetyCheckBindsAndItsQuestionsAreTheModes(t *testing.T) {
+	dir := project(t)
+	type verdicts = map[hook.Mode]hook.Verdict
+	for s, want := range map[string]verdicts{
+		"bash rm -rf /":         {hook.ModeDefault: hook.Deny, hook.ModeBypass: hook.Deny, hook.ModeAcceptEdits: hook.Deny, hook.ModeDontAsk: hook.Deny, hook.ModePlan: hook.Deny},
+		"bash git push --force": {hook.ModeDefault: hook.Ask, hook.ModeBypass: hook.Allow, hook.ModeAcceptEdits: hook.Ask, hook.ModeDontAsk: hook.Deny, hook.ModePlan: hook.Deny},
+		"bash go test ./...":    {hook.ModeDefault: hook.Allow, hook.ModeBypass: hook.Allow, hook.ModeAcceptEdits: hook.Allow, hook.ModeDontAsk: hook.Allow, hook.ModePlan: hook.Deny},
+	} {
+		for mode, want := range want {
+			m := permission(t, hook.Permissions{Safety: hook.SafetyIn(dir), Mode: mode, Fence: true, Allow: []string{"Bash"}, Dir: dir})
+			if d := judged(t, m, call(s)); d.Verdict != want || d.Reason == "" {
+				t.Errorf("%s in mode %s: %v, want %v", s, mode, d, want)
+			}
+		}
+	}
+	grants := &hook.Grants{}
+	push, wipe := call("bash git push --force"), call("bash rm -rf /")
+	for _, u := range []*hook.ToolUse{push, wipe} {
+		if err := grants.Approve("s1", hook.Grant{Tool: "bash", Input: u.Call.Input}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := permission(t, hook.Permissions{Safety: hook.SafetyIn(dir), Grants: grants, Dir: dir})
+	if d := judged(t, m, push); d.Verdict != hook.Allow {
+		t.Error("asked again:", d)
+	}
+	if d := judged(t, m, wipe); d.Verdict != hook.Deny {
+		t.Error("approved, and so:", d)
+	}
+	m = permission(t, hook.Permissions{Dir: dir, Mode: hook.ModeBypass, Safety: func(context.Context, string, map[string]any) error { panic("lost") }})
+	if d := judged(t, m, call("read main.go")); d.Verdict != hook.Deny {
+		t.Error("a check that panics lets through:", d)
+	}
+}
+
 func TestGrantsAndJudgmentsAreSafeForConcurrentUse(t *testing.T) {
 	grants := &hook.Grants{}
 	m := permission(t, hook.Permissions{Dir: project(t), Grants: grants, Deny: []string{"Read(.env)"}})

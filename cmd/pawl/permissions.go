@@ -131,12 +131,13 @@ func newChecker(root string, flags policy) (*checker, error) {
 		return nil, err
 	}
 	c := &checker{mode: p.Mode}
+	p.Safety = hook.SafetyIn(root)
 	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
 	permissions, err := hook.Permission(p)
 	if err != nil {
 		return nil, wrongUse(err)
 	}
-	c.hooks = append(safetyHooks(root), permissions)
+	c.hooks = []hook.Middleware{permissions}
 	w, err := builtin.Open(root)
 	if err != nil {
 		return nil, wrongUse(err)

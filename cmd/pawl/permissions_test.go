@@ -41,6 +41,12 @@ func TestACheckSaysWhatWouldBeDoneAndWhy(t *testing.T) {
 		{[]string{"bash", `{"command":"ls","timeout":"5s"}`}, "allow ", "sandbox"},
 		{[]string{"bash", "{ ls; }"}, "allow ", "sandbox"},
 		{[]string{"bash", "if\nthen \x1b[2J"}, "", ""},
+		{[]string{"bash", "sudo -n sh -c 'rm -r -f /'"}, "deny ", ""},
+		{[]string{"--permission-mode", "bypassPermissions", "--allow", "Bash", "bash", "rm -rf ~"}, "deny ", ""},
+		{[]string{"bash", "grep -rn 'rm -rf /' docs/"}, "allow ", ""},
+		{[]string{"bash", "git push --force"}, "ask ", ""},
+		{[]string{"--permission-mode", "dontAsk", "bash", "git push --force"}, "deny ", "nobody is asked"},
+		{[]string{"--permission-mode", "bypassPermissions", "bash", "git push --force"}, "allow ", "nothing is asked"},
 		{[]string{"mcp__db__query", `{}`}, "ask ", "mcp__db__query"},
 		{[]string{"--allow", "mcp__db", "mcp__db__query", `{}`}, "allow ", "mcp__db"},
 	} {
