@@ -175,7 +175,7 @@ func (j *examiner) script(s *shell.Script) {
 		}
 		switch {
 		case c.Func:
-			if c.Async && repeats(c) {
+			if c.Async && c.Again {
 				j.deny("the function %s starts itself again and again: a fork bomb", c.Name)
 			}
 		case c.Name != "":
@@ -194,16 +194,6 @@ func elsewhere(by []string) bool {
 	for _, b := range by {
 		switch b {
 		case "ssh", "docker exec", "podman exec", "kubectl exec":
-			return true
-		}
-	}
-	return false
-}
-
-// repeats reports whether a function is called inside itself.
-func repeats(c *shell.Command) bool {
-	for _, b := range c.By {
-		if b == "function "+c.Name {
 			return true
 		}
 	}

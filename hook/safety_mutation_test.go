@@ -17,10 +17,20 @@ import (
 var mutations = []func(string) string{
 	around("(\n", "\n)"), around("{\n", "\n}"), around("true && {\n", "\n}"), around("false || {\n", "\n}"), around("! {\n", "\n}"), around("{\n", "\n} 2>/dev/null"), around(":; ", ""), around("time {\n", "\n}"), around("  ", ""),
 	around("if true; then\n", "\nfi"), around("if false; then :; elif true; then\n", "\nfi"), around("for zi in 1; do\n", "\ndone"), around("while true; do\n", "\nbreak; done"), around("case x in x)\n", "\n;; esac"), around("zf() {\n", "\n}\nzf"), around("function zg {\n", "\n}; zg a b"),
-	around("echo \"$(\n", "\n)\""), around(": $(\n", "\n)"), around("cat <(\n", "\n)"), around("{\n", "\n} | cat"), around("{\n", "\n} & wait"), around("[[ -n \"$(\n", "\n)\" ]]"), around("bash <<'ZEOF'\n", "\nZEOF"), around("cat <<'ZEOF' | bash\n", "\nZEOF"), around("zx=$(cat <<'ZEOF'\n", "\nZEOF\n); eval \"$zx\""),
-	around("{\n", "\n}; zy=1"), around("zh() (\n", "\n)\nzh"), around("coproc {\n", "\n}"),
+	around("echo \"$(\n", "\n)\""), around(": $(\n", "\n)"), around("cat <(\n", "\n)"), around("{\n", "\n} | cat"), around("{\n", "\n} & wait"), around("[[ -n \"$(\n", "\n)\" ]]"), heredoc("bash <<'%s'\n", ""), heredoc("cat <<'%s' | bash\n", ""), heredoc("zx=$(cat <<'%s'\n", ")\neval \"$zx\""),
+	around("{\n", "\n}; zy=1"), around("zh() (\n", "\n)\nzh"), func(s string) string {
+		if strings.HasSuffix(s, " sh") {
+			return "" // it reads from whoever writes to the coprocess
+		}
+		return "coproc {\n" + s + "\n}"
+	},
 	quotedIn("sh -c %s"), quotedIn("bash -c %s _ a"), quotedIn("eval %s"), quotedIn("env bash -c %s"), quotedIn("env -i A=b bash -ec %s"), quotedIn("nice -n 5 timeout 9 bash -lc %s"), quotedIn("nohup bash -c %s &"), quotedIn("command eval %s"), quotedIn("trap %s EXIT"), quotedIn("zx=%s; eval \"$zx\""), quotedIn("zx=%s; bash -c \"$zx\""),
-	quotedIn("bash <<< %s"), quotedIn("printf %%s %s | bash"), quotedIn("printf '%%s' %s | xargs -0 bash -c"), quotedIn("set -- %s; eval \"$1\""), quotedIn("echo %s > /tmp/z.sh; sh /tmp/z.sh"), quotedIn("za=(%s); bash -c \"${za[0]}\""), quotedIn(". <(printf %%s %s)"), quotedIn("find . -maxdepth 0 -exec bash -c %s \\;"), quotedIn("busybox sh -c %s"), quotedIn("exec bash -c %s"), quotedIn("f() { eval \"$1\"; }; f %s"),
+	quotedIn("bash <<< %s"), quotedIn("printf %%s %s | bash"), quotedIn("printf '%%s' %s | xargs -0 bash -c"), quotedIn("set -- %s; eval \"$1\""), quotedIn("echo %s > /tmp/z.sh; sh /tmp/z.sh"), quotedIn("za=(%s); bash -c \"${za[0]}\""), quotedIn(". <(printf %%s %s)"), func(s string) string {
+		if strings.Contains(s, "{}") {
+			return "" // find would put a name there
+		}
+		return "find . -maxdepth 0 -exec bash -c " + single(s) + " \\;"
+	}, quotedIn("busybox sh -c %s"), quotedIn("exec bash -c %s"), quotedIn("f() { eval \"$1\"; }; f %s"),
 	quotedIn("python3 -c 'import os; os.system(\"\"\"zz\"\"\")' ; bash -c %s"),
 	func(s string) string {
 		return "echo " + base64.StdEncoding.EncodeToString([]byte(s)) + " | base64 -d | sh"
@@ -55,7 +65,12 @@ var mutations = []func(string) string{
 		}, s)) + " | tr 'A-Za-z' 'N-ZA-Mn-za-m' | bash"
 	},
 	first(func(w string) string { return "'" + w + "'" }), first(func(w string) string { return `"` + w + `"` }), first(func(w string) string { return `\` + w }), first(func(w string) string { return w[:1] + "''" + w[1:] }), first(func(w string) string { return "$'" + escaped(w) + "'" }), first(func(w string) string { return "$(echo " + w + ")" }), first(func(w string) string { return "zw=" + w + "; $zw" }), first(func(w string) string { return "command " + w }), first(func(w string) string { return "ZZ=1 " + w }),
-	words(func(ws []string) string { return strings.Join(ws, "   ") }), words(func(ws []string) string { return strings.Join(ws, "\t") }), words(func(ws []string) string { return strings.Join(ws, " \\\n ") }), words(func(ws []string) string { return strings.Join(ws, "${IFS}") }), words(func(ws []string) string {
+	words(func(ws []string) string { return strings.Join(ws, "   ") }), words(func(ws []string) string { return strings.Join(ws, "\t") }), words(func(ws []string) string { return strings.Join(ws, " \\\n ") }), words(func(ws []string) string {
+		if strings.Contains(strings.Join(ws, ""), "~") {
+			return "" // behind ${IFS} it is no home directory
+		}
+		return strings.Join(ws, "${IFS}")
+	}), words(func(ws []string) string {
 		if len(ws) < 2 || strings.Contains(strings.Join(ws, ""), "*") {
 			return ""
 		}
@@ -71,6 +86,14 @@ var mutations = []func(string) string{
 
 func around(before, after string) func(string) string {
 	return func(s string) string { return before + s + after }
+}
+
+// heredoc gives a script in a heredoc, whose delimiter nothing in it has.
+func heredoc(before, after string) func(string) string {
+	return func(s string) string {
+		end := fmt.Sprintf("Z%dZ", len(s))
+		return fmt.Sprintf(before, end) + s + "\n" + end + "\n" + after
+	}
 }
 
 func quotedIn(format string) func(string) string {

@@ -535,7 +535,9 @@ func goTool(j *examiner, c *shell.Command) {
 // Disks and power.
 
 // format judges programs that write to all of their operands as disks.
-func format(j *examiner, c *shell.Command) { j.on(c, overwrites, parse(c, "-t -L -b -m -N -O -U -n").operands...) }
+func format(j *examiner, c *shell.Command) {
+	j.on(c, overwrites, parse(c, "-t -L -b -m -N -O -U -n").operands...)
+}
 
 func disk(harmless string) rule {
 	return func(j *examiner, c *shell.Command) {

@@ -128,9 +128,11 @@ func TestSafetyMakesDecisionsOfErrors(t *testing.T) {
 		input string
 		want  hook.Decision
 	}{
-		"nil lets through":          {func(context.Context, string, map[string]any) error { return nil }, `{}`, hook.Decision{}},
-		"an AskError asks":          {func(context.Context, string, map[string]any) error { return &hook.AskError{Reason: "sure?"} }, `{}`, hook.Asking("sure?")},
-		"a wrapped AskError asks":   {func(context.Context, string, map[string]any) error { return fmt.Errorf("x: %w", &hook.AskError{Reason: "sure?"}) }, `{}`, hook.Asking("sure?")},
+		"nil lets through": {func(context.Context, string, map[string]any) error { return nil }, `{}`, hook.Decision{}},
+		"an AskError asks": {func(context.Context, string, map[string]any) error { return &hook.AskError{Reason: "sure?"} }, `{}`, hook.Asking("sure?")},
+		"a wrapped AskError asks": {func(context.Context, string, map[string]any) error {
+			return fmt.Errorf("x: %w", &hook.AskError{Reason: "sure?"})
+		}, `{}`, hook.Asking("sure?")},
 		"any other error denies":    {func(context.Context, string, map[string]any) error { return errors.New("never") }, `{}`, hook.Denied("never")},
 		"a panic denies":            {func(context.Context, string, map[string]any) error { panic("oops") }, `{}`, hook.Denied("the safety check panicked: oops")},
 		"input that is no object":   {func(context.Context, string, map[string]any) error { return nil }, `[]`, hook.Denied("the safety check can't read the input of bash: json: cannot unmarshal array into Go value of type map[string]interface {}")},

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,7 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 	bodies := f.bodyOf(c.Path.Text)
 	alias, aliased := f.sc.lookup(aliasKey(c.Path.Text))
 	c.Func = c.Name != "" && (len(bodies) > 0 || aliased && !within(f.by, "alias "+c.Path.Text))
+	c.Again = c.Func && slices.ContainsFunc(bodies, func(fn function) bool { return slices.Contains(f.active, fn.body) })
 	r.show(f, c)
 	if r.steps > maxSteps {
 		return unknown

@@ -93,7 +93,7 @@ func (r *reader) open(f frame, rs []*syntax.Redirect) (in stream, files []Redire
 		op := rd.Op.String()
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			body := r.body(f, rd.Hdoc)
+			body := r.body(f, rd.Hdoc, rd.Word)
 			if rd.Op == syntax.DashHdoc && body.Known {
 				body.Text = strings.ReplaceAll("\n"+body.Text, "\n\t", "\n")[1:]
 			}
@@ -206,7 +206,7 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 	case *syntax.IfClause:
 		return r.branch(f, c)
 	case *syntax.WhileClause:
-		return r.loop(f, func(g frame) []Word {
+		return r.loop(f, 0, func(g frame) []Word {
 			return concat(r.stmts(g, c.Cond), r.stmts(g, c.Do))
 		})
 	case *syntax.ForClause:
@@ -387,7 +387,8 @@ func (r *reader) cases(f frame, c *syntax.CaseClause) []Word {
 }
 
 // loop reads a body until it changes nothing any more. What keeps changing is not known.
-func (r *reader) loop(f frame, body func(frame) []Word) []Word {
+// It has rounds of them at most; 0 is any number.
+func (r *reader) loop(f frame, rounds int, body func(frame) []Word) []Word {
 	from := len(r.Commands)
 	for pass := range 4 {
 		g := f.fork()
@@ -395,8 +396,9 @@ func (r *reader) loop(f frame, body func(frame) []Word) []Word {
 		if pass > 0 && g.again == 0 {
 			g.again = from + 1
 		}
+		g.loop = &wayOut{base: f.sc}
 		out := body(g)
-		g.sc.gone = false
+		last := g.sc.gone && !g.loop.rounds || rounds == pass+1
 		changes := false
 		for name, v := range g.sc.vars {
 			old, ok := f.sc.lookup(name)
@@ -407,8 +409,8 @@ func (r *reader) loop(f frame, body func(frame) []Word) []Word {
 				}
 			}
 		}
-		f.sc.join(false, g.sc)
-		if !changes || r.steps > maxSteps {
+		f.sc.join(rounds > 0 && pass == 0, append(g.loop.states, g.sc)...)
+		if !changes || last || r.steps > maxSteps {
 			return either(out, nothing)
 		}
 	}
@@ -420,7 +422,7 @@ func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 	if !ok {
 		r.sweep(f, c.Loop)
 		r.assigned(f, c.Loop)
-		return r.loop(f, func(g frame) []Word { return r.stmts(g, c.Do) })
+		return r.loop(f, 0, func(g frame) []Word { return r.stmts(g, c.Do) })
 	}
 	alts := unknown
 	if args, known := r.params(f); !iter.InPos.IsValid() && known {
@@ -431,7 +433,11 @@ func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 	if len(alts) == 0 {
 		return nothing // no round at all
 	}
-	return r.loop(f, func(g frame) []Word {
+	rounds := 0
+	if !slices.ContainsFunc(alts, func(w Word) bool { return !w.Known || w.Glob }) && !c.Select {
+		rounds = len(alts)
+	}
+	return r.loop(f, rounds, func(g frame) []Word {
 		g.sc.set(iter.Name.Value, variable{alts: alts})
 		return r.stmts(g, c.Do)
 	})
@@ -486,10 +492,9 @@ func (r *reader) call(f frame, fn function) []Word {
 		r.done = map[*syntax.Stmt]bool{}
 	}
 	r.done[fn.body] = true
-	by := "function " + fn.name
 	depth := 0
-	for _, b := range f.by {
-		if b == by {
+	for _, b := range f.active {
+		if b == fn.body {
 			depth++
 		}
 	}
@@ -499,10 +504,13 @@ func (r *reader) call(f frame, fn function) []Word {
 	if depth == 1 {
 		f.sc.set(argsKey, variable{alts: unknown}) // of any round
 	}
-	f = f.under(by)
-	f.src, f.choice = fn.src, nil
-	out := r.stmt(f, fn.body)
-	f.sc.gone = false // return leaves only the function
+	f = f.under("function " + fn.name)
+	f.src, f.choice, f.loop = fn.src, nil, nil
+	f.active = append(slices.Clip(f.active), fn.body)
+	f.fn = &wayOut{base: f.sc}
+	g := f.fork()
+	out := r.stmt(g, fn.body)
+	f.sc.join(true, append(f.fn.states, g.sc)...)
 	return out
 }
 

@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // A variable has one of several values; a value that is not Known is one, too. Functions, aliases, files that the script wrote and the directory are kept as variables with
@@ -36,6 +38,29 @@ type scope struct {
 	up   *scope
 	vars map[string]variable
 	gone bool // it ended with exit, return, break or continue: what is behind it doesn't run in it
+}
+
+// A way out gathers in which states a function or a loop was left early.
+type wayOut struct {
+	base   *scope // where it began
+	states []*scope
+	rounds bool // by continue: there may be another round
+}
+
+// leave notes the state of s, and that nothing more happens in it.
+func (w *wayOut) leave(s *scope) {
+	out := newScope(w.base)
+	for at := s; at != nil && at != w.base; at = at.up {
+		for name, v := range at.vars {
+			if _, ok := out.vars[name]; !ok {
+				out.set(name, v)
+			}
+		}
+	}
+	if len(w.states) < maxValues {
+		w.states = append(w.states, out)
+	}
+	s.gone = true
 }
 
 func newScope(up *scope) *scope { return &scope{up: up} }
@@ -162,8 +187,11 @@ type frame struct {
 	quiet  bool // seen before: show nothing
 	depth  int
 	choice *choices
-	again  int  // 1 + the index of the first command of the loop that is read again
-	remote bool // on another machine: its directory is not known
+	again  int            // 1 + the index of the first command of the loop that is read again
+	active []*syntax.Stmt // bodies of functions that are being read
+	fn     *wayOut        // of the function at hand
+	loop   *wayOut        // of the loop
+	remote bool           // on another machine: its directory is not known
 }
 
 // A stream is what a command may read.

@@ -55,6 +55,7 @@ type Command struct {
 	Input     Input
 	Dir       Word   // where it runs; not Known after a cd that could not be followed
 	Func      bool   // it calls a function or an alias of the script's own: what that runs is among the Commands, By it
+	Again     bool   // Func, and it stands in what it calls: recursion
 	Async     bool   // it runs beside others: in a pipe or behind &
 	Source    string // as it stands, for messages
 }

@@ -62,10 +62,21 @@ func (r *reader) one(f frame, w *syntax.Word) Word {
 	return x.fields[0]
 }
 
-// body expands a heredoc, in which quotes have no meaning.
-func (r *reader) body(f frame, w *syntax.Word) Word {
+// body expands a heredoc, in which quotes have no meaning; if its delimiter is quoted nothing has.
+func (r *reader) body(f frame, w, delimiter *syntax.Word) Word {
 	if w == nil {
 		return Word{Known: true}
+	}
+	if plain(delimiter) == "" && strings.ContainsAny(text(f.src, delimiter), "'\"\\") {
+		raw := Word{Known: true}
+		for _, p := range w.Parts {
+			if lit, ok := p.(*syntax.Lit); ok {
+				raw.Text += lit.Value
+			} else {
+				raw.Known = false
+			}
+		}
+		return raw
 	}
 	x := expander{r: r, f: f}
 	x.begin()
@@ -504,7 +515,9 @@ func (r *reader) arithmetic(f frame, n syntax.ArithmExpr) Word {
 		case *syntax.UnaryArithm:
 			heavy = heavy || n.Op == syntax.Inc || n.Op == syntax.Dec
 		case *syntax.Lit:
-			e.Get(n.Value)
+			if syntax.ValidName(n.Value) {
+				e.Get(n.Value)
+			}
 		}
 		return true
 	})

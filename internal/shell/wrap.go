@@ -39,7 +39,7 @@ var runners map[string]runner
 func init() {
 	runners = map[string]runner{
 		"env": runEnv, "eval": runEval, "trap": runTrap, "alias": runAlias, "unalias": runUnalias, "source": runSource, ".": runSource, "xargs": runXargs, "find": runFind, "gfind": runFind,
-		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runExit, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
+		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runReturn, "break": runBreak, "continue": runBreak, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
 		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast,
 	}
@@ -178,6 +178,7 @@ func runEnv(r *reader, f frame, c Command) []Word {
 // runShell reads what a shell is given: -c, standard input, or a file.
 func runShell(r *reader, f frame, c Command) []Word {
 	f = f.fork()
+	f.fn, f.loop = nil, nil
 	i, isC, isS := 0, false, false
 options:
 	for ; i < len(c.Args); i++ {
@@ -600,6 +601,21 @@ func runPopd(r *reader, f frame, _ Command) []Word {
 
 func runExit(_ *reader, f frame, _ Command) []Word {
 	f.sc.gone = true
+	return nothing
+}
+
+func runReturn(_ *reader, f frame, _ Command) []Word {
+	if f.fn != nil {
+		f.fn.leave(f.sc)
+	}
+	return nothing
+}
+
+func runBreak(_ *reader, f frame, c Command) []Word {
+	if f.loop != nil {
+		f.loop.rounds = f.loop.rounds || c.Name == "continue" || len(c.Args) > 0
+		f.loop.leave(f.sc)
+	}
 	return nothing
 }
 
