@@ -287,7 +287,7 @@ func doubtOf(c *permit.Call) string {
 	if d := c.Doubts(); len(d) > 0 {
 		return ": " + d[0]
 	}
-	return ""
+	return ": it names a directory above, or a value is not known"
 }
 
 // bound finds the first rule that is about a call, and the first that may be. What may be found by a search is taken from its result instead.

@@ -210,7 +210,7 @@ func TestWhatWasApprovedForASessionCountsInThatSessionOnly(t *testing.T) {
 		"bash git push origin":      {hook.Allow, hook.Ask},
 		"bash git push; make other": {hook.Ask, hook.Ask},
 		"bash rm x":                 {hook.Deny, hook.Deny},
-		"bash rg x src":             {hook.Ask, hook.Ask}, // a rule's approval does not cover what may be denied
+		"bash rg x .":               {hook.Ask, hook.Ask}, // a rule's approval does not cover what may be denied
 		"edit src/a.go":             {hook.Allow, hook.Ask},
 		"edit main.go":              {hook.Ask, hook.Ask},
 	} {

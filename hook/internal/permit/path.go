@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -42,6 +43,7 @@ type Path struct {
 	tree    bool     // what lies below it is meant too
 	unknown bool     // it may be any
 	guess   bool     // it may not be meant as a file at all
+	any     bool     // what lies below it need not be there yet: it is written, or what is shown of it is looked at later
 }
 
 // procLink leads from any process to where it is: not to where we are.
@@ -227,9 +229,40 @@ func (w *World) binds(r *pattern, p Path) Match {
 	}
 	m := No
 	for _, name := range p.names {
-		m = max(m, w.bindsName(r, name, p.tree))
+		is := w.bindsName(r, name, p.tree)
+		if is == May && !p.any && !w.holds(r, name) {
+			is = No
+		}
+		m = max(m, is)
 	}
 	return m
+}
+
+// holds reports whether something below dir is what the rule is about, or whether there is too much to look.
+func (w *World) holds(r *pattern, dir string) (found bool) {
+	const most = 20_000 // names
+	n := 0
+	switch {
+	case !r.floating && r.glob == "" && !r.rooted:
+		return exists(r.lit)
+	case !exists(dir):
+		return false
+	}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		n++
+		names := []string{name}
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			names = append(names, resolve(name))
+		}
+		for i, name := range names {
+			if err != nil || n > most || w.bindsName(r, name, i > 0) != No {
+				found = true
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	return found || err != nil
 }
 
 func (w *World) bindsName(r *pattern, name string, tree bool) Match {
@@ -255,8 +288,8 @@ func (w *World) bindsName(r *pattern, name string, tree bool) Match {
 	}
 	name = w.folded(name)
 	m := No
-	for _, real := range lits {
-		lit := w.folded(real)
+	for _, lit := range lits {
+		lit = w.folded(lit)
 		if rel, ok := below(lit, name); ok {
 			switch {
 			case r.glob == "" || ancestors(w.folded(r.glob), rel):
@@ -264,7 +297,7 @@ func (w *World) bindsName(r *pattern, name string, tree bool) Match {
 			case tree && reaches(w.folded(r.glob), rel):
 				m = May
 			}
-		} else if _, above := below(name, lit); tree && above && (r.glob != "" || exists(real)) {
+		} else if _, above := below(name, lit); tree && above {
 			m = May
 		}
 	}

@@ -81,7 +81,7 @@ var filters = map[string]*regexp.Regexp{}
 
 func init() {
 	usual := regexp.MustCompile(`^(-[A-Za-z0-9+]*|--[a-z-]+|--colou?r=\w+)$`)
-	for _, name := range strings.Fields("cat tac nl head tail grep egrep fgrep wc cut tr rev tee echo printf true false : test [ pwd cd") {
+	for _, name := range strings.Fields("cat tac nl head tail grep egrep fgrep wc cut tr rev tee echo printf true false : test [ pwd cd set exit sleep") {
 		filters[name] = usual
 	}
 	filters["sort"] = regexp.MustCompile(`^-[bdfghiMnrsuVz0-9]*$`)
@@ -95,7 +95,7 @@ var transparent = []string{"time", "timeout", "gtimeout", "nice", "nohup", "stdb
 // are not among them.
 var runners = map[string][]string{
 	"git": {
-		"-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "-x", "--extcmd", "-O", "--open-files-in-pager", "--output", "--template", "--ext-diff", "--textconv", "-o", "--output-directory", "--git-dir", "--work-tree", "-C", "-i", "--interactive", "--paginate", "-p",
+		"-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "-x", "--extcmd", "-O", "--open-files-in-pager", "--output", "--template", "--ext-diff", "--textconv", "-o", "--output-directory", "--git-dir", "--work-tree", "-C", "-i", "--interactive",
 		"config", "bisect", "submodule", "filter-branch", "difftool", "mergetool", "daemon", "instaweb", "send-email", "hook", "credential", "fsmonitor--daemon", "web--browse", "remote-ext", "upload-pack", "receive-pack", "shell",
 	},
 	"go":     {"-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o", "-C", "-w", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-coverprofile", "-trace", "-outputdir", "-pkgdir", "-ldflags", "-gccgoflags"},
@@ -159,23 +159,26 @@ func risky(name string, free []string) (word string, found bool) {
 			return w, true
 		case name == "less" && strings.HasPrefix(w, "+"):
 			return w, true
-		case slices.ContainsFunc(bad, func(b string) bool { return isOption(w, b) }):
+		case slices.ContainsFunc(bad, func(b string) bool { return isOption(w, b, slices.Contains(wholeWords, name)) }):
 			return w, true
 		}
 	}
 	return "", false
 }
 
-// isOption reports whether a word is the option b: with a value behind it, cut short when it is a long one, in a cluster when it is a short one.
-// A b without dashes is a subcommand.
-func isOption(word, b string) bool {
+// wholeWords are the programs whose options are words behind one dash.
+var wholeWords = []string{"go", "find", "gfind"}
+
+// isOption reports whether a word is the option b: with a value behind it, cut short when it is a long one, in a cluster when it is a short one of a program that has
+// clusters. A b without dashes is a subcommand.
+func isOption(word, b string, whole bool) bool {
 	name, _, _ := strings.Cut(word, "=")
 	switch {
 	case b[0] != '-':
 		return word == b
 	case strings.HasPrefix(b, "--"):
 		return len(name) > 2 && strings.HasPrefix(b, name)
-	case len(b) == 2:
+	case len(b) == 2 && !whole:
 		return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.Contains(cutLetters(word[1:]), b[1:])
 	}
 	return name == b || name == "-"+b

@@ -62,7 +62,7 @@ func (w *World) Read(name, input string, readOnly bool) *Call {
 		c.reads = []Path{w.globRoot(text("path"), text("pattern"))}
 	case grep:
 		p := w.path(text("path"), w.dir)
-		p.tree = true
+		p.tree, p.any = true, true
 		c.reads = []Path{p}
 	case fetch:
 		c.urls = []target{readURL(text("url"))}
@@ -81,7 +81,7 @@ func (w *World) globRoot(dir, pattern string) Path {
 		front = dir + "/" + front
 	}
 	p := w.path(front, w.dir)
-	p.tree = true
+	p.tree, p.any = true, true
 	return p
 }
 

@@ -3,6 +3,7 @@ package permit
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +30,10 @@ func (w *World) readBash(c *Call, command, workdir string) {
 		r.gather()
 		c.commands = append(c.commands, r.cmd.Name)
 		c.reads = append(c.reads, r.reads...)
-		c.writes = append(c.writes, r.writes...)
+		for _, p := range r.writes {
+			p.any = true
+			c.writes = append(c.writes, p)
+		}
 		c.urls = append(c.urls, r.urls...)
 	}
 }
@@ -173,6 +177,9 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 func (r *reached) guesses() {
 	p := programs[r.cmd.Name]
 	known := p.reads || p.last || p.writes
+	if in := r.cmd.Input; in.Is && interpreter.MatchString(r.cmd.Name) {
+		r.guess(inCode(in.Text.Text), false)
+	}
 	for i, a := range r.cmd.Args {
 		if !a.Known {
 			continue
@@ -185,9 +192,9 @@ func (r *reached) guesses() {
 		if !known {
 			parts = append(parts, a.Text)
 		}
-		for _, sep := range []string{"=", "@", ":"} {
-			if j := strings.LastIndex(a.Text, sep); j >= 0 {
-				parts = append(parts, a.Text[j+1:])
+		for _, piece := range strings.FieldsFunc(a.Text, func(c rune) bool { return strings.ContainsRune("=@:,", c) }) {
+			if piece != a.Text {
+				parts = append(parts, piece)
 			}
 		}
 		if len(a.Text) > 2 && a.Text[0] == '-' && a.Text[1] != '-' {
@@ -210,12 +217,17 @@ func (r *reached) guess(parts []string, glob bool) {
 	}
 }
 
-// inCode are the words in a program that an interpreter is given: what is in quotes, mostly.
+// inCode are the words of an argument that is a program for an interpreter.
 func (r *reached) inCode(i int) []string {
 	if !interpreter.MatchString(r.cmd.Name) || !strings.ContainsAny(r.cmd.Args[i].Text, "'\"`( ") {
 		return nil
 	}
-	return strings.FieldsFunc(r.cmd.Args[i].Text, func(c rune) bool { return strings.ContainsRune(" \t\r\n'\"`()[]{}<>|;,=", c) })
+	return inCode(r.cmd.Args[i].Text)
+}
+
+// inCode are the words of a program: what is in quotes, mostly.
+func inCode(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(" \t\r\n'\"`()[]{}<>|;,=", c) })
 }
 
 // pattern reports whether the argument is the pattern or the program of a command that begins with one.
@@ -239,9 +251,10 @@ func (r *reached) outputs(words []shell.Word) {
 	in, args := inPlace[r.cmd.Name], r.cmd.Args
 	if in != nil && (in.String() == "" || slices.ContainsFunc(args, func(a shell.Word) bool { return in.MatchString(a.Text) })) {
 		for _, a := range words {
-			r.writes = append(r.writes, r.paths(a)...)
+			r.writes = append(r.writes, treed(r.paths(a), true)...)
 		}
 	}
+	r.unpacks()
 	for i, a := range args {
 		var file shell.Word
 		value, long := strings.CutPrefix(a.Text, "--output=")
@@ -252,6 +265,8 @@ func (r *reached) outputs(words []shell.Word) {
 				continue
 			}
 			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
+		case i+1 < len(args) && slices.Contains(fetchers, r.cmd.Name) && fetchedTo.MatchString(a.Text):
+			file = args[i+1]
 		case (a.Text == "-o" || a.Text == "-O" || a.Text == "--output" || a.Text == "--output-document") && i+1 < len(args) && !r.matches():
 			file = args[i+1]
 		case long:
@@ -264,6 +279,29 @@ func (r *reached) outputs(words []shell.Word) {
 		}
 	}
 }
+
+// fetchedTo is an option of a fetcher, maybe behind others, whose value is the file that it writes.
+var fetchedTo = regexp.MustCompile(`^-[a-zA-Z]*[oO]$`)
+
+// unpacks is what fills a directory: the one that an option names, or where it runs.
+func (r *reached) unpacks() {
+	at := map[string]string{"tar": "-C", "gtar": "-C", "bsdtar": "-C", "unzip": "-d", "patch": "-d", "cpio": "-D"}[r.cmd.Name]
+	if at == "" || strings.HasSuffix(r.cmd.Name, "tar") && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return extracts.MatchString(a.Text) }) {
+		return
+	}
+	to := shell.Word{Text: ".", Known: true, Source: "."}
+	for i, a := range r.cmd.Args {
+		if v, ok := strings.CutPrefix(a.Text, "--directory="); ok {
+			to = shell.Word{Text: v, Known: a.Known, Source: a.Source}
+		} else if (a.Text == at || a.Text == "--directory") && i+1 < len(r.cmd.Args) {
+			to = r.cmd.Args[i+1]
+		}
+	}
+	r.writes = append(r.writes, treed(r.paths(to), true)...)
+}
+
+// extracts is how tar is told to.
+var extracts = regexp.MustCompile(`^(-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get)$`)
 
 // matches are the programs for which -o is "only the match", or part of a condition.
 func (r *reached) matches() bool {
