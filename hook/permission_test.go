@@ -49,7 +49,7 @@ func project(t *testing.T) string {
 	t.Setenv("HOME", filepath.Join(top, "home"))
 	for name, text := range map[string]string{
 		"project/.env": "KEY=1", "project/main.go": "package main", "project/src/a.go": "package src", "project/src/deep/b.go": "", "project/docs/x.md": "",
-		"project/dots/.env": "", "project/dots/x": "", "project/secret/key": "k", "project/secret/deep/key": "k", "project/certs/a.pem": "", "project/data/k": "", "home/.ssh/id": "", "outside/file": "", "reads/long.txt": "",
+		"project/dots/.env": "", "project/dots/x": "", "project/secret/key": "k", "project/secret/deep/key": "k", "project/certs/a.pem": "", "project/data/k": "", "project/links/x": "", "home/.ssh/id": "", "outside/file": "", "reads/long.txt": "",
 	} {
 		file := filepath.Join(top, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -59,7 +59,7 @@ func project(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"tosecret": "secret", "alias.txt": ".env", "out": "../outside", "up": "src/deep", "store": "data"} {
+	for link, to := range map[string]string{"tosecret": "secret", "alias.txt": ".env", "out": "../outside", "up": "src/deep", "store": "data", "links/a": "../certs/a.pem"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -182,6 +182,8 @@ var evasions = []ruled{
 		"bash cat sec*/key", `bash python3 -c "print(open('secret/key').read())"`, `bash node -e 'fs.readFileSync("secret/key")'`, `bash awk 'BEGIN{getline x < "secret/key"}'`, "bash sed 'r secret/key' main.go", "bash python3 - <<E\nprint(open('secret/key').read())\nE", "bash docker run -v $DIR/secret/key:/x y", "bash echo secret/key | xargs cat", "bash exec 3<secret/key; cat <&3", "bash cat < <(cat secret/key)", "bash echo $(<secret/key)", "bash cat secret/*", "bash base64 secret/key", "bash python3 x.py --file=secret/key", "bash unheard-of secret/key", "bash x=secret; cat $x/key", "bash while read l; do echo $l; done < secret/key",
 		"bash source secret/key", "bash . secret/key", "bash rg k secret", "bash cp -r secret x", "bash diff secret/key main.go", "bash xargs -a secret/key echo", "bash cat secr'e't/key", "bash sort secret/key",
 	}},
+	{"Read(src/../secret//./**)", []string{"read secret/key", "bash cat secret/key"}},
+	{"Read(../outside/**)", []string{"read out/file", "bash cat out/file", "read ../outside/file"}},
 	{"Read(store/**)", []string{"read store/k", "read data/k", "bash cat data/k"}},
 	{"Read(.env)", []string{
 		"read .env", "read ./.env", "read alias.txt", "edit alias.txt", "write .env", "read src/.env", "bash cat *", "bash cat dots/.*", "bash ls -a | xargs cat", "bash cat $(ls -a)", "bash cd dots && ls -a | xargs cat", "bash shopt -s dotglob\ncat dots/*", "grep KEY .env", "bash cat .env", "bash cat alias.txt", "bash cat .e*", "bash cat .en?",
@@ -195,7 +197,7 @@ var evasions = []ruled{
 	{"Read", []string{"read main.go", "grep x", "glob *", "edit main.go", "bash cat main.go", "bash wc -l < main.go"}},
 	{"Edit(src/**)", []string{
 		"edit src/a.go", "write src/a.go", "write src/new/x", "write ./docs/../src/a.go", "bash echo > src/a.go", "bash echo >> src/a.go", "bash echo >| src/a.go", "bash echo &> src/a.go", "bash echo | tee src/a.go",
-		"bash cp main.go src/a.go", "bash cp main.go src", "bash cp -t src main.go", "bash mv main.go src/", "bash mv src x", "bash rm src/a.go", "bash rm -rf src", "bash ln -sf x src/a.go", "bash install main.go src/a.go",
+		"bash cp main.go src/a.go", "bash cp main.go src", "bash cp -t src main.go", "bash cp --target-directory=src main.go", "bash mv main.go src/", "bash mv src x", "bash rm src/a.go", "bash rm -rf src", "bash ln -sf x src/a.go", "bash install main.go src/a.go",
 		"bash sed -i s/a/b/ src/a.go", "bash truncate -s 0 src/a.go", "bash touch src/z", "bash cd src && echo > a.go", "bash dd of=src/a.go", "bash gofmt -w src/a.go", "bash git checkout -- src/a.go",
 		"bash chmod 777 src/a.go", "bash rm up/b.go", "bash curl -o src/a.go x.org", "bash exec 3>src/a.go", "bash sort -o src/a.go main.go", "bash perl -pi -e s/a/b/ src/a.go", "bash tar x -C src", "bash unzip x.zip -d src", "bash curl -Lo src/x y", "bash wget -qO src/x y", "bash tar -xf x --directory=src", "bash rm src/*",
 	}},
@@ -234,6 +236,7 @@ func TestADenyRuleLeavesAloneWhatItIsNotAbout(t *testing.T) {
 		{"Bash(ls)", []string{"bash ls -la x", "bash lsof"}},
 		{"Read(./secret/**)", []string{"read main.go", "read secrets", "read docs/secret.md", "write docs/secret/x", "bash cat main.go", "bash echo secret/key", "bash rm secret/key", "bash grep -n secret/key main.go", "bash grep k *.go", "bash wc -l *", "bash ls secret", "grep x", "grep x src", "glob **/*", "bash go test ./...", "bash touch secret/y"}},
 		{"Read(.env)", []string{"read .environment", "read .env.example", "bash cat dots/*", "bash cat main.go .env.example", "bash ls -a", "bash grep -r KEY src docs", "bash tar c src", "bash git commit -m 'read .env'", "bash jq .env x.json", "bash tar tf x.tar"}},
+		{"Read(nothere/**)", []string{"bash grep -r x .", "bash tar c ."}},
 		{"Read(~/.ssh/**)", []string{"read .ssh/x", "bash grep -r x ."}},
 		{"Edit(src/**)", []string{"read src/a.go", "edit main.go", "write docs/src/x", "bash cat src/a.go", "bash sed s/a/b/ src/a.go", "bash cp src/a.go x", "bash echo > /dev/null", "bash go vet src/a.go 2>&1", "bash gofmt -l src/a.go", "bash echo x > srcs"}},
 		{"Edit", []string{"bash go test ./... 2>/dev/null", "bash cat main.go | wc -l", "read main.go"}},
@@ -257,7 +260,7 @@ func TestWhatCannotBeToldIsAskedAndRefusedWhereNobodyIsAsked(t *testing.T) {
 		{"Read(./secret/**)", []string{"bash cat $FILE", "bash rg x", "bash grep -r x .", "bash cp -r . /x", "bash tar c .", `bash find . -type f -exec cat {} \;`, `bash find . -exec cat {} +`, "bash find . | xargs cat", "bash find . -type f | xargs grep x", "bash git ls-files | xargs cat", "bash ln -s . x"}},
 		{"Edit(src/**)", []string{"bash rm -rf .", "bash echo > $X", "bash rsync -a x/ .", "bash gofmt -w .", "bash git checkout .", "bash tar xf x.tar", "bash unzip x.zip"}},
 		{"Edit(new/**)", []string{"bash cp -r x .", "bash tar xf x.tar"}}, // it is not there yet, and may be then
-		{"Read(*.pem)", []string{"bash grep -r x .", "bash grep -r x certs", "bash tar c ."}},
+		{"Read(*.pem)", []string{"bash grep -r x .", "bash grep -r x certs", "bash tar c .", "bash grep -R x links"}},
 		{"WebFetch(domain:example.com)", []string{"bash curl $URL", "bash curl https://$HOST/x"}},
 	}
 	check(t, dir, denying, hook.Ask, cases)
@@ -326,6 +329,34 @@ func TestWhatRunsAnotherProgramIsPermittedWithIt(t *testing.T) {
 	}
 }
 
+// A redirection, and a filter, read and write what Read and Edit rules, the mode and the fence let be read and written.
+func TestAPermittedCommandWritesWhatMayBeWritten(t *testing.T) {
+	dir := project(t)
+	test := "Bash(go test:*)"
+	for _, c := range []struct {
+		call string
+		p    hook.Permissions
+		want hook.Verdict
+	}{
+		{"bash go test > x", hook.Permissions{Allow: []string{test}}, hook.Ask},
+		{"bash go test > x", hook.Permissions{Allow: []string{test, "Edit(x)"}}, hook.Allow},
+		{"bash go test | tee x", hook.Permissions{Allow: []string{test, "Edit(x)"}}, hook.Allow},
+		{"bash go test | tee x", hook.Permissions{Allow: []string{test}, Mode: hook.ModeAcceptEdits}, hook.Allow},
+		{"bash go test | tee ../x", hook.Permissions{Allow: []string{test}, Mode: hook.ModeAcceptEdits}, hook.Ask},
+		{"bash go test > src/x", hook.Permissions{Allow: []string{test, "Edit(x/**)"}}, hook.Ask},
+		{"bash go test < /etc/hosts", hook.Permissions{Allow: []string{test}}, hook.Ask},
+		{"bash go test < /etc/hosts", hook.Permissions{Allow: []string{test, "Read(//etc/hosts)"}}, hook.Allow},
+		{"bash go test && cat ../outside/file", hook.Permissions{Allow: []string{test}}, hook.Ask},
+		{"bash go test && cat ../outside/file", hook.Permissions{Allow: []string{test, "Read(../outside/**)"}}, hook.Allow},
+		{"bash go test > x", hook.Permissions{Allow: []string{test}, Ask: []string{"Edit(x)"}, Mode: hook.ModeAcceptEdits}, hook.Ask},
+	} {
+		c.p.Dir = dir
+		if d := judged(t, permission(t, c.p), call(c.call)); d.Verdict != c.want {
+			t.Errorf("%s with %v %s: %v, want %v", c.call, c.p.Allow, c.p.Mode, d, c.want)
+		}
+	}
+}
+
 // Rules for each of the commands are not enough where something is hidden, or where it runs elsewhere.
 func TestRulesForEachCommandDoNotPermitWhatIsHiddenOrElsewhere(t *testing.T) {
 	m := permission(t, hook.Permissions{Dir: project(t), Allow: []string{"Bash(curl:*)", "Bash(sh:*)", "Bash(cd:*)", "Bash(make:*)"}})
@@ -349,12 +380,13 @@ func TestAnAllowRulePermitsNothingElse(t *testing.T) {
 		{"Bash(g* test)", []string{"bash g/x test", "bash ./go test"}},
 		{"Bash(* --version)", []string{"bash ./x --version"}},
 		{"Bash(find:*)", []string{"bash find . -delete", "bash find . -exec rm {} +", "bash find . -fprint x", "bash find . -execdir rm {} +"}},
+		{"Bash(go test *)", []string{"bash go test > /etc/passwd", "bash go test -exec 'rm -rf /' .", "bash go testing"}},
 		{"Bash(xargs:*)", []string{"bash echo x | xargs rm"}},
 		{"Bash(env:*)", []string{"bash env rm x"}},
 		{"Bash(sed:*)", []string{"bash sed -i s/a/b/ x", "bash sed s/a/b/e x", "bash sed 's/a/b/w x' y", "bash sed '1e rm' x", "bash sed -f x y"}},
 		{"Bash(awk:*)", []string{`bash awk 'BEGIN{system("rm")}'`, `bash awk '{print > "x"}' y`, "bash awk -f x"}},
 		{"Bash(tar:*)", []string{"bash tar x --checkpoint-action=exec=rm", "bash tar c --to-command=x", "bash tar -xIf x"}},
-		{"Bash(make:*)", []string{"bash make SHELL=x", "bash make -f x", "bash make --eval=x"}},
+		{"Bash(make:*)", []string{"bash make SHELL=x", "bash make CC=x", "bash make -f x", "bash make --eval=x"}},
 		{"Bash(npm run build)", []string{"bash npm run build x", "bash npm run builds", "bash npm run"}},
 		{"Bash(git * --dry-run)", []string{"bash git push", "bash git -c x=y push --dry-run"}},
 		{"Edit(src/**)", []string{"edit main.go", "write src/../main.go", "write out/file", "edit srcs/a", "bash echo hi", "write ../src/a.go"}},

@@ -21,6 +21,7 @@ type World struct {
 	home      string // "" when it is not known
 	fold      bool   // names that differ in case name the same file
 	env       func(string) (string, bool)
+	most      int // names below a directory that are looked at
 }
 
 // NewWorld is for a project directory. home may be "". fold says that the file system does not tell names apart by their case.
@@ -29,7 +30,7 @@ func NewWorld(dir, home string, fold bool, env func(string) (string, bool)) (*Wo
 	if err != nil {
 		return nil, errdefs.Validation.Errorf("the project directory %q: %w", dir, err)
 	}
-	w := &World{dir: abs, real: resolve(abs), fold: fold, env: env}
+	w := &World{dir: abs, real: resolve(abs), fold: fold, env: env, most: 20_000}
 	if filepath.IsAbs(home) {
 		w.home = filepath.Clean(home)
 	}
@@ -240,7 +241,6 @@ func (w *World) binds(r *pattern, p Path) Match {
 
 // holds reports whether something below dir is what the rule is about, or whether there is too much to look.
 func (w *World) holds(r *pattern, dir string) (found bool) {
-	const most = 20_000 // names
 	n := 0
 	switch {
 	case !r.floating && r.glob == "" && !r.rooted:
@@ -255,7 +255,7 @@ func (w *World) holds(r *pattern, dir string) (found bool) {
 			names = append(names, resolve(name))
 		}
 		for i, name := range names {
-			if err != nil || n > most || w.bindsName(r, name, i > 0) != No {
+			if err != nil || n > w.most || w.bindsName(r, name, i > 0) != No {
 				found = true
 				return fs.SkipAll
 			}

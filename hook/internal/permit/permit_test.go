@@ -130,6 +130,24 @@ func TestResolveFollowsLinksAsAKernelDoes(t *testing.T) {
 	}
 }
 
+// A directory that is too large to be looked through may hold anything.
+func TestATreeIsLookedThroughUpToABound(t *testing.T) {
+	w := world(t, false)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(w.dir, "src", name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := w.Read("bash", `{"command":"grep -r x src"}`, false)
+	if got := rule(t, w, "Read(*.pem)").Binds(c); got != No {
+		t.Error(got)
+	}
+	w.most = 3 // src itself is one
+	if got := rule(t, w, "Read(*.pem)").Binds(c); got != May {
+		t.Error(got)
+	}
+}
+
 func TestAnAddressHasOneName(t *testing.T) {
 	for host, want := range map[string]string{
 		"127.1": "127.0.0.1", "2130706433": "127.0.0.1", "0x7f000001": "127.0.0.1", "0177.0.0.01": "127.0.0.1", "::ffff:7f00:1": "127.0.0.1", "fe80::1%eth0": "fe80::1",
