@@ -8,6 +8,16 @@ import (
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
+// listed reports whether a word is among those of a list separated by spaces.
+func listed(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
 // A line is the words of a program, options apart from operands.
 type line struct {
 	*shell.Command
@@ -18,8 +28,7 @@ type line struct {
 
 // parse splits words. valued are options that take the next word, without their value glued to them: "-t --target-directory".
 func parse(c *shell.Command, valued string) *line {
-	l := &line{Command: c, values: map[string]shell.Word{}}
-	takes := strings.Fields(valued)
+	l := &line{Command: c}
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i]
 		name, v, eq := strings.Cut(a.Text, "=")
@@ -31,27 +40,34 @@ func parse(c *shell.Command, valued string) *line {
 			l.operands = append(l.operands, a)
 		case !a.Known && !eq:
 			l.operands = append(l.operands, a)
-		case slices.Contains(takes, a.Text):
+		case listed(valued, a.Text):
 			l.options = append(l.options, a.Text)
 			if i++; i < len(c.Args) {
-				l.values[a.Text] = c.Args[i]
+				l.give(a.Text, c.Args[i])
 			}
 		case eq && strings.HasPrefix(a.Text, "--"):
 			l.options = append(l.options, name)
-			l.values[name] = shell.Word{Text: v, Known: a.Known, Glob: a.Glob, Source: a.Source}
+			l.give(name, shell.Word{Text: v, Known: a.Known, Glob: a.Glob, Source: a.Source})
 		default:
 			l.options = append(l.options, a.Text)
 			if len(a.Text) > 2 && a.Text[1] != '-' {
-				if slices.Contains(takes, a.Text[:2]) { // -tDIR
-					l.values[a.Text[:2]] = shell.Word{Text: a.Text[2:], Known: a.Known, Glob: a.Glob, Source: a.Source}
-				} else if last := "-" + a.Text[len(a.Text)-1:]; slices.Contains(takes, last) && i+1 < len(c.Args) { // -rt DIR
+				if listed(valued, a.Text[:2]) { // -tDIR
+					l.give(a.Text[:2], shell.Word{Text: a.Text[2:], Known: a.Known, Glob: a.Glob, Source: a.Source})
+				} else if last := "-" + a.Text[len(a.Text)-1:]; listed(valued, last) && i+1 < len(c.Args) { // -rt DIR
 					i++
-					l.values[last] = c.Args[i]
+					l.give(last, c.Args[i])
 				}
 			}
 		}
 	}
 	return l
+}
+
+func (l *line) give(name string, w shell.Word) {
+	if l.values == nil {
+		l.values = map[string]shell.Word{}
+	}
+	l.values[name] = w
 }
 
 // has reports whether one of the options is there: long ones as a whole (or shortened, as getopt has it), letters also in a group.
@@ -197,7 +213,7 @@ func asksUnless(harmless, why string) rule {
 // verb finds the first of the words among the operands.
 func verb(c *shell.Command, words string) string {
 	for _, a := range c.Args {
-		if slices.Contains(strings.Fields(words), a.Text) {
+		if listed(words, a.Text) {
 			return a.Text
 		}
 	}
@@ -411,8 +427,18 @@ func tar(j *examiner, c *shell.Command) {
 	const valued = "-f -C --file --directory -T -X --exclude --transform --strip-components -b -I --use-compress-program --files-from --exclude-from --checkpoint-action --to-command"
 	d := *c
 	d.Args = slices.Clone(c.Args)
-	if !strings.HasPrefix(d.Args[0].Text, "-") && d.Args[0].Known { // tar xzf a.tgz
-		d.Args[0].Text = "-" + d.Args[0].Text
+	if letters := d.Args[0].Text; !strings.HasPrefix(letters, "-") && d.Args[0].Known { // tar xzf a.tgz: the values stand behind, in the order of the letters
+		args := make([]shell.Word, 0, len(d.Args)+4)
+		rest := d.Args[1:]
+		for i := range len(letters) {
+			o := shell.Word{Text: "-" + letters[i:i+1], Known: true}
+			args = append(args, o)
+			if strings.Contains("fCTXbI", letters[i:i+1]) && len(rest) > 0 {
+				args = append(args, rest[0])
+				rest = rest[1:]
+			}
+		}
+		d.Args = append(args, rest...)
 	}
 	l := parse(&d, valued)
 	cd := c.Dir

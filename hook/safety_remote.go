@@ -14,8 +14,8 @@ func gits(j *examiner, c *shell.Command) {
 	d := *c
 	args := c.Args
 	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
-		switch a := args[0]; {
-		case a.Text == "-C" || a.Text == "--work-tree" || a.Text == "--git-dir":
+		switch args[0].Text {
+		case "-C", "--work-tree", "--git-dir":
 			if len(args) > 1 && args[1].Known && d.Dir.Known {
 				to := args[1].Text
 				if !strings.HasPrefix(to, "/") {
@@ -26,11 +26,11 @@ func gits(j *examiner, c *shell.Command) {
 				d.Dir = shell.Word{}
 			}
 			args = args[min(2, len(args)):]
-		case a.Text == "-c" || a.Text == "--namespace" || a.Text == "--exec-path":
+		case "-c", "--namespace", "--exec-path":
 			args = args[min(2, len(args)):]
 		default:
-			if dir, ok := strings.CutPrefix(a.Text, "--work-tree="); ok {
-				d.Dir = shell.Word{Text: dir, Known: a.Known}
+			if dir, ok := strings.CutPrefix(args[0].Text, "--work-tree="); ok {
+				d.Dir = shell.Word{Text: dir, Known: args[0].Known}
 			}
 			args = args[1:]
 		}
@@ -175,12 +175,15 @@ func joined(c *shell.Command) string {
 	return strings.Join(out, " ")
 }
 
+// publishing are the words that make a program publish; "publish" for those that are not here.
+var publishing = map[string]string{"twine": "upload", "gem": "push yank", "mvn": "deploy release:perform", "gradle": "publish publishPlugins", "goreleaser": "release", "vsce": "publish unpublish", "dotnet": "nuget", "cargo": "publish yank", "pod": "trunk", "npm": "publish unpublish deprecate dist-tag owner access", "pnpm": "publish unpublish", "yarn": "publish", "bun": "publish"}
+
 func publish(j *examiner, c *shell.Command) {
 	l := parse(c, "-C --prefix --filter -F --workspace -w --registry --tag --manifest-path -p --package")
 	if l.has("--dry-run", "--snapshot") || c.Name == "mvn" && l.first() != "deploy" && verb(c, "deploy release:perform") == "" {
 		return
 	}
-	words := map[string]string{"twine": "upload", "gem": "push yank", "mvn": "deploy release:perform", "gradle": "publish publishPlugins", "goreleaser": "release", "vsce": "publish unpublish", "dotnet": "nuget", "cargo": "publish yank", "pod": "trunk", "npm": "publish unpublish deprecate dist-tag owner access", "pnpm": "publish unpublish", "yarn": "publish", "bun": "publish"}[c.Name]
+	words := publishing[c.Name]
 	if words == "" {
 		words = "publish"
 	}
@@ -244,7 +247,6 @@ func docker(j *examiner, c *shell.Command) {
 	if sub == "container" || sub == "image" {
 		sub = next
 		rest = rest[min(1, len(rest)):]
-		next = ""
 	}
 	switch sub {
 	case "run", "create":
@@ -265,7 +267,7 @@ func docker(j *examiner, c *shell.Command) {
 		}
 	case "prune":
 		j.ask("%s prune removes what is not running", c.Name)
-	case "rm", "rmi", "stop", "kill":
+	case "rm", "rmi":
 		if slices.ContainsFunc(rest, func(w shell.Word) bool { return !w.Known || w.Glob }) {
 			j.ask("%s %s of all there are", c.Name, sub)
 		}

@@ -455,7 +455,7 @@ func (p *program) args(i int) (words, list []Word, end int) {
 			i++
 		default:
 			v, n := p.value(i)
-			if end := p.at(n); !v.Known || n == i || !(n >= len(p.ts) || end.char == ',' || end.char == ')' || end.char == ']' || end.char == ';' || end.char == '\n' || end.char == '}') {
+			if !v.Known || n == i || n < len(p.ts) && (p.at(n).char == 0 || !strings.ContainsRune(",)];\n}", rune(p.at(n).char))) {
 				v = Word{Text: v.Text, Source: "an argument"}
 				if t.name != "" && p.at(i+1).char == '=' { // a named argument
 					v = Word{Text: t.name + "=" + p.at(i+2).name + p.at(i+2).text.Text, Source: "named"}

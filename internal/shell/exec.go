@@ -6,8 +6,13 @@ import (
 	"strings"
 )
 
-// exec reads one command whose words are expanded: shows it, and reads what it runs in turn.
+// exec reads a command that another one starts.
 func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, source string) []Word {
+	return r.start(f, words, env, files, source, true)
+}
+
+// start reads one command whose words are expanded: shows it, and reads what it runs in turn. Unless it is to be a program, it may be a function or an alias.
+func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, source string, program bool) []Word {
 	if f.depth > maxDepth {
 		r.doubt("commands that run each other too deeply")
 		return unknown
@@ -22,8 +27,13 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 	if c.Path.Known && !c.Path.Glob {
 		c.Name = base(c.Path.Text)
 	}
-	bodies := f.bodyOf(c.Path.Text)
-	alias, aliased := f.sc.lookup(aliasKey(c.Path.Text))
+	var bodies []function
+	var alias variable
+	aliased := false
+	if !program { // what a program starts is a program
+		bodies = f.bodyOf(c.Path.Text)
+		alias, aliased = f.sc.lookup(aliasKey(c.Path.Text))
+	}
 	c.Func = c.Name != "" && (len(bodies) > 0 || aliased && !within(f.by, "alias "+c.Path.Text))
 	c.Again = c.Func && slices.ContainsFunc(bodies, func(fn function) bool { return slices.Contains(f.active, fn.body) })
 	r.show(f, c)
@@ -43,6 +53,9 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 		return r.alias(f, c, f.choice.pick(aliasKey(c.Path.Text), alias.alts))
 	}
 	r.commandsIn(f, env)
+	if len(env) > 0 {
+		f = r.inherit(f, c.Name, env)
+	}
 	if run := runners[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
@@ -53,6 +66,21 @@ func (r *reader) exec(f frame, words []Word, env []Assign, files []Redirect, sou
 		return out
 	}
 	return r.prints(f, c)
+}
+
+// inherit shows the variables in front of a command to what it runs.
+func (r *reader) inherit(f frame, name string, env []Assign) frame {
+	_, wraps := wrappers[name]
+	if name != "eval" && name != "." && name != "source" {
+		if !wraps && !shells[name] && name != "env" && name != "xargs" && name != "find" {
+			return f
+		}
+		f = f.fork()
+	}
+	for _, a := range env {
+		f.sc.set(a.Name, variable{alts: []Word{a.Value}})
+	}
+	return f
 }
 
 // own reads a file that the script wrote and now starts.

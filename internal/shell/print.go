@@ -28,6 +28,16 @@ func (r *reader) prints(f frame, c Command) []Word {
 		return printed(format(c.Args))
 	case "true", "false", ":", "test", "[", "mkdir", "touch", "rm", "cp", "mv", "ln", "chmod", "sleep", "wait", "kill", "rmdir", "shopt", "umask", "ulimit", "local":
 		return nothing
+	case "which":
+		if len(c.Args) > 0 && !strings.ContainsAny(c.Args[0].Text, "/-") {
+			return []Word{lit("/usr/bin/" + c.Args[0].Text + "\n")}
+		}
+		return unknown
+	case "ssh-agent", "direnv", "pyenv", "rbenv", "nodenv", "fnm", "brew", "starship", "zoxide", "opam", "luarocks", "minikube", "mise", "dircolors", "keychain", "register-python-argcomplete", "goenv", "jenv", "fzf", "atuin": // what they are made for is to be evaluated
+		if s := joinText(c.Args); c.Name == "ssh-agent" || c.Name == "dircolors" || slices.ContainsFunc([]string{"init", "env", "hook", "shellenv", "activate", "path", "docker-env", "export", "--bash", "--eval"}, func(w string) bool { return strings.Contains(s, w) }) {
+			return nothing
+		}
+		return unknown
 	case "pwd":
 		return []Word{f.dir()}
 	case "basename", "dirname":
@@ -65,9 +75,11 @@ func (r *reader) input(f frame, c Command) (Word, bool) {
 	return w, w.Known
 }
 
+var filterValues = map[string]string{"head": "-n -c", "tail": "-n -c", "base64": "-w --wrap", "xxd": "-c -l -s -g", "cut": "-d -f -c -b", "openssl": "-in", "sed": "-e"}
+
 // operands are the words of a filter that name files.
 func operands(c Command) (out []Word) {
-	valued := map[string]string{"head": "-n -c", "tail": "-n -c", "base64": "-w --wrap", "xxd": "-c -l -s -g", "cut": "-d -f -c -b", "openssl": "-in", "sed": "-e"}[c.Name]
+	valued := filterValues[c.Name]
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i].Text
 		switch {
@@ -101,14 +113,19 @@ func echo(args []Word) Word {
 		out.Glob = out.Glob || a.Glob
 	}
 	if escapes {
+		for i := 0; i+1 < len(out.Text); i++ {
+			if out.Text[i] != '\\' {
+				continue
+			}
+			if i++; out.Text[i] == 'c' { // nothing behind it is printed
+				out.Text, newline = out.Text[:i-1], ""
+			}
+		}
 		s, ok := unescape(out.Text)
 		if !ok {
 			return Word{}
 		}
-		before, _, cut := strings.Cut(s, `\c`)
-		if out.Text = before; cut {
-			newline = ""
-		}
+		out.Text = s
 	}
 	out.Text += newline
 	return out
@@ -369,11 +386,15 @@ func set(s string) ([]byte, bool) {
 func translate(args []Word, in string) Word {
 	remove := false
 	for len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
-		if args[0].Text != "-d" {
+		flag := args[0].Text
+		args = args[1:]
+		if flag == "--" {
+			break
+		}
+		if flag != "-d" {
 			return Word{}
 		}
 		remove = true
-		args = args[1:]
 	}
 	if len(args) == 0 || !remove && len(args) < 2 {
 		return Word{}

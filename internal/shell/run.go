@@ -160,14 +160,21 @@ func (r *reader) keep(f frame, p Word, out []Word, appends bool) {
 	if !ok {
 		return
 	}
-	if appends {
-		old, known := f.sc.lookup(fileKey(name))
-		if !known {
-			old.alts = unknown
-		}
-		out = concat(old.alts, out)
+	old, written := r.files[name]
+	if appends && written {
+		out = either(concat(old, out), out)
+	} else if appends {
+		out = either(unknown, out)
 	}
-	f.sc.set(fileKey(name), variable{alts: out})
+	r.write(name, either(old, out))
+}
+
+// write notes what may be in a file. Files are there whoever wrote them, so that branches and subshells only ever add to it.
+func (r *reader) write(name string, alts []Word) {
+	if r.files == nil {
+		r.files = map[string][]Word{}
+	}
+	r.files[name] = settle(alts)
 }
 
 // file gives what is in a file: known only if the script wrote it.
@@ -179,8 +186,8 @@ func (r *reader) file(f frame, p Word) []Word {
 	if name == "/dev/null" {
 		return nothing
 	}
-	if v, ok := f.sc.lookup(fileKey(name)); ok {
-		return v.alts
+	if alts, ok := r.files[name]; ok {
+		return alts
 	}
 	return unknown
 }
@@ -191,7 +198,7 @@ func (r *reader) stranger(f frame, p Word) bool {
 	if !ok || strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
 		return false
 	}
-	_, written := f.sc.lookup(fileKey(name))
+	_, written := r.files[name]
 	return !written
 }
 
@@ -564,7 +571,7 @@ func (r *reader) expanded(f frame, st *syntax.Stmt, c *syntax.CallExpr) []Word {
 		out = nothing
 	} else {
 		f.in = in
-		out = r.exec(f, words, env, files, source)
+		out = r.start(f, words, env, files, source, false)
 	}
 	if kept != nil {
 		return kept(out)
@@ -661,6 +668,11 @@ func (r *reader) declare(f frame, st *syntax.Stmt, c *syntax.DeclClause) []Word 
 			}
 		}
 		env := r.assigns(g, plain)
+		if c.Variant.Value == "nameref" || len(args) > 1 && strings.HasPrefix(args[1].Text, "-") && strings.ContainsAny(args[1].Text, "nilu") { // it stands for something else
+			for i := range env {
+				env[i].Value = Word{Source: env[i].Value.Source}
+			}
+		}
 		r.keepAssigns(g, env)
 		if c.Variant.Value == "export" {
 			r.commandsIn(g, env)

@@ -24,7 +24,6 @@ const (
 
 func funcKey(name string) string  { return "\x00function " + name }
 func aliasKey(name string) string { return "\x00alias " + name }
-func fileKey(path string) string  { return "\x00file " + path }
 
 // unknown is the value of which nothing is known, and name that of which it is known that it is no path: a number, a date, a hash.
 var (

@@ -94,7 +94,8 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 // Read gives what bash would execute for command. When it is no shell script, the error is of errdefs.Validation, and the Script, never nil, has what stands before the place that can't be
 // parsed, since a shell may execute that. It never panics, and takes time and memory that are bounded.
 func Read(command string, o Options) (s *Script, err error) {
-	r := &reader{o: o, src: command}
+	r := &reader{o: o}
+	r.Commands = make([]Command, 0, min(len(command)/20+2, maxCommands))
 	defer func() {
 		if p := recover(); p != nil { // a defect of ours or the parser's must not stop the caller, and must not pass for an answer
 			r.doubt("the command could not be read (%v)", p)
@@ -112,10 +113,10 @@ func Read(command string, o Options) (s *Script, err error) {
 type reader struct {
 	Script
 	o     Options
-	src   string
 	steps int
 	done  map[*syntax.Stmt]bool // bodies of functions that were called
 	funcs []function            // in the order of their definition
+	files map[string][]Word     // what the script wrote, by absolute path
 	subst int                   // process substitutions so far, to name them
 }
 

@@ -49,7 +49,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 	case "vi", "vim", "nvim", "ex", "ed", "emacs":
 		for i, a := range c.Args {
 			s, plus := strings.CutPrefix(a.Text, "+")
-			if !plus && !(i > 0 && slices.Contains([]string{"-c", "--cmd", "-S"}, c.Args[i-1].Text)) {
+			if !plus && (i == 0 || !listed("-c --cmd -S", c.Args[i-1].Text)) {
 				continue
 			}
 			if m := editShell.FindStringSubmatch(s); m != nil {
@@ -137,6 +137,9 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 					r.doubt("make runs what %s says", clip(a.Text))
 				}
 			}
+		}
+		if w, ok := value("-f", "--file", "--makefile"); ok && stdin(w) || slices.ContainsFunc(c.Args, func(w Word) bool { return w.Text == "-f-" }) {
+			r.doubt("make runs what it reads")
 		}
 		if w, ok := value("--eval"); ok && !strings.Contains(w.Text, "=") {
 			r.doubt("make runs what --eval says: %s", clip(w.Text))
@@ -232,9 +235,11 @@ func (r *reader) elsewhere(f frame, args []Word, source string) {
 	r.exec(g, args, nil, nil, source)
 }
 
+var packageVerbs = map[string]string{"npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "uv": "run", "poetry": "run", "pipenv": "run", "bundle": "exec", "conda": "run", "mise": "exec x", "direnv": "exec"}
+
 // packaged reads package managers that run programs: npm exec, uv run, poetry run, …
 func (r *reader) packaged(f frame, c Command) ([]Word, bool) {
-	verbs := map[string]string{"npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "uv": "run", "poetry": "run", "pipenv": "run", "bundle": "exec", "conda": "run", "mise": "exec x", "direnv": "exec", "cargo": "", "go": ""}[c.Name]
+	verbs := packageVerbs[c.Name]
 	i := options(c.Args, "C", "prefix cwd filter directory project with python name")
 	if i >= len(c.Args) || !slices.Contains(strings.Fields(verbs), c.Args[i].Text) {
 		for j, a := range c.Args { // go test -exec 'cmd', go vet -vettool, go build -toolexec
@@ -299,6 +304,10 @@ func (r *reader) awk(f frame, c Command) {
 	rest := code.Text
 	for _, m := range awkShell.FindAllStringSubmatch(rest, -1) {
 		text, ok := unescape(m[1] + m[2])
+		f := f
+		if strings.HasPrefix(m[0], "|") {
+			f.in = stream{alts: unknown}
+		}
 		if r.text(f, Word{Text: text, Known: ok}); ok {
 			rest = strings.Replace(rest, m[0], "", 1)
 		}
@@ -340,6 +349,9 @@ func (r *reader) sed(f frame, c Command) {
 		}
 	}
 	for _, s := range scripts {
+		if !strings.ContainsAny(s.Text, "ew") {
+			continue
+		}
 		for _, m := range sedRuns.FindAllStringSubmatch(s.Text, -1) {
 			if !strings.HasPrefix(strings.TrimSpace(s.Text), "s") {
 				r.text(f, Word{Text: m[1], Known: s.Known})
@@ -377,7 +389,7 @@ func (r *reader) setting(f frame, name string, v Word) {
 		return
 	}
 	for _, s := range gitConfigRuns {
-		if key != s && !(strings.HasSuffix(s, ".") && strings.HasPrefix(key, s)) {
+		if key != s && (!strings.HasSuffix(s, ".") || !strings.HasPrefix(key, s)) {
 			continue
 		}
 		last := key[strings.LastIndexByte(key, '.')+1:]

@@ -109,7 +109,7 @@ func braced(w *syntax.Word) bool {
 
 // text is what n looks like in src.
 func text(src string, n syntax.Node) string {
-	from, to := int(n.Pos().Offset()), int(n.End().Offset()) //nolint:gosec // G115: offsets of a text of at most maxSource bytes
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(src) || from > to {
 		return ""
 	}
@@ -173,6 +173,9 @@ func (x *expander) value(v Word, quoted bool) {
 		for s := v.Text; s != ""; {
 			i := strings.IndexAny(s, ifs)
 			if i == 0 {
+				if !strings.Contains(" \t\n", s[:1]) {
+					x.begin() // two commas have an empty word between them
+				}
 				x.end()
 				s = s[1:]
 				continue
@@ -602,6 +605,6 @@ func (r *reader) process(f frame, p *syntax.ProcSubst) string {
 	if p.Op == syntax.CmdOut {
 		g.in = stream{alts: unknown, is: false}
 	}
-	f.sc.set(fileKey(name), variable{alts: r.stmts(g, p.Stmts)})
+	r.write(name, r.stmts(g, p.Stmts))
 	return name
 }

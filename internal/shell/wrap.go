@@ -33,6 +33,8 @@ var wrappers = map[string]wrapper{
 	"start-stop-daemon": {short: "pxnucsgkRdPI"}, "aa-exec": {short: "pn"}, "runcon": {short: "utrl", skip: 1}, "hyperfine": {}, "gdb": {short: "x"}, "rtk": {},
 }
 
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "fish": true, "ksh93": true, "pdksh": true, "yash": true, "hush": true, "sash": true}
+
 // runners are the programs that run something else than the rest of their words. It is filled by init, since they run each other.
 var runners map[string]runner
 
@@ -43,7 +45,7 @@ func init() {
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
 		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast,
 	}
-	for _, name := range []string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "ksh93", "pdksh", "yash", "hush", "sash"} {
+	for name := range shells {
 		runners[name] = runShell
 	}
 	for name, w := range wrappers {
@@ -53,7 +55,6 @@ func init() {
 
 // options gives the index of the first word behind the options.
 func options(args []Word, short, long string) int {
-	longs := strings.Fields(long)
 	i := 0
 	for ; i < len(args); i++ {
 		a := args[i]
@@ -63,7 +64,7 @@ func options(args []Word, short, long string) int {
 		case a.Text == "--":
 			return i + 1
 		case strings.HasPrefix(a.Text, "--"):
-			if slices.Contains(longs, a.Text[2:]) {
+			if listed(long, a.Text[2:]) {
 				i++
 			}
 		default:
@@ -75,6 +76,16 @@ func options(args []Word, short, long string) int {
 	return i
 }
 
+// listed reports whether a word is among those of a list separated by spaces.
+func listed(list, word string) bool {
+	for w := range strings.FieldsSeq(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
 func assignment(w Word) (name string, v Word, ok bool) {
 	name, value, ok := strings.Cut(w.Text, "=")
 	return name, Word{Text: value, Known: w.Known, Glob: w.Glob, Source: w.Source}, ok && syntax.ValidName(name)
@@ -83,7 +94,7 @@ func assignment(w Word) (name string, v Word, ok bool) {
 func (r *reader) unwrap(f frame, c Command, w wrapper) []Word {
 	i := options(c.Args, w.short, w.long)
 	if c.Name == "command" && i > 0 && strings.ContainsAny(c.Args[0].Text, "vV") {
-		return opaque // where the command is
+		return r.prints(f, Command{Name: "which", Args: c.Args[i:]})
 	}
 	var env []Assign
 	for w.assign && i < len(c.Args) {
@@ -277,11 +288,11 @@ func (r *reader) run(f frame, p Word) []Word {
 		}
 		return unknown
 	}
-	v, written := f.sc.lookup(fileKey(name))
+	alts, written := r.files[name]
 	switch {
 	case written:
 		out := nothing
-		for _, w := range v.alts {
+		for _, w := range alts {
 			out = either(out, r.text(f, w))
 		}
 		return out
@@ -688,10 +699,22 @@ func runRead(r *reader, f frame, c Command) []Word {
 	if len(names) == 0 {
 		names = []Word{lit("REPLY")}
 	}
+	ifs := " \t\n"
+	if v, ok := f.sc.lookup("IFS"); ok && len(v.alts) == 1 && v.alts[0].Known {
+		ifs = v.alts[0].Text
+	}
+	for _, a := range c.Env {
+		if a.Name == "IFS" && a.Value.Known {
+			ifs = a.Value.Text
+		}
+	}
 	fields := []Word{in}
 	if len(names) > 1 {
-		if fields = items(in, ""); !in.Known {
-			fields = nil
+		fields = nil
+		if in.Known {
+			for s := range strings.FieldsFuncSeq(in.Text, func(c rune) bool { return strings.ContainsRune(ifs, c) }) {
+				fields = append(fields, Word{Text: s, Known: true, Glob: in.Glob})
+			}
 		}
 	}
 	for j, n := range names {
@@ -699,7 +722,13 @@ func runRead(r *reader, f frame, c Command) []Word {
 			continue
 		}
 		v := Word{}
-		if c.Name == "read" && (j < len(fields)-1 || j < len(fields) && len(fields) <= len(names)) {
+		if c.Name == "read" && j == len(names)-1 && len(fields) > len(names) { // the rest
+			rest := make([]string, 0, len(fields))
+			for _, w := range fields[j:] {
+				rest = append(rest, w.Text)
+			}
+			v = Word{Text: strings.Join(rest, ifs[:min(1, len(ifs))]), Known: true, Glob: in.Glob}
+		} else if c.Name == "read" && (j < len(fields)-1 || j < len(fields) && len(fields) <= len(names)) {
 			v = fields[j]
 		}
 		f.sc.set(n.Text, variable{alts: []Word{v}})
@@ -800,7 +829,10 @@ func runParallel(r *reader, f frame, c Command) []Word {
 
 func runSSH(r *reader, f frame, c Command) []Word {
 	i := min(options(c.Args, "bcDEeFIiJLlmOopQRSWwBP", ""), len(c.Args))
-	for j, a := range c.Args[:i] {
+	for j, a := range c.Args {
+		if !strings.HasPrefix(a.Text, "-o") {
+			continue
+		}
 		option := strings.TrimPrefix(a.Text, "-o")
 		if option == "" && j+1 < len(c.Args) {
 			option = c.Args[j+1].Text
