@@ -592,6 +592,7 @@ func (r *reader) substitute(f frame, stmts []*syntax.Stmt, by string) []Word {
 	f.in, f.choice = stream{}, nil
 	if len(stmts) == 1 && stmts[0].Cmd == nil && len(stmts[0].Redirs) == 1 && stmts[0].Redirs[0].Op == syntax.RdrIn { // $(<file)
 		path := r.one(f, stmts[0].Redirs[0].Word)
+		r.show(f, Command{Name: ":", Path: Word{Text: ":", Known: true}, Redirects: []Redirect{{Op: "<", Path: path}}, Source: text(f.src, stmts[0])})
 		return r.file(f, path)
 	}
 	return r.stmts(f, stmts)

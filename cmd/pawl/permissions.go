@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool"
+	"github.com/pawl-dev/pawl/tool/builtin"
+)
+
+func permissionsCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "permissions",
+		Short:   "Say what may be done, and why",
+		Example: "  pawl permissions check bash 'git push --force'",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("permissions what? check TOOL INPUT")
+		},
+	}
+	cmd.AddCommand(permissionsCheckCommand(s))
+	return cmd
+}
+
+// policy are the flags that say what may be done.
+type policy struct {
+	mode             string
+	allow, deny, ask []string
+	noSandbox        bool
+}
+
+func (p *policy) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&p.mode, "permission-mode", "default", "what happens to calls that no rule is about: `MODE` is default, plan, acceptEdits, bypassPermissions or dontAsk")
+	f.StringArrayVar(&p.allow, "allow", nil, "a `RULE` that lets calls run, such as \"Bash(go test:*)\" or \"Edit(src/**)\" (repeat)")
+	f.StringArrayVar(&p.deny, "deny", nil, "a `RULE` that refuses calls, such as \"Read(.env)\"; nothing lifts it (repeat)")
+	f.StringArrayVar(&p.ask, "ask", nil, "a `RULE` that has a person asked, such as \"Bash(git push:*)\" (repeat)")
+	f.BoolVar(&p.noSandbox, "no-sandbox", false, "commands run without a sandbox")
+}
+
+// permissions are the flags as package hook has them, for a project.
+func (p *policy) permissions(dir string) (hook.Permissions, error) {
+	mode, err := hook.ParseMode(p.mode)
+	if err != nil {
+		return hook.Permissions{}, usage("--permission-mode: %v", err)
+	}
+	out := hook.Permissions{Mode: mode, Dir: dir, Fence: !p.noSandbox}
+	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {
+		for i, text := range list {
+			place := "--" + v.String()
+			if len(list) > 1 {
+				place = fmt.Sprintf("%s number %d", place, i+1)
+			}
+			out.Rules = append(out.Rules, hook.Rule{Verdict: v, Text: text, Place: place})
+		}
+	}
+	return out, nil
+}
+
+func permissionsCheckCommand(s streams) *cobra.Command {
+	var p policy
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check TOOL INPUT",
+		Short: "What the policy would do with a tool call, and why",
+		Long: `Prints allow, ask or deny, and the reason, for one tool call; nothing is run. INPUT is the call's input
+as JSON, or for bash the command itself. With - for INPUT, bash commands come from standard input, one a
+line, and each gets a line. The safety checks count, and the rules and the mode that the flags say.`,
+		Example: "  pawl permissions check bash 'git push --force'\n" +
+			"  pawl permissions check --deny 'Read(.env)' read '{\"file_path\": \".env\"}'\n" +
+			"  pawl permissions check --json bash - <commands.txt",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("want a tool and its input, got %d arguments: put the input in quotes", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, err := projectRoot(dir)
+			if err != nil {
+				return err
+			}
+			c, err := newChecker(root, p)
+			if err != nil {
+				return err
+			}
+			print := func(a answered, err error) error {
+				if err == nil {
+					err = a.print(s.out, asJSON)
+				}
+				return err
+			}
+			switch {
+			case args[1] != "-":
+				return print(c.check(cmd.Context(), args[0], args[1]))
+			case !strings.EqualFold(args[0], "bash"):
+				return usage("only the commands of bash are read from standard input: give %s its input as JSON", clean(args[0]))
+			}
+			return eachLine(cmd.Context(), s.in, func(line string) error { return print(c.command(cmd.Context(), args[0], line)) })
+		},
+	}
+	p.add(cmd)
+	cmd.Flags().StringVar(&dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: tool, input, verdict, reason, rule, place, mode")
+	return cmd
+}
+
+// checker judges calls as a run in a project would.
+type checker struct {
+	tools tool.Set
+	hooks []hook.Middleware
+	last  hook.Judgment
+	mode  hook.Mode
+}
+
+func newChecker(root string, flags policy) (*checker, error) {
+	p, err := flags.permissions(root)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{mode: p.Mode}
+	p.Safety = hook.SafetyIn(root)
+	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
+	permissions, err := hook.Permission(p)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	c.hooks = []hook.Middleware{permissions}
+	w, err := builtin.Open(root)
+	if err != nil {
+		return nil, wrongUse(err)
+	}
+	c.tools, err = tool.NewSet(w.Tools()...)
+	return c, errors.Join(err, w.Close()) // what the tools say of themselves is all that is wanted of them
+}
+
+// answered is what a check says.
+type answered struct {
+	Tool    string          `json:"tool"`
+	Input   json.RawMessage `json:"input"`
+	Verdict string          `json:"verdict"`
+	Reason  string          `json:"reason"`
+	Rule    string          `json:"rule,omitempty"`
+	Place   string          `json:"place,omitempty"`
+	Mode    hook.Mode       `json:"mode"`
+}
+
+func (c *checker) check(ctx context.Context, name, input string) (answered, error) {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &object); err != nil || object == nil {
+		if !strings.EqualFold(name, "bash") {
+			return answered{}, usage("%s: the input has to be a JSON object, such as '{\"file_path\": \"go.mod\"}'", clean(name))
+		}
+		return c.command(ctx, name, input)
+	}
+	return c.judge(ctx, name, input)
+}
+
+// command judges a bash command. One that the tool itself would refuse is denied: it has a line, too.
+func (c *checker) command(ctx context.Context, name, command string) (answered, error) {
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return answered{}, err
+	}
+	if strings.TrimSpace(command) == "" || strings.ContainsRune(command, 0) {
+		return answered{Tool: strings.ToLower(name), Input: input, Verdict: hook.Deny.String(), Reason: "the command is empty or has a NUL character", Mode: c.mode}, nil
+	}
+	return c.judge(ctx, name, string(input))
+}
+
+func (c *checker) judge(ctx context.Context, name, input string) (answered, error) {
+	call := message.ToolCall{ID: "check", Name: name, Input: input}
+	def := tool.Definition{Tool: model.Tool{Name: name}} // a tool that says nothing of itself
+	var check func(string) (string, error)
+	if _, known, ok := c.tools.Lookup(name); ok {
+		def, call.Name = known, known.Name
+		check = func(input string) (string, error) {
+			return c.tools.Check(message.ToolCall{Name: def.Name, Input: input})
+		}
+		var err error
+		if call.Input, err = check(input); err != nil {
+			return answered{}, wrongUse(err)
+		}
+	}
+	c.last = hook.Judgment{}
+	use := &hook.ToolUse{Tool: def, Call: call}
+	d := hook.Judge(ctx, c.hooks, use, check)
+	a := answered{Tool: call.Name, Input: json.RawMessage(use.Call.Input), Verdict: d.Verdict.String(), Reason: d.Reason, Mode: c.mode}
+	if c.last.Verdict == d.Verdict && c.last.Reason == d.Reason {
+		a.Rule, a.Place = c.last.Rule, c.last.Place
+	}
+	return a, nil
+}
+
+// print writes the answer on one line.
+func (a answered) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		b, err := json.Marshal(a)
+		if err != nil {
+			return errdefs.Internal.Errorf("permissions: %w", err)
+		}
+		_, err = fmt.Fprintf(out, "%s\n", b)
+		return err
+	}
+	_, err := fmt.Fprintf(out, "%s %s\n", a.Verdict, strings.Join(strings.Fields(printable(a.Reason)), " "))
+	return err
+}
+
+// eachLine calls f with each line of in as it comes, unless ctx ends first.
+func eachLine(ctx context.Context, in io.Reader, f func(line string) error) error {
+	lines, failed, done := make(chan string), make(chan error, 1), make(chan struct{})
+	defer close(done)
+	go func() { // after a cancel a read goes on to the end of the process: there is no way to stop it
+		defer close(lines)
+		r := bufio.NewScanner(in)
+		r.Buffer(nil, maxPrompt)
+		for r.Scan() {
+			select {
+			case lines <- r.Text():
+			case <-done:
+				return
+			}
+		}
+		if err := r.Err(); errors.Is(err, bufio.ErrTooLong) {
+			failed <- usage("standard input: a line is over the limit of %d MiB", maxPrompt>>20)
+		} else if err != nil {
+			failed <- usage("standard input: %v", reason(err))
+		}
+	}()
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				select {
+				case err := <-failed:
+					return err
+				default:
+					return nil
+				}
+			}
+			if err := f(line); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return &exitError{exitCanceled, ctx.Err()}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package hook
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook/internal/permit"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Grant is what a person approved for a session: one call with this very input, or all that a rule permits.
+type Grant struct {
+	Tool  string `json:"tool,omitempty"`
+	Input string `json:"input,omitempty"`
+	Rule  string `json:"rule,omitempty"` // in place of the two above
+}
+
+// Grants remembers what was approved for sessions, in memory. Who wants it to outlast the process keeps what [Grants.List] gives, and approves it again. It lifts ask rules and
+// what a mode asks about; deny rules and ModePlan bind all the same. A session's grants are its own: those of a task, which has a session
+// of its own, are others. The zero value is empty and ready. Safe for concurrent use.
+type Grants struct {
+	mu sync.Mutex
+	of map[string][]Grant
+}
+
+// Approve remembers g for a session; once more changes nothing. It fails with errdefs.Validation when g says neither a tool nor a rule that can be read.
+func (g *Grants) Approve(session string, grant Grant) error {
+	switch {
+	case session == "":
+		return errdefs.Validation.Errorf("hook: approve: no session is named")
+	case (grant.Rule == "") == (grant.Tool == ""):
+		return errdefs.Validation.Errorf("hook: approve: give a tool with its input, or a rule")
+	case grant.Rule != "":
+		w, err := permit.NewWorld("/", "/", false, nil) // the rule's form does not depend on where it counts
+		if err == nil {
+			_, err = w.Parse(grant.Rule, "approved for this session")
+		}
+		if err != nil {
+			return errdefs.Validation.Errorf("hook: approve: %w", err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of == nil {
+		g.of = map[string][]Grant{}
+	}
+	if !slices.Contains(g.of[session], grant) {
+		g.of[session] = append(g.of[session], grant)
+	}
+	return nil
+}
+
+// List gives a session's grants, in the order in which they were approved.
+func (g *Grants) List(session string) []Grant {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.of[session])
+}
+
+// Forget drops a session's grants.
+func (g *Grants) Forget(session string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.of, session)
+}
+
+// find says whether this very call was approved, and gives the rules that were.
+func (g *Grants) find(session string, call message.ToolCall) (exact bool, rules []string) {
+	for _, grant := range g.List(session) {
+		if grant.Rule != "" {
+			rules = append(rules, grant.Rule)
+		} else if strings.EqualFold(grant.Tool, call.Name) && grant.Input == call.Input {
+			exact = true
+		}
+	}
+	return exact, rules
+}

@@ -1,0 +1,190 @@
+package permit
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/pawl-dev/pawl/internal/shell"
+)
+
+// Call is what a tool call reaches.
+type Call struct {
+	Unread error // why a command could not be read: then nobody knows what it reaches
+
+	tool     string // canonical
+	searches bool
+	reads    []Path
+	writes   []Path
+	urls     []target
+	agent    string // that a task is for, or the skill that is asked for; in lower case
+	script   shell.Script
+	commands []string // their names
+}
+
+// pathMembers are the members of other tools' inputs that are likely to be paths.
+var pathMembers = []string{"path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path", "dir", "directory", "source", "destination", "src", "dst", "uri"}
+
+// Read says what a call reaches. name and input are the tool's own, checked against its schema; readOnly is what the tool says of itself.
+func (w *World) Read(name, input string, readOnly bool) *Call {
+	c := &Call{tool: canonical(name)}
+	c.searches = strings.EqualFold(name, glob) || strings.EqualFold(name, grep) // ours: others' results may look otherwise
+	var in map[string]any
+	_ = json.Unmarshal([]byte(input), &in) // what is no object has no members
+	text := func(names ...string) string {
+		for _, n := range names {
+			if s, ok := in[n].(string); ok {
+				return s
+			}
+		}
+		return ""
+	}
+	switch file := text("file_path", "path", "notebook_path"); c.tool {
+	case bash:
+		w.readBash(c, text("command"), text("workdir"))
+	case read:
+		c.reads = []Path{w.path(file, w.dir)}
+	case write, edit, notebook: // their results show what was there
+		p := w.path(file, w.dir)
+		c.reads, c.writes = []Path{p}, []Path{p}
+		if c.tool == write && !slices.ContainsFunc(p.names, exists) {
+			c.reads = nil
+		}
+	case editor:
+		c.reads = []Path{w.path(file, w.dir)}
+		if text("command") != "view" {
+			c.writes = c.reads
+		}
+	case glob:
+		c.reads = []Path{w.globRoot(text("path"), text("pattern"))}
+	case grep:
+		p := w.path(text("path"), w.dir)
+		p.tree, p.any = true, true
+		c.reads = []Path{p}
+	case fetch:
+		c.urls = []target{readURL(text("url"))}
+	case task, skill:
+		c.agent = strings.ToLower(text("agent", "subagent_type", "skill", "name"))
+	default:
+		w.readOther(c, in, readOnly)
+	}
+	return c
+}
+
+// globRoot is the directory that a pattern is looked for in.
+func (w *World) globRoot(dir, pattern string) Path {
+	front, _ := doublestar.SplitPattern(pattern)
+	if !path.IsAbs(front) && !strings.HasPrefix(front, "~") && dir != "" {
+		front = dir + "/" + front
+	}
+	p := w.path(front, w.dir)
+	p.tree, p.any = true, true
+	return p
+}
+
+// readOther looks for paths and URLs in the input of a tool that is not known.
+func (w *World) readOther(c *Call, in map[string]any, readOnly bool) {
+	for member, v := range in {
+		all, _ := v.([]any)
+		if s, ok := v.(string); ok {
+			all = []any{s}
+		}
+		for _, v := range all {
+			s, _ := v.(string)
+			rest, file := strings.CutPrefix(s, "file://")
+			switch {
+			case s == "":
+			case file || slices.Contains(pathMembers, strings.ToLower(member)) && !strings.Contains(s, "://"):
+				p := w.path(rest, w.dir)
+				p.guess = true
+				c.reads = append(c.reads, p)
+				if !readOnly {
+					c.writes = append(c.writes, p)
+				}
+			case strings.Contains(s, "://"):
+				c.urls = append(c.urls, readURL(s))
+			}
+		}
+	}
+}
+
+// Doubts are why a script may do more than can be seen.
+func (c *Call) Doubts() []string {
+	if c.Unread != nil {
+		return []string{c.Unread.Error()}
+	}
+	return c.script.Doubts
+}
+
+// Tool is the tool's one name, in lower case.
+func (c *Call) Tool() string { return c.tool }
+
+// Kind says what sort of call it is.
+func (c *Call) Kind() Kind {
+	switch c.tool {
+	case bash:
+		return Command
+	case read, glob, grep:
+		return Reading
+	case write, edit, notebook:
+		return Changing
+	case editor:
+		if len(c.writes) > 0 {
+			return Changing
+		}
+		return Reading
+	case task, skill, askUser:
+		return Inner
+	}
+	return Other
+}
+
+// Kind is a sort of call.
+type Kind int
+
+// The kinds.
+const (
+	Other    Kind = iota
+	Reading       // of files
+	Changing      // of files
+	Command
+	Inner // what it leads to is judged itself, or is a question to a person
+)
+
+// Inside reports whether everything that the call reads and changes lies in the project, or, when nothing is changed, in one of the further
+// directories.
+func (w *World) Inside(c *Call, further []string) bool {
+	for _, p := range c.writes {
+		if !w.inside(p) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(c.reads, func(p Path) bool { return !w.Readable(p, further) })
+}
+
+// Readable reports whether a path lies in the project or in one of the further directories, absolute.
+func (w *World) Readable(p Path, further []string) bool {
+	return w.inside(p) || slices.ContainsFunc(further, func(dir string) bool { return w.within(p, path.Clean(dir), resolve(dir)) })
+}
+
+// Writable reports whether a path lies in the project.
+func (w *World) Writable(p Path) bool { return w.inside(p) }
+
+// Shown names what the call reaches outside of the project, for a person: at most one thing.
+func (w *World) Shown(c *Call, further []string) string {
+	for _, p := range append(slices.Clone(c.writes), c.reads...) {
+		if !w.Readable(p, further) {
+			return p.Shown
+		}
+	}
+	return ""
+}
+
+// Searches reports whether the call's result has a line for what it found, from which [World.Withhold] takes what may not be read.
+func (c *Call) Searches() bool { return c.searches }
+
+// Remote reports whether what runs is known to be somewhere else: a tool of an MCP server, or one that fetches.
+func (c *Call) Remote() bool { return strings.HasPrefix(c.tool, mcpPrefix) || c.tool == fetch }

@@ -1,0 +1,422 @@
+package hook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook/internal/permit"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Mode says what happens to a call that no rule is about. Deny rules bind in every mode.
+type Mode string
+
+// The modes.
+const (
+	// ModeDefault runs unasked what stays inside the fence: reads in the project, and, with Permissions.Fence, edits in the project, commands, and tools of this
+	// process that don't say that they destroy or reach out. It asks about the rest.
+	ModeDefault Mode = "default"
+	// ModeAcceptEdits is ModeDefault that edits files of the project unasked without a fence, too.
+	ModeAcceptEdits Mode = "acceptEdits"
+	// ModePlan refuses every tool that may change something; no allow rule and no grant lifts that. Reads are as in ModeDefault.
+	ModePlan Mode = "plan"
+	// ModeDontAsk is ModeDefault that refuses where that would ask.
+	ModeDontAsk Mode = "dontAsk"
+	// ModeBypass asks nothing. What can't be told to be clear of a deny rule is refused, as nobody is asked.
+	ModeBypass Mode = "bypassPermissions"
+)
+
+// Modes are all modes, by the names that settings and flags have for them.
+func Modes() []Mode {
+	return []Mode{ModeDefault, ModePlan, ModeAcceptEdits, ModeBypass, ModeDontAsk}
+}
+
+// Rule is one permission rule: Tool, or Tool(specifier).
+type Rule struct {
+	Verdict Verdict // Allow, Ask or Deny
+	Text    string
+	Place   string // where it is written, for reasons and errors; by default the list and its number in it
+}
+
+// AllowRule permits what text is about.
+func AllowRule(text string) Rule { return Rule{Verdict: Allow, Text: text} }
+
+// AskRule has a person asked about what text is about.
+func AskRule(text string) Rule { return Rule{Verdict: Ask, Text: text} }
+
+// DenyRule forbids what text is about.
+func DenyRule(text string) Rule { return Rule{Verdict: Deny, Text: text} }
+
+// Permissions configures [Permission]. The zero value is ModeDefault without rules and without a fence, in the current directory: it lets files of the project
+// be read, and asks about everything else.
+type Permissions struct {
+	Mode             Mode // "" is ModeDefault
+	Allow, Deny, Ask []string
+	Rules            []Rule   // more rules, with their places
+	Dir              string   // the project, which paths are relative to; "" is the current directory
+	Fence            bool     // commands run in a sandbox that writes only the project
+	Readable         []string // further directories that may be read unasked, absolute, such as that of long outputs
+	// Safety is asked before the rules allow anything: what it denies is denied in every mode, and where it asks, an ask rule would. Given here it is bound by the mode and by
+	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
+	Safety SafetyHook
+	Grants *Grants                         // what was approved for a session; nil for nothing
+	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts; its panic denies; nil for nobody
+}
+
+// Judgment is a decision of [Permission], on record.
+type Judgment struct {
+	Where
+	Call    string // its ID
+	Tool    string
+	Verdict Verdict
+	Reason  string // what the journal shows
+	Rule    string // that decided, as it is written; "" when the mode did
+	Place   string // of the rule
+	Mode    Mode
+}
+
+// Permission judges tool calls by rules, the safety check and a mode. Deny beats ask beats allow, whatever the order of the rules; then the mode decides.
+//
+// A rule names a tool, in any case and also as other programs call it (Read, MultiEdit, Shell, mcp__server__tool; mcp__server is all of a server's), and
+// may say in parentheses what of it:
+//
+//	Bash(go test:*)                 commands that begin with these words
+//	Bash(npm run build)             this command
+//	Bash(git * --dry-run)           a word * is any words, a * in a word any of its characters
+//	Read(.env)  Read(*.pem)         files of that name, at any depth
+//	Read(./secret/**)  Edit(src/**) a directory of the project and all in it, as in a .gitignore; so is Read(secret/x)
+//	Read(~/.ssh/**)  Read(//etc/**) below the home directory; an absolute path
+//	WebFetch(domain:example.com)    a host; domain:*.example.com those below it; also https://example.com/docs/*
+//	Task(reviewer)  Skill(deploy)   an agent, a skill
+//
+// Deny and ask rules are about what is reached, not about the tool that reaches it. Read binds read, edit, grep, glob, the redirections of
+// a command and every word of it that names such a file; a search from a directory above is let through, and its result loses the lines about what is
+// denied. Edit and Write bind write, edit, redirections, and the targets of tee, cp, mv, rm, ln, sed -i and their like. Bash binds every command of a script,
+// in whatever it is wrapped. WebFetch binds URLs in commands. Paths are compared as they are said and with their symbolic links resolved; one match is enough. What a program does behind
+// its command line (a script that is started, what git makes of the work tree by a branch, a link that a recursive command follows) is out of sight: that is the sandbox's.
+//
+// Where it can't be told whether a deny rule is about a command (a value that is not known, a recursive search from above), a person is asked, and in
+// ModeBypass it is refused. A command that can't be parsed is refused when there is a deny rule for some commands or paths, and asked about otherwise.
+//
+// Allow rules have to match whole: every name of a path; every command of a script, or it only passes text on (cat, head, grep, tee …). They permit no script that
+// hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
+// to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
+//
+// A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
+func Permission(p Permissions) (Middleware, error) {
+	j, err := newPermissionJudge(p)
+	if err != nil {
+		return Middleware{}, err
+	}
+	return Middleware{Name: "permissions", PreToolUse: j.before, PostToolUse: j.after}, nil
+}
+
+// permissionJudge is compiled Permissions.
+type permissionJudge struct {
+	p     Permissions
+	world *permit.World
+	rules map[Verdict][]*permit.Rule
+}
+
+func newPermissionJudge(p Permissions) (*permissionJudge, error) {
+	p.Mode = cmp.Or(p.Mode, ModeDefault)
+	j := &permissionJudge{p: p, rules: map[Verdict][]*permit.Rule{}}
+	var errs []error
+	if !isMode(p.Mode) {
+		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
+	}
+	var err error
+	if j.world, err = newWorld(p.Dir); err != nil {
+		return nil, fmt.Errorf("hook: permission: %w", err)
+	}
+	for v, list := range map[Verdict][]string{Allow: p.Allow, Deny: p.Deny, Ask: p.Ask} {
+		for i, text := range list {
+			errs = append(errs, j.add(Rule{Verdict: v, Text: text, Place: fmt.Sprintf("%s rule %d", v, i+1)}))
+		}
+	}
+	for i, r := range p.Rules {
+		r.Place = cmp.Or(r.Place, fmt.Sprintf("rule %d", i+1))
+		errs = append(errs, j.add(r))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errdefs.Validation.Errorf("hook: permission: %w", err)
+	}
+	return j, nil
+}
+
+func newWorld(dir string) (*permit.World, error) {
+	home, _ := os.UserHomeDir() // without one, rules with ~ are refused
+	fold := runtime.GOOS == "darwin" || runtime.GOOS == "windows"
+	env := func(name string) (string, bool) {
+		switch name {
+		case "HOME", "USER", "LOGNAME":
+			return os.LookupEnv(name)
+		}
+		return "", false // a command's environment may be another than ours
+	}
+	return permit.NewWorld(cmp.Or(dir, "."), home, fold, env)
+}
+
+func isMode(m Mode) bool {
+	for _, known := range Modes() {
+		if m == known {
+			return true
+		}
+	}
+	return false
+}
+
+func modeNames() string {
+	var names []string
+	for _, m := range Modes() {
+		names = append(names, string(m))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (j *permissionJudge) add(r Rule) error {
+	if r.Verdict < Allow || r.Verdict > Deny {
+		return errdefs.Validation.Errorf("%s: %q has the verdict %s: want allow, ask or deny", r.Place, r.Text, r.Verdict)
+	}
+	c, err := j.world.Parse(r.Text, r.Place)
+	if err != nil {
+		return err
+	}
+	j.rules[r.Verdict] = append(j.rules[r.Verdict], c)
+	return nil
+}
+
+func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, error) {
+	out := Judgment{Where: u.Where, Call: u.Call.ID, Tool: cmp.Or(u.Call.Name, u.Tool.Name), Mode: j.p.Mode}
+	rule := j.decide(ctx, u, &out)
+	if rule != nil {
+		out.Rule, out.Place = rule.Text, rule.Place
+	}
+	if j.p.Audit != nil {
+		j.p.Audit(ctx, out)
+	}
+	return Decision{Verdict: out.Verdict, Reason: out.Reason}, nil
+}
+
+// after takes from the results of searches what may not be read.
+func (j *permissionJudge) after(_ context.Context, u *ToolUse) error {
+	c := j.world.Read(cmp.Or(u.Call.Name, u.Tool.Name), u.Call.Input, u.Tool.ReadOnly)
+	u.Result.Content = j.world.Withhold(c, j.rules[Deny], u.Result.Content)
+	return nil
+}
+
+// decide fills in verdict and reason, and gives the rule that decided.
+func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment) *permit.Rule {
+	c := j.world.Read(out.Tool, u.Call.Input, u.Tool.ReadOnly)
+	denies, perhaps := j.bound(Deny, c)
+	switch {
+	case denies != nil:
+		out.Verdict, out.Reason = Deny, "denied by "+ruleSaid(denies)
+		return denies
+	case perhaps != nil && (c.Unread != nil || j.p.Mode == ModeBypass):
+		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c)+"; say it plainly"
+		return perhaps
+	}
+	safe, err := j.safe(ctx, u)
+	switch {
+	case err != nil:
+		out.Verdict, out.Reason = Deny, err.Error()
+		return nil
+	case safe.Verdict == Deny:
+		out.Verdict, out.Reason = Deny, safe.Reason
+		return nil
+	case j.p.Mode == ModePlan && !changesNothing(c, u.Tool):
+		out.Verdict, out.Reason = Deny, "mode plan: only tools that change nothing may run, and "+out.Tool+" may change something"
+		return nil
+	}
+	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil) { // who approved a rule did not see this call
+		out.Verdict, out.Reason = Allow, "approved for this session"
+		return rule
+	}
+	asks, perhapsAsks := j.bound(Ask, c)
+	switch asks = cmp.Or(asks, perhapsAsks); {
+	case perhaps != nil:
+		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
+	case asks != nil && j.p.Mode != ModeBypass:
+		return j.ask(out, asks, ruleSaid(asks))
+	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
+		return j.ask(out, nil, safe.Reason)
+	}
+	allows, why := j.allowed(c)
+	if allows != nil {
+		out.Verdict, out.Reason = Allow, "allowed by "+ruleSaid(allows)
+		return allows
+	}
+	ok, reason := j.mode(c, u.Tool)
+	if ok {
+		out.Verdict, out.Reason = Allow, "mode "+string(j.p.Mode)+": "+reason
+		return nil
+	}
+	if why != "" && len(j.rules[Allow]) > 0 {
+		reason += "; the allow rules don't cover it: " + why
+	}
+	return j.ask(out, nil, reason)
+}
+
+// safe asks the safety check.
+func (j *permissionJudge) safe(ctx context.Context, u *ToolUse) (Decision, error) {
+	if j.p.Safety == nil {
+		return Decision{}, nil
+	}
+	return Safety(j.p.Safety).PreToolUse(ctx, u)
+}
+
+// ask asks, or refuses where nobody is to be asked.
+func (j *permissionJudge) ask(out *Judgment, rule *permit.Rule, why string) *permit.Rule {
+	out.Verdict, out.Reason = Ask, why
+	if j.p.Mode == ModeDontAsk {
+		out.Verdict, out.Reason = Deny, "mode dontAsk: nobody is asked, and this would have to be: "+why
+	}
+	return rule
+}
+
+func ruleSaid(r *permit.Rule) string { return "the rule " + r.Text + " (" + r.Place + ")" }
+
+func doubtOf(c *permit.Call) string {
+	if d := c.Doubts(); len(d) > 0 {
+		return ": " + d[0]
+	}
+	return ": it names a directory above, or a value is not known"
+}
+
+// bound finds the first rule that is about a call, and the first that may be. What may be found by a search is taken from its result instead.
+func (j *permissionJudge) bound(v Verdict, c *permit.Call) (is, may *permit.Rule) {
+	for _, r := range j.rules[v] {
+		switch r.Binds(c) {
+		case permit.Yes:
+			return r, nil
+		case permit.May:
+			if may == nil && (v != Deny || !c.Searches()) {
+				may = r
+			}
+		}
+	}
+	return nil, may
+}
+
+// changesNothing reports whether a call changes nothing. What a task does is judged call by call.
+func changesNothing(c *permit.Call, def tool.Definition) bool {
+	return c.Kind() == permit.Reading || c.Kind() == permit.Inner || c.Kind() == permit.Other && def.ReadOnly
+}
+
+func (j *permissionJudge) granted(u *ToolUse, c *permit.Call) (bool, *permit.Rule) {
+	exact, texts := j.p.Grants.find(u.Session, u.Call)
+	if exact {
+		return true, nil
+	}
+	var rules []*permit.Rule
+	for _, text := range texts {
+		if r, err := j.world.Parse(text, "approved for this session"); err == nil { // it was checked when it was approved
+			rules = append(rules, r)
+		}
+	}
+	rule, _ := j.permits(c, rules)
+	return rule != nil, rule
+}
+
+func (j *permissionJudge) allowed(c *permit.Call) (*permit.Rule, string) {
+	return j.permits(c, j.rules[Allow])
+}
+
+// permits finds the rule that permits a call. For a script, why says what isn't permitted.
+func (j *permissionJudge) permits(c *permit.Call, rules []*permit.Rule) (by *permit.Rule, why string) {
+	if c.Kind() == permit.Command {
+		return j.world.AllowsScript(c, rules, permit.Policy{Readable: j.readable, Writable: j.writable})
+	}
+	for _, r := range rules {
+		if r.Allows(c) {
+			return r, ""
+		}
+	}
+	return nil, ""
+}
+
+func (j *permissionJudge) readable(p permit.Path) bool {
+	if j.world.Readable(p, j.p.Readable) {
+		return true
+	}
+	for _, r := range j.rules[Allow] {
+		if r.AllowsReading(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *permissionJudge) writable(p permit.Path) bool {
+	if (j.p.Fence || j.p.Mode == ModeAcceptEdits) && j.world.Writable(p) {
+		return true
+	}
+	for _, r := range j.rules[Allow] {
+		if r.AllowsWriting(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// mode says whether a call that no rule is about runs unasked, and why, or why not.
+func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, reason string) {
+	if j.p.Mode == ModeBypass {
+		return true, "nothing is asked"
+	}
+	outside := ""
+	if !j.world.Inside(c, j.p.Readable) {
+		outside = "it reaches outside of the project: " + j.world.Shown(c, j.p.Readable)
+	}
+	switch kind := c.Kind(); {
+	case kind == permit.Inner:
+		return true, "what it leads to is judged itself"
+	case c.Unread != nil:
+		return false, "the command can't be parsed: " + c.Unread.Error()
+	case kind == permit.Command && j.p.Fence:
+		return true, "commands run in the sandbox"
+	case kind == permit.Command:
+		return false, "commands run without a sandbox"
+	case outside != "":
+		return false, outside
+	case kind == permit.Reading, def.ReadOnly && !def.OpenWorld && !c.Remote():
+		return true, "it reads inside the project"
+	case kind == permit.Changing && j.p.Mode == ModeAcceptEdits, kind == permit.Changing && j.p.Fence:
+		return true, "it edits inside the project"
+	case kind == permit.Changing:
+		return false, "edits are asked about where there is no sandbox"
+	case j.p.Fence && !def.OpenWorld && !def.Destructive && !c.Remote():
+		return true, "a tool of this process that neither destroys nor reaches out"
+	}
+	return false, "no rule is about " + c.Tool()
+}
+
+// ProposeRule gives an allow rule that covers a call and its like, for a person to approve for a session or to write down, such as Bash(go test:*); "" when only the
+// call itself can be approved. dir is Permissions.Dir.
+func ProposeRule(dir string, u *ToolUse) (string, error) {
+	w, err := newWorld(dir)
+	if err != nil {
+		return "", fmt.Errorf("hook: propose a rule: %w", err)
+	}
+	return w.Propose(w.Read(cmp.Or(u.Call.Name, u.Tool.Name), u.Call.Input, u.Tool.ReadOnly)), nil
+}
+
+// ParseMode reads the name of a mode, in any case; "" is ModeDefault.
+func ParseMode(name string) (Mode, error) {
+	for _, m := range Modes() {
+		if strings.EqualFold(name, string(m)) {
+			return m, nil
+		}
+	}
+	if name == "" {
+		return ModeDefault, nil
+	}
+	return "", errdefs.Validation.Errorf("the mode %q is not known: want one of %s", name, modeNames())
+}
