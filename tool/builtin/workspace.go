@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -131,7 +132,7 @@ func (w *Workspace) free() error {
 	w.mu.Unlock()
 	w.end()
 	w.calls.Wait()
-	stopMarked(w.id)
+	process.StopMarked(w.id)
 	return w.closeRoots()
 }
 
