@@ -51,6 +51,8 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 // that they are stopped in the same way, and the result says so. Those that write elsewhere (server >log 2>&1 &) go on, until
 // [Workspace.Close] where there is /proc.
 //
+// With [WithSandbox], or a policy in the context, the command runs in a fence.
+//
 // Without process groups (Windows) the tool fails with errdefs.NotAvailable.
 func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 
@@ -76,7 +78,7 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	}
 	call := tool.FromContext(ctx)
 	out := &capture{w: w, id: randomID()}
-	cmd, cleanUp, err := w.shell(in.Command, out.id)
+	cmd, cleanUp, err := w.shell(ctx, in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -1,23 +1,50 @@
 package builtin
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/sandbox"
 )
+
+// WithSandbox runs commands in a fence. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
+// errdefs.NotAvailable and the reason, before anything runs. A policy in the context of a call ([sandbox.With]) narrows it further, and binds without this option too.
+//
+// By default, and with Policy{Off: true}, commands may do what this program may.
+func WithSandbox(p sandbox.Policy) Option { return func(w *Workspace) { w.policy = p } }
+
+// openFence is called once, when a command is to run. The policy's paths were resolved before, when no command could have replaced them.
+func (w *Workspace) openFence() (*sandbox.Fence, error) {
+	if w.policyErr != nil {
+		return nil, w.policyErr
+	}
+	return sandbox.Open(w.policy, w.env)
+}
+
+func (w *Workspace) resolvePolicy() {
+	if !w.policy.Off && w.policy.Root == "" {
+		w.policy.Root = w.real
+	}
+	w.policy, w.policyErr = w.policy.Resolve()
+}
 
 // longCommand is what one argument may have on every system; a longer command is run from a file.
 const longCommand = 100_000
 
 // shell is the command that runs text, and what removes what it needed.
-func (w *Workspace) shell(text, id string) (cmd *exec.Cmd, cleanUp func(), err error) {
+func (w *Workspace) shell(ctx context.Context, text, id string) (cmd *exec.Cmd, cleanUp func(), err error) {
 	name, err := exec.LookPath("bash")
 	if err != nil {
 		if name, err = exec.LookPath("sh"); err != nil {
 			return nil, nil, errdefs.NotAvailable.Errorf("prepare the command: %w", err)
 		}
+	}
+	fence, err := w.fence()
+	if err != nil {
+		return nil, nil, err
 	}
 	args, cleanUp := []string{"-c", text}, func() {}
 	if len(text) > longCommand {
@@ -27,7 +54,9 @@ func (w *Workspace) shell(text, id string) (cmd *exec.Cmd, cleanUp func(), err e
 		}
 		args, cleanUp = []string{script}, func() { _ = os.Remove(script) }
 	}
-	cmd = exec.Command(name, args...) //nolint:gosec // running commands is what it is for
-	cmd.Env = w.env
+	if cmd, err = fence.Command(ctx, name, args...); err != nil {
+		cleanUp()
+		return nil, nil, err
+	}
 	return cmd, cleanUp, nil
 }
