@@ -163,7 +163,7 @@ func (f *Fence) Policy() Policy { return f.policy }
 // Command makes a command that will run in the fence, in a session of its own: start it as you like, or with all that it starts through internal/process. A policy in ctx
 // narrows the fence's further; ctx is not asked after that.
 //
-// Of the exec.Cmd, Path, Args, ExtraFiles and the members of SysProcAttr that are set are the fence's; Env has what the policy lets pass, and what the caller adds to it
+// PAWL_SANDBOX in its environment names the backend. Of the exec.Cmd, Path, Args, ExtraFiles and the members of SysProcAttr that are set are the fence's; Env has what the policy lets pass, and what the caller adds to it
 // reaches the command. Files that the caller adds to ExtraFiles don't.
 //
 // Errors: errdefs.NotFound for a program that is not there; those of [Open]; errdefs.NotAvailable after Close.
@@ -203,7 +203,7 @@ func (f *Fence) narrowed(ctx context.Context) (*Fence, error) {
 	if err != nil {
 		return nil, errdefs.Internal.Errorf("sandbox: policy: %w", err)
 	}
-	own, err := json.Marshal(f.policy)
+	own, err := json.Marshal(f.policy.Within(f.policy)) // in the same form
 	if err != nil || string(own) == string(name) {
 		return f, err
 	}

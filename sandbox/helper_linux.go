@@ -42,6 +42,9 @@ func init() {
 
 // help becomes the command. It returns only an error, or not at all.
 func help(token string, args []string) error {
+	if privileged() {
+		return errors.New("this program has more rights than who called it, so it helps nobody")
+	}
 	runtime.LockOSThread() // what follows binds this thread, and the process that the thread becomes
 	p, err := readPlan(token)
 	if err != nil {
@@ -65,6 +68,16 @@ func help(token string, args []string) error {
 		return fmt.Errorf("execute %s: %w", args[0], err)
 	}
 	return nil
+}
+
+// privileged reports whether the program was given rights that its caller doesn't have (set-user-ID, file capabilities): then the caller is no fence of ours.
+func privileged() bool {
+	const atSecure = 23 // AT_SECURE
+	vector, err := unix.Auxv()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(vector, func(v [2]uintptr) bool { return v[0] == atSecure && v[1] != 0 }) || os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid()
 }
 
 // readPlan reads the file that the parent gave.

@@ -24,7 +24,7 @@ var atHome = []string{
 // ofSystem are those that root could read.
 var ofSystem = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes", "/etc/krb5.keytab",
-	"/run/secrets", "/var/lib/kubelet", "/var/lib/docker", "/var/lib/containerd",
+	"/etc/NetworkManager/system-connections", "/var/lib/kubelet", "/var/lib/docker", "/var/lib/containerd",
 }
 
 // ofOrchestrators are readable to everybody in a container.
@@ -33,39 +33,38 @@ var ofOrchestrators = []string{"/run/secrets", "/var/run/secrets"}
 // Secrets lists the places that commands can't read: keys, tokens, browsers' profiles and shells' histories of the user, and what of the system only root can read. They
 // are the ones that are there now, resolved.
 func Secrets() []string {
+	return slices.DeleteFunc(places(), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
+}
+
+// places are the secrets that are there, and those that may come.
+func places() []string {
 	homes := []string{os.Getenv("HOME")} // both: who changed HOME still has keys in the other one
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
 		homes = append(homes, u.HomeDir)
 	}
-	var out []string
-	add := func(path string) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && real != "/dev/null" {
-			out = append(out, real)
-		}
-	}
+	var all []string
 	for _, home := range homes {
-		if !filepath.IsAbs(home) {
-			continue
-		}
-		for _, rel := range atHome {
-			add(filepath.Join(home, rel))
-		}
-	}
-	for _, path := range ofOrchestrators {
-		add(path)
-	}
-	if os.Geteuid() == 0 {
-		for _, path := range ofSystem {
-			add(path)
-		}
-		for _, pattern := range []string{"/etc/ssh/*_key", "/etc/NetworkManager/system-connections"} {
-			found, _ := filepath.Glob(pattern)
-			for _, path := range found {
-				add(path)
+		if real, err := filepath.EvalSymlinks(home); err == nil && filepath.IsAbs(real) {
+			for _, rel := range atHome {
+				all = append(all, filepath.Join(real, rel))
 			}
 		}
 	}
-	return union(out, nil)
+	all = append(all, ofOrchestrators...)
+	if os.Geteuid() == 0 {
+		all = append(all, ofSystem...)
+		keys, _ := filepath.Glob("/etc/ssh/*_key")
+		all = append(all, keys...)
+	}
+	for i, path := range all {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			all[i] = real
+		}
+	}
+	return slices.DeleteFunc(union(all, nil), func(path string) bool { return path == "/dev/null" })
 }
 
 // Settings lists what in a project decides what runs outside of a fence later, and is there: git's hooks and configuration, and the settings of agents. They are for
@@ -81,9 +80,12 @@ func Settings(root string) []string {
 	return out
 }
 
-// hidden is what a policy hides: what lies in something hidden, or is meant to be read, is left out.
-func (p Policy) hidden() []string {
-	all := union(Secrets(), p.Hide)
+// hidden is what a policy hides and is there.
+func (p Policy) hidden() []string { return p.without(Secrets()) }
+
+// without adds what the policy hides to secrets: what lies in something hidden, or is meant to be read, is left out.
+func (p Policy) without(secrets []string) []string {
+	all := union(secrets, p.Hide)
 	return slices.DeleteFunc(slices.Clone(all), func(path string) bool {
 		return slices.ContainsFunc(all, func(dir string) bool { return dir != path && inside(dir, path) }) ||
 			slices.ContainsFunc(p.Read, func(dir string) bool { return inside(dir, path) })

@@ -57,21 +57,20 @@ func (l Limits) within(outer Limits) Limits {
 
 func (n Network) within(outer Network) Network {
 	out := Network{All: n.All && outer.All}
-	if n.All {
-		out.Hosts = slices.Clone(outer.Hosts)
-	}
-	for _, h := range n.Hosts {
-		if outer.All && !private(h) || matches(outer.Hosts, h) { // All doesn't name private addresses
-			out.Hosts = append(out.Hosts, h)
+	both := func(one, other Network) {
+		for _, h := range one.Hosts {
+			if other.All && !private(h) || matches(other.Hosts, h) { // All doesn't name private addresses
+				out.Hosts = append(out.Hosts, h)
+			}
 		}
 	}
-	for _, h := range outer.Hosts {
-		if matches(n.Hosts, h) {
-			out.Hosts = append(out.Hosts, h)
-		}
-	}
+	both(n, outer)
+	both(outer, n)
 	slices.Sort(out.Hosts)
 	out.Hosts = slices.Compact(out.Hosts)
+	if len(out.Hosts) == 0 {
+		out.Hosts = nil
+	}
 	return out
 }
 

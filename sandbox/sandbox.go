@@ -25,8 +25,9 @@
 // the environment has an effect on it. Other packages' init functions may run before; they should not have side effects. Where bubblewrap is
 // installed and works, the helper runs in its namespaces: everything else is mounted read-only, and the network is a private loopback. Capabilities has what that adds.
 //
-// Two things to know: a command can't signal those that another command left running (they are in fences of their own), nor reach their ports; and on Linux, entries of
-// a directory that has secrets in it (the home directory) that are made after a command's start are not readable to it.
+// To know, on Linux: a command can't signal what another command left running, nor reach its ports, as each command is in a fence of its own. Entries of a directory with
+// secrets in it (the home directory, and what it lies in) that are made after Open can't be read. Names can be listed everywhere; it is contents that are hidden. With
+// bubblewrap, a command that a signal killed has exit code 128 and the signal's number.
 //
 // On macOS it is Seatbelt, by sandbox-exec. That part was never run on a Mac by its authors: its profile is compared with a text. Elsewhere there is no fence.
 package sandbox

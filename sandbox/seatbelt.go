@@ -32,8 +32,9 @@ func seatbelt(p Policy, hidden, writes []string, port int) string {
 	line(`(deny file-read* file-write* (regex #"^/dev/r?disk") (literal "/dev/mem") (literal "/dev/kmem"))`)
 	line("(deny signal)")
 	line("(allow signal (target same-sandbox))")
-	line("(deny mach-priv-task-port)")
-	line("(deny appleevent-send)")
+	line("(deny appleevent-send)") // others would run what is asked for outside: other programs, the Finder, launchd
+	line("(deny lsopen)")
+	line("(deny job-creation)")
 	if !p.Network.All {
 		line("(deny network*)")
 		line(`(deny mach-lookup (global-name "com.apple.dnssd.service"))`)
@@ -42,6 +43,9 @@ func seatbelt(p Policy, hidden, writes []string, port int) string {
 		}
 	}
 	line("(deny network-outbound (remote unix-socket))")
+	if p.Network.All {
+		line(`(allow network-outbound (literal "/private/var/run/mDNSResponder"))`) // names are looked up there
+	}
 	return b.String()
 }
 

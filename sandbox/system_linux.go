@@ -108,7 +108,7 @@ func namespaces(abi int, closedNetwork bool) []string {
 		args = append(args, "--unshare-net")
 	}
 	if abi < scopesABI { // else Landlock keeps them apart, and what a command leaves running may live on
-		args = append(args, "--unshare-pid", "--proc", "/proc")
+		args = append(args, "--unshare-pid", "--proc", "/proc", "--remount-ro", "/proc")
 	}
 	args = append(args, "--cap-drop", "ALL")
 	if os.Geteuid() == 0 {
@@ -146,7 +146,7 @@ func (f *Fence) enforce() (err error) {
 	hosts := !p.Network.All && len(p.Network.Hosts) > 0
 	hidden := p.hidden()
 	plan := plan{
-		Token: s.token, ABI: f.caps.ABI, Read: readable(hidden, p.Read), Write: f.writes(), Devices: devices, Hub: hosts, Limits: p.Limits.orDefault(),
+		Token: s.token, ABI: f.caps.ABI, Read: readable(p.without(places()), p.Read), Write: f.writes(), Devices: devices, Hub: hosts, Limits: p.Limits.orDefault(),
 	}
 	if p.Network.All || f.caps.Loopback.Holds {
 		plan.Families = []uint16{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
