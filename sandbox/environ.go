@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,15 +62,14 @@ func hasPassword(value string) bool {
 	return false
 }
 
-// cacheEnv has the tools' caches in dir. What the user's Go module cache has is taken from there, read-only, and not from the network.
+// cacheEnv has the tools' caches in dir. What the user's Go module cache has is taken from there, read-only, and not from the network. Files with secrets that tools would
+// stumble over are replaced by none.
 func cacheEnv(dir string, environ []string) []string {
 	get := func(name string) string {
-		for _, v := range slices.Backward(environ) {
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
-				return value
-			}
+		if v := valueIn(environ, name); v != "" || !strings.HasPrefix(name, "GO") {
+			return v
 		}
-		return ""
+		return valueIn(goEnvFile(environ), name)
 	}
 	env := []string{
 		"XDG_CACHE_HOME=" + filepath.Join(dir, "xdg"),
@@ -78,7 +78,7 @@ func cacheEnv(dir string, environ []string) []string {
 		"npm_config_cache=" + filepath.Join(dir, "npm"), "npm_config_userconfig=" + filepath.Join(dir, "npmrc"), "npm_config_update_notifier=false",
 		"YARN_CACHE_FOLDER=" + filepath.Join(dir, "yarn"), "YARN_GLOBAL_FOLDER=" + filepath.Join(dir, "yarn-berry"), "PNPM_HOME=" + filepath.Join(dir, "pnpm"),
 		"CARGO_HOME=" + filepath.Join(dir, "cargo"), "PIP_CACHE_DIR=" + filepath.Join(dir, "pip"), "UV_CACHE_DIR=" + filepath.Join(dir, "uv"),
-		"PYTHONPYCACHEPREFIX=" + filepath.Join(dir, "pycache"), "GRADLE_USER_HOME=" + filepath.Join(dir, "gradle"),
+		"PYTHONPYCACHEPREFIX=" + filepath.Join(dir, "pycache"), "GRADLE_USER_HOME=" + filepath.Join(dir, "gradle"), "NETRC=" + os.DevNull,
 	}
 	if path := get("PATH"); path != "" { // what go install makes is found
 		env = append(env, "PATH="+path+string(filepath.ListSeparator)+filepath.Join(dir, "go", "bin"))
@@ -93,6 +93,33 @@ func cacheEnv(dir string, environ []string) []string {
 		env = append(env, "GOPROXY="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(mod, "cache", "download"))}).String()+","+proxy)
 	}
 	return env
+}
+
+// goEnvFile is what "go env -w" has set.
+func goEnvFile(environ []string) []string {
+	path := valueIn(environ, "GOENV")
+	if path == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return nil
+		}
+		path = filepath.Join(config, "go", "env")
+	}
+	b, err := os.ReadFile(path) //nolint:gosec // the go command reads it too
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(b), "\n")
+}
+
+// valueIn is a variable's value; of several the last counts.
+func valueIn(environ []string, name string) string {
+	for _, v := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // userModules is the user's module cache.

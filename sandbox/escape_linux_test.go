@@ -204,7 +204,7 @@ func TestEveryWayOutThatWorksWithoutAFenceFailsInOne(t *testing.T) {
 	control := newPlace(t)
 	free := control.fence(Capabilities{}, Policy{Off: true})
 	for name, script := range escapes {
-		if name == "another user's namespace" && exec.Command("unshare", "-Urm", "true").Run() != nil { //nolint:gosec // fixed
+		if name == "another user's namespace" && exec.Command("unshare", "-Urm", "true").Run() != nil {
 			continue
 		}
 		file, err := os.OpenFile(control.out+"/file", os.O_APPEND|os.O_RDWR, 0)
@@ -582,7 +582,7 @@ func TestAPreloadedLibraryIsNotLoaded(t *testing.T) {
 #include <stdlib.h>
 #include <stdio.h>
 __attribute__((constructor)) static void go(void) { char b[4096]; snprintf(b, sizeof b, "%s/made", getenv("OUT")); creat(b, 0600); }`)
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", p.in+"/evil.so", p.in+"/evil.c").CombinedOutput(); err != nil { //nolint:gosec // the compiler
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", p.in+"/evil.so", p.in+"/evil.c").CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
 	p.env = append(p.env, "LD_PRELOAD="+p.in+"/evil.so")
@@ -710,4 +710,59 @@ func TestExitCodesComeThrough(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A program that gives its caller rights must not give them to whatever the caller wants executed.
+func TestAProgramWithMoreRightsThanItsCallerHelpsNobody(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a program that runs as somebody else")
+	}
+	p := newPlace(t)
+	f := p.fence(Probe(), Policy{})
+	program, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := p.out + "/program"
+	run := func() string {
+		var out bytes.Buffer
+		cmd := &exec.Cmd{Path: path, Args: []string{helperName + f.sys.token, "/bin/sh", "sh", "-c", "echo executed"}, ExtraFiles: []*os.File{f.sys.plan}, Stdout: &out, Stderr: &out}
+		_ = cmd.Run()
+		return out.String()
+	}
+	if err := errors.Join(os.WriteFile(path, program, 0o600), os.Chmod(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(); strings.Contains(out, "more rights") {
+		t.Fatal(out)
+	}
+	if err := errors.Join(os.Chown(path, 65534, 65534), os.Chmod(path, 0o755|os.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(); !strings.Contains(out, "more rights") || strings.Contains(out, "\nexecuted") {
+		t.Errorf("%q", out)
+	}
+}
+
+func TestTheSamePolicyInTheContextIsTheSameFence(t *testing.T) {
+	p := newPlace(t)
+	policy := Policy{Root: p.in, Write: []string{p.out}, Network: Network{Hosts: nil}}
+	f := p.fence(Probe(), policy)
+	same, err := f.narrowed(With(t.Context(), f.Policy()))
+	if same != f || err != nil {
+		t.Error(err)
+	}
+	one, err := f.narrowed(With(t.Context(), Policy{Root: p.in}))
+	if err != nil || one == f {
+		t.Fatal(err)
+	}
+	if two, err := f.narrowed(With(t.Context(), Policy{Root: p.in})); two != one || err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(one.temp); err == nil {
+		t.Error("the inner one's directory is still there")
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -123,8 +124,13 @@ func (f *Fence) directories() (err error) {
 	if f.cache, err = filepath.EvalSymlinks(f.cache); err != nil {
 		return err
 	}
-	f.env = append(cacheEnv(f.cache, append(Environ(f.policy, f.environ), "GOMODCACHE="+f.variable("GOMODCACHE"), "GOPATH="+f.variable("GOPATH"))),
-		"TMPDIR="+f.tmp(), "TMP="+f.tmp(), "TEMP="+f.tmp(), "PAWL_SANDBOX="+f.caps.Backend)
+	environ := Environ(f.policy, f.environ)
+	for _, name := range []string{"GOMODCACHE", "GOPATH", "GOENV"} { // they don't pass: ours do
+		if value := valueIn(f.environ, name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	f.env = append(cacheEnv(f.cache, environ), "TMPDIR="+f.tmp(), "TMP="+f.tmp(), "TEMP="+f.tmp(), "PAWL_SANDBOX="+f.caps.Backend)
 	for _, v := range f.policy.Env { // what was asked for by name counts more
 		f.env = slices.DeleteFunc(f.env, func(own string) bool { return nameOf(own) == nameOf(v) })
 	}
@@ -133,23 +139,10 @@ func (f *Fence) directories() (err error) {
 
 func (f *Fence) tmp() string { return filepath.Join(f.temp, "tmp") }
 
-// variable is one of the caller's environment.
-func (f *Fence) variable(name string) string {
-	for _, v := range slices.Backward(f.environ) {
-		if nameOf(v) == name {
-			return v[len(name)+1:]
-		}
-	}
-	return ""
-}
-
+// nameOf is the name in "NAME=value", or "NAME".
 func nameOf(v string) string {
-	for i := range len(v) {
-		if v[i] == '=' {
-			return v[:i]
-		}
-	}
-	return v
+	name, _, _ := strings.Cut(v, "=")
+	return name
 }
 
 // writes is everything that may be written.
@@ -253,7 +246,7 @@ func removeAll(dir string) error {
 		return errors.Join(err, e)
 	}
 	defer func() { _ = root.Close() }()
-	open := func(path string) { _ = root.Chmod(path, 0o700) } //nolint:gosec // a directory needs its x
+	open := func(path string) { _ = root.Chmod(path, 0o700) }
 	open(".")
 	walkDirs(root, ".", open)
 	return os.RemoveAll(dir)

@@ -83,9 +83,9 @@ func (r ruleset) allow(fd int, path string, rights uint64) error {
 	}
 	// The kernel's struct is packed: 8 bytes of rights, 4 of a file descriptor.
 	var rule [12]byte
-	*(*uint64)(unsafe.Pointer(&rule[0])) = rights & r.handled() //nolint:gosec // as the kernel wants it
-	*(*int32)(unsafe.Pointer(&rule[8])) = int32(at)             //nolint:gosec // as the kernel wants it
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(fd), ruleBeneath, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	*(*uint64)(unsafe.Pointer(&rule[0])) = rights & r.handled()                                                                 //nolint:gosec // as the kernel wants it
+	*(*int32)(unsafe.Pointer(&rule[8])) = int32(at)                                                                             //nolint:gosec // as the kernel wants it
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(fd), ruleBeneath, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // the kernel reads it
 	if errno != 0 {
 		return os.NewSyscallError("landlock_add_rule", errno)
 	}

@@ -183,6 +183,17 @@ func (p Policy) check() error {
 	return nil
 }
 
+// MayWrite reports whether the policy lets this file be written: for tools that run in this process. path is absolute and resolved.
+func (p Policy) MayWrite(path string) bool {
+	covers := func(dir string) bool { return inside(dir, path) }
+	return p.Off || slices.ContainsFunc(p.writable(), covers) && !slices.ContainsFunc(p.Protect, covers) && p.MayRead(path)
+}
+
+// MayRead reports whether the policy lets this file be read, in the same way.
+func (p Policy) MayRead(path string) bool {
+	return p.Off || !slices.ContainsFunc(p.without(places()), func(dir string) bool { return inside(dir, path) })
+}
+
 // writable is what the policy itself lets be written.
 func (p Policy) writable() []string {
 	if p.Root == "" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,6 +239,31 @@ func TestTheEnvironmentIsPickedFromAList(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, Environ(c.p, environ)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestCachesGoWhereTheFenceCanWrite(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "goenv")
+	if err := os.WriteFile(file, []byte("GOPROXY=https://mirror.example\nGOFLAGS=-mod=mod\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ environ, want []string }{
+		"from the environment": {
+			[]string{"GOPROXY=https://one.example", "GOENV=" + file, "GOMODCACHE=/m o", "PATH=/bin", "GOFLAGS="},
+			[]string{"GOPROXY=file:///m%20o/cache/download,https://one.example", "GOFLAGS=-mod=mod -modcacherw", "PATH=/bin:/c/go/bin", "GOCACHE=/c/go-build"},
+		},
+		"from go env -w": {[]string{"GOENV=" + file, "GOPATH=/g:/h"}, []string{"GOPROXY=file:///g/pkg/mod/cache/download,https://mirror.example"}},
+		"from nowhere": {
+			[]string{"GOENV=off", "HOME=/home"},
+			[]string{"GOPROXY=file:///home/go/pkg/mod/cache/download,https://proxy.golang.org,direct", "GOFLAGS=-modcacherw", "npm_config_cache=/c/npm", "NETRC=/dev/null"},
+		},
+	} {
+		got := cacheEnv("/c", c.environ)
+		for _, want := range c.want {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: no %s in %q", name, want, got)
+			}
 		}
 	}
 }

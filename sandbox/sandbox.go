@@ -29,6 +29,13 @@
 // secrets in it (the home directory, and what it lies in) that are made after Open can't be read. Names can be listed everywhere; it is contents that are hidden. With
 // bubblewrap, a command that a signal killed has exit code 128 and the signal's number.
 //
+// # Caches
+//
+// Tools keep their caches (Go, npm, yarn, cargo, pip, uv, Gradle, XDG) in a directory for the Root, outside of it, so that builds work. Go takes modules from the user's
+// module cache first, without writing there. Settings of the user that may have tokens in them (.npmrc, .netrc) are not seen: name what is needed in Read or Env.
+//
+// # Elsewhere
+//
 // On macOS it is Seatbelt, by sandbox-exec. That part was never run on a Mac by its authors: its profile is compared with a text. Elsewhere there is no fence.
 package sandbox
 

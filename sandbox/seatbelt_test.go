@@ -39,7 +39,7 @@ func TestTheProfileForMacOS(t *testing.T) {
 }
 
 func TestTheShellSetsLimitsWhereNoHelperDoes(t *testing.T) {
-	out, err := exec.Command("sh", "-c", limitsScript(Limits{CPU: time.Minute, Files: 1 << 40, FileSize: 1 << 20}), "sh", "sh", "-c", `ulimit -c; ulimit -t; ulimit -f; echo "$@"`, "x", "a b").CombinedOutput() //nolint:gosec // the script is ours
+	out, err := exec.Command("sh", "-c", limitsScript(Limits{CPU: time.Minute, Files: 1 << 40, FileSize: 1 << 20}), "sh", "sh", "-c", `ulimit -c; ulimit -t; ulimit -f; echo "$@"`, "x", "a b").CombinedOutput()
 	if string(out) != "0\n60\n2048\na b\n" || err != nil {
 		t.Errorf("%q %v", out, err)
 	}

@@ -59,7 +59,7 @@ func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 func (w *Workspace) newBash() tool.Tool {
 	return tool.Func("bash", `Run a shell command in the project directory and get its output. Standard input is empty, so nothing may ask back. `+
 		`Each call is a new shell: directory changes and variables do not carry over. Long output is shortened and kept in a file. `+
-		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`,
+		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`+w.fenceNote(),
 		guarded(w, "bash", w.bash), tool.Destructive, tool.OpenWorld, tool.WithSchema(json.RawMessage(bashSchema)),
 		tool.WithAliases(map[string]string{"working_directory": "workdir"}))
 }

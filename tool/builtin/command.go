@@ -5,12 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
-// WithSandbox runs commands in a fence. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
+// WithSandbox runs commands in a fence, and has write and edit refuse, with errdefs.PolicyDenied, what the policy doesn't let be written. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
 // errdefs.NotAvailable and the reason, before anything runs. A policy in the context of a call ([sandbox.With]) narrows it further, and binds without this option too.
 //
 // By default, and with Policy{Off: true}, commands may do what this program may.
@@ -29,6 +30,39 @@ func (w *Workspace) resolvePolicy() {
 		w.policy.Root = w.real
 	}
 	w.policy, w.policyErr = w.policy.Resolve()
+}
+
+// fenceNote tells the model what to expect of a fence.
+func (w *Workspace) fenceNote() string {
+	switch n := w.policy.Network; {
+	case w.policy.Off:
+		return ""
+	case n.All:
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only."
+	case n.None():
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network."
+	default:
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "."
+	}
+}
+
+// mayWrite holds a file tool to the policy, and to that of the call's context.
+func (w *Workspace) mayWrite(ctx context.Context, p place) error {
+	if w.policyErr != nil {
+		return w.policyErr
+	}
+	policy := w.policy
+	if inner, ok := sandbox.From(ctx); ok {
+		policy = inner.Within(policy)
+	}
+	dir := w.real
+	if p.root == w.out {
+		dir = w.outReal
+	}
+	if policy.MayWrite(filepath.Join(dir, p.rel)) {
+		return nil
+	}
+	return errdefs.PolicyDenied.Errorf("%s may not be written: the sandbox's policy doesn't have it in what can be", p.shown)
 }
 
 // longCommand is what one argument may have on every system; a longer command is run from a file.

@@ -35,6 +35,9 @@ func realDir(t *testing.T) string {
 func TestInAFenceBashWritesInTheProjectOnly(t *testing.T) {
 	outside := realDir(t)
 	w := fenced(t, sandbox.Policy{})
+	if d := w.Bash().Definition().Description; !strings.HasSuffix(d, "and have no network.") {
+		t.Errorf("the model isn't told: %s", d)
+	}
 	if got := ok(t, w.Bash(), in{"command": `cat sub/f; pwd; echo new >made && cat made; echo kept >"$TMPDIR/x"`}); got != "here"+w.real+"\nnew" {
 		t.Error(got)
 	}
@@ -128,4 +131,29 @@ func TestKeysInTheEnvironmentDoNotReachAFencedCommand(t *testing.T) {
 	if got := ok(t, w.Bash(), in{"command": "echo $SOME_API_KEY $AWS_SECRET_ACCESS_KEY $GITHUB_TOKEN $COLOR"}); got != "wanted green" {
 		t.Error(got)
 	}
+}
+
+func TestFileToolsAreHeldToThePolicyToo(t *testing.T) {
+	w := open(t, map[string]string{"sub/f": "here", "g": "here", ".git/config": "kept"})
+	ctx := sandbox.With(t.Context(), sandbox.Policy{Root: filepath.Join(w.real, "sub")})
+	for name, allowed := range map[string]bool{"sub/f": true, "sub/new/file": true, "g": false, "new": false, "new/file": false, "sub/../g": false} {
+		_, err := callWith(t, ctx, w.Write(), in{"file_path": name, "content": "changed"})
+		if allowed != (err == nil) || err != nil && !errors.Is(err, errdefs.PolicyDenied) {
+			t.Errorf("write %s: %v", name, err)
+		}
+	}
+	if _, err := callWith(t, ctx, w.Edit(), in{"file_path": "g", "old_string": "here", "new_string": "changed"}); !errors.Is(err, errdefs.PolicyDenied) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), "new")); err == nil || content(t, w.Dir(), "g") != "here" {
+		t.Error("it was written")
+	}
+	git := filepath.Join(w.real, ".git")
+	fence, err := Open(w.Dir(), WithSandbox(sandbox.Policy{Protect: []string{git}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fence.Close() }()
+	refused(t, fence.Write(), in{"file_path": ".git/config", "content": "x"}, "may not be written")
+	ok(t, fence.Write(), in{"file_path": "g", "content": "x"})
 }
