@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 )
 
@@ -695,6 +697,32 @@ func TestADirectoryThatBecomesALinkIsNotFollowed(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestCommandsOfAFenceRunAtOnce(t *testing.T) {
+	p := newPlace(t)
+	f := p.fence(Probe(), Policy{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			ctx := t.Context()
+			if i%2 == 1 {
+				ctx = With(ctx, Policy{})
+			}
+			cmd, err := f.Command(ctx, "sh", "-c", fmt.Sprintf("echo x >%s/made%d", p.in, i))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if out, err := p.output(cmd); (err == nil) != (i%2 == 0) {
+				t.Errorf("%d: %s %v", i, out, err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := f.Command(t.Context(), "no-such-program"); !errors.Is(err, errdefs.NotFound) {
+		t.Error(err)
+	}
 }
 
 func TestExitCodesComeThrough(t *testing.T) {

@@ -51,7 +51,7 @@ python3 -m venv v && v/bin/pip install -q --no-index ./dep-1.0-py3-none-any.whl 
 cargo init -q --vcs none --name m . && cargo build -q --offline && target/debug/m`, "Hello, world!", true, false},
 	"make and cc": {"cc", `set -e
 printf 'int main(void){return 0;}' >m.c && cc -o m m.c && ./m && echo compiled`, "compiled", false, true},
-	"a temporary file": {"mktemp", `f=$(mktemp) && echo kept >"$f" && cat "$f" && case $f in $TMPDIR/*) echo own;; esac`, "kept\nown", false, true},
+	"a temporary file": {"mktemp", `f=$(mktemp) && echo kept >"$f" && cat "$f" && case $f in $TMPDIR/*) echo own;; esac; rm "$f"`, "kept\nown", false, true},
 }
 
 func TestToolsWorkInAFenceAsOutside(t *testing.T) {
