@@ -227,36 +227,54 @@ func TestEveryWayOutThatWorksWithoutAFenceFailsInOne(t *testing.T) {
 		control.lay(control.out+"/file", "untouched")
 		control.lay(control.out+"/dir/file", "untouched")
 	}
-	each(t, func(t *testing.T, caps Capabilities) {
-		p := newPlace(t)
-		file, err := os.OpenFile(p.out+"/file", os.O_APPEND|os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = file.Close() }()
-		leaked, err := unix.Dup(int(file.Fd())) // every child inherits it
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = unix.Close(leaked) }()
-		p.env = append(p.env, fmt.Sprintf("FD=%d", file.Fd()))
-		f := p.fence(caps, Policy{})
-		before := p.state(p.out, true)
-		for name, script := range escapes {
-			out, _ := p.run(f, script, file)
-			if diff := cmp.Diff(before, p.state(p.out, true)); diff != "" {
-				t.Fatalf("%s got out: %s\n%s", name, out, diff)
+	each(t, allStaysAsItIs)
+}
+
+// The levels of Landlock between the oldest that will do and this kernel's, as older kernels have them.
+func TestOlderLandlockKeepsWritesInsideToo(t *testing.T) {
+	if landlockABI() < scopesABI {
+		component.Absent(t, "this Landlock is old itself", "run Linux 6.12 or later")
+	}
+	for abi := oldestABI; abi < scopesABI; abi++ {
+		t.Run(fmt.Sprint(abi), func(t *testing.T) {
+			caps := capabilitiesOf(abi, "", errors.New("the test doesn't want it"), Status{Holds: true}, func(string, ...any) Status { return Status{Why: "it is old"} })
+			if !caps.Writes.Holds || caps.Signals.Holds {
+				t.Errorf("%+v", caps)
 			}
-			if name == "what it inherits" {
-				if _, err := p.run(f, fmt.Sprintf("echo x >&%d", leaked), file); err == nil {
-					t.Error("a descriptor that every child inherits is open")
-				}
+			allStaysAsItIs(t, caps)
+		})
+	}
+}
+
+func allStaysAsItIs(t *testing.T, caps Capabilities) {
+	p := newPlace(t)
+	file, err := os.OpenFile(p.out+"/file", os.O_APPEND|os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	leaked, err := unix.Dup(int(file.Fd())) // every child inherits it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(leaked) }()
+	p.env = append(p.env, fmt.Sprintf("FD=%d", file.Fd()))
+	f := p.fence(caps, Policy{})
+	before := p.state(p.out, true)
+	for name, script := range escapes {
+		out, _ := p.run(f, script, file)
+		if diff := cmp.Diff(before, p.state(p.out, true)); diff != "" {
+			t.Fatalf("%s got out: %s\n%s", name, out, diff)
+		}
+		if name == "what it inherits" {
+			if _, err := p.run(f, fmt.Sprintf("echo x >&%d", leaked), file); err == nil {
+				t.Error("a descriptor that every child inherits is open")
 			}
 		}
-		if out, err := p.run(f, `echo x >made && mkdir -p a/b && mv made a/b/moved && ln a/b/moved a/linked && ln -s a s && mkfifo a/p && rm -r a && : >/dev/null && echo x >"$TMPDIR/y"`); err != nil {
-			t.Errorf("the project can't be used: %v %s", err, out)
-		}
-	})
+	}
+	if out, err := p.run(f, `echo x >made && mkdir -p a/b && mv made a/b/moved && ln a/b/moved a/linked && ln -s a s && mkfifo a/p && rm -r a && : >/dev/null && echo x >"$TMPDIR/y"`); err != nil {
+		t.Errorf("the project can't be used: %v %s", err, out)
+	}
 }
 
 func TestModesAndTimesOutsideStayWhereMetadataHolds(t *testing.T) {
@@ -682,19 +700,25 @@ func TestAHelperIsNobodyWithoutItsPlan(t *testing.T) {
 
 func TestADirectoryThatBecomesALinkIsNotFollowed(t *testing.T) {
 	each(t, func(t *testing.T, caps Capabilities) {
-		p := newPlace(t)
-		p.lay(p.in+"/sub/f", "")
-		f := p.fence(caps, Policy{Root: p.in + "/sub"})
-		if err := errors.Join(os.Rename(p.in+"/sub", p.in+"/old"), os.Symlink(p.out, p.in+"/sub")); err != nil {
-			t.Fatal(err)
-		}
-		before := p.state(p.out, false)
-		out, err := p.run(f, `echo x >"$OUT/made"`)
-		if err == nil || !cmp.Equal(before, p.state(p.out, false)) {
-			t.Errorf("%s %v", out, err)
-		}
-		if _, err := open(Policy{Root: p.in + "/sub"}, nil, caps); err == nil || !strings.Contains(err.Error(), "symbolic link") {
-			t.Error(err)
+		for _, target := range []string{"../out", ""} {
+			p := newPlace(t)
+			p.lay(p.in+"/a/sub/f", "")
+			p.lay(p.in+"/out/f", "")
+			if target == "" {
+				target = p.in + "/out"
+			}
+			f := p.fence(caps, Policy{Root: p.in + "/a/sub"})
+			if err := errors.Join(os.Rename(p.in+"/a/sub", p.in+"/a/old"), os.Symlink(target, p.in+"/a/sub")); err != nil {
+				t.Fatal(err)
+			}
+			before := p.state(p.in+"/out", false)
+			out, err := p.run(f, `echo x >out/made; echo x >a/sub/made`)
+			if err == nil || !cmp.Equal(before, p.state(p.in+"/out", false)) {
+				t.Errorf("%s: %s %v", target, out, err)
+			}
+			if _, err := open(Policy{Root: p.in + "/a/sub"}, nil, caps); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -173,6 +173,13 @@ func dropCapabilities() error {
 
 // landlock keeps writes where the plan has them, and reads away from what it hides.
 func landlock(p plan) error {
+	for _, path := range p.Write { // without Landlock too: bubblewrap follows a link that a command has put there
+		at, err := openPath(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		_ = unix.Close(at)
+	}
 	if p.ABI == 0 {
 		return nil
 	}

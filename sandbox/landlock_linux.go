@@ -69,9 +69,9 @@ func (r ruleset) create() (fd int, err error) {
 
 // allow gives rights to what is at a path, which has no symbolic link in it, and to all below.
 func (r ruleset) allow(fd int, path string, rights uint64) error {
-	at, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	at, err := openPath(path)
 	if err != nil {
-		return os.NewSyscallError("openat2", err)
+		return err
 	}
 	defer func() { _ = unix.Close(at) }()
 	var st unix.Stat_t
@@ -90,6 +90,12 @@ func (r ruleset) allow(fd int, path string, rights uint64) error {
 		return os.NewSyscallError("landlock_add_rule", errno)
 	}
 	return nil
+}
+
+// openPath gives a handle to what is at a path that has no symbolic link in it.
+func openPath(path string) (int, error) {
+	at, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	return at, os.NewSyscallError("openat2", err)
 }
 
 func (r ruleset) restrict(fd int) error {
