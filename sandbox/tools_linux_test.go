@@ -30,7 +30,7 @@ E
 cat >go.sum <<'E'
 SUMS
 E
-printf 'package main\nimport "golang.org/x/sync/singleflight"\nfunc main() { var g singleflight.Group; g.Forget("x"); println("built") }\n' >main.go
+printf 'package main\nimport "golang.org/x/sync/semaphore"\nfunc main() { semaphore.NewWeighted(1); println("built") }\n' >main.go
 go mod download 2>/dev/null
 go build -o m . && ./m 2>&1 && go install . && m 2>&1`, "built\nbuilt", true, true},
 	"npm": {"npm", `set -e
@@ -46,7 +46,8 @@ with zipfile.ZipFile("dep-1.0-py3-none-any.whl", "w") as z:
     z.writestr("dep-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     z.writestr("dep-1.0.dist-info/RECORD", "dep.py,,\ndep-1.0.dist-info/METADATA,,\ndep-1.0.dist-info/WHEEL,,\ndep-1.0.dist-info/RECORD,,\n")
 E
-python3 -m venv v && v/bin/pip install -q --no-index ./dep-1.0-py3-none-any.whl && v/bin/python -c 'import dep; print(dep.said)'`, "imported", true, false},
+python3 -m venv --without-pip --system-site-packages v && v/bin/python -m pip install -q --no-index --root-user-action=ignore --target lib ./dep-1.0-py3-none-any.whl
+PYTHONPATH=lib v/bin/python -c 'import dep; print(dep.said)'`, "imported", true, false},
 	"cargo": {"cargo", `set -e
 cargo init -q --vcs none --name m . && cargo build -q --offline && target/debug/m`, "Hello, world!", true, false},
 	"make and cc": {"cc", `set -e
