@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -52,13 +51,15 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 // that they are stopped in the same way, and the result says so. Those that write elsewhere (server >log 2>&1 &) go on, until
 // [Workspace.Close] where there is /proc.
 //
+// With [WithSandbox], or a policy in the context, the command runs in a fence.
+//
 // Without process groups (Windows) the tool fails with errdefs.NotAvailable.
 func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 
 func (w *Workspace) newBash() tool.Tool {
 	return tool.Func("bash", `Run a shell command in the project directory and get its output. Standard input is empty, so nothing may ask back. `+
 		`Each call is a new shell: directory changes and variables do not carry over. Long output is shortened and kept in a file. `+
-		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`,
+		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`+w.fenceNote(),
 		guarded(w, "bash", w.bash), tool.Destructive, tool.OpenWorld, tool.WithSchema(json.RawMessage(bashSchema)),
 		tool.WithAliases(map[string]string{"working_directory": "workdir"}))
 }
@@ -77,12 +78,20 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	}
 	call := tool.FromContext(ctx)
 	out := &capture{w: w, id: randomID()}
-	c := command{text: in.Command, dir: dir, env: w.env, mark: w.id + "." + out.id, scratch: w.outDir}
-	end, err := c.run(ctx, limit, &stream{live: call.Output, to: out}, &stream{live: call.Errors, to: out})
+	cmd, cleanUp, err := w.shell(ctx, in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return end.result(ctx, out.finish(), limit)
+	defer cleanUp()
+	stdout, stderr := &stream{live: call.Output, to: out}, &stream{live: call.Errors, to: out}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stdout, stderr
+	end, err := process.Run(ctx, cmd, w.id+"."+out.id, limit)
+	if err != nil {
+		return tool.Result{}, errdefs.NotAvailable.Errorf("start the command: %w", err)
+	}
+	stdout.flush()
+	stderr.flush()
+	return report(ctx, end, out.finish(), limit)
 }
 
 // workdir is the directory that a command runs in. It is looked up through the Root to be told what is wrong with it; it is no fence,
@@ -105,79 +114,48 @@ func (w *Workspace) workdir(name string) (string, error) {
 	return filepath.Join(w.real, p.rel), nil
 }
 
-// ending is how a command ended.
-type ending struct {
-	code       int
-	signal     string // the name of the signal that killed it
-	timedOut   bool
-	canceled   bool
-	background bool // processes were stopped that it left behind
-}
-
-func (e ending) result(ctx context.Context, output string, limit time.Duration) (tool.Result, error) {
+func report(ctx context.Context, e process.End, output string, limit time.Duration) (tool.Result, error) {
 	if output == "" {
 		output = "(no output)"
 	}
 	lines := []string{output}
-	if e.background {
+	if e.Background {
 		lines = append(lines, "(background processes that still held the output were stopped; to keep one, send its output to a file: cmd >log 2>&1 &)")
 	}
 	var err error
 	switch {
-	case e.canceled:
+	case e.Canceled:
 		err = ctx.Err()
 		lines = append(lines, "canceled: the command and everything it started was killed")
-	case e.timedOut:
+	case e.TimedOut:
 		hint := ""
 		if limit < time.Second {
 			hint = " (a timeout without a unit is in milliseconds)"
 		}
 		lines = append(lines, fmt.Sprintf("timed out after %v: the command and everything it started was killed%s", limit, hint))
-	case e.signal != "":
-		lines = append(lines, "killed by signal: "+e.signal)
-	case e.code != 0:
-		lines = append(lines, fmt.Sprintf("exit code: %d", e.code))
+	case e.Signal != "":
+		lines = append(lines, "killed by signal: "+e.Signal)
+	case e.Code != 0:
+		lines = append(lines, fmt.Sprintf("exit code: %d", e.Code))
 	}
-	failed := e.canceled || e.timedOut || e.signal != "" || e.code != 0
-	return tool.Result{Content: strings.Join(lines, "\n"), IsError: failed}, err
+	return tool.Result{Content: strings.Join(lines, "\n"), IsError: e.Failed()}, err
 }
 
 // stream takes one output stream of a command: as it is to who watches, as text to the result.
 type stream struct {
 	live io.Writer
 	to   *capture
+	text cleaner
 }
 
-// copy reads r to its end, or to its deadline. A watcher that fails doesn't matter to the command.
-func (s *stream) copy(r *os.File) {
-	var text cleaner
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > 0 {
-			_, _ = s.live.Write(buf[:n])
-			s.to.add(text.clean(buf[:n]))
-		}
-		if err != nil {
-			s.to.add(text.flush())
-			return
-		}
-	}
+// Write takes what comes. A watcher that fails doesn't matter to the command.
+func (s *stream) Write(b []byte) (int, error) {
+	_, _ = s.live.Write(b)
+	s.to.add(s.text.clean(b))
+	return len(b), nil
 }
 
-// copyAll copies both streams; done is closed when both have ended.
-func copyAll(streams [2]*stream, from [2]*os.File) (done chan struct{}) {
-	done = make(chan struct{})
-	var wg sync.WaitGroup
-	for i, s := range streams {
-		wg.Go(func() { s.copy(from[i]) })
-	}
-	go func() {
-		wg.Wait()
-		close(done)
-	}()
-	return done
-}
+func (s *stream) flush() { s.to.add(s.text.flush()) }
 
 // period is a timeout: a number of milliseconds, or a string with a unit.
 type period time.Duration

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -306,10 +307,10 @@ func TestCloseStopsWhatRuns(t *testing.T) {
 
 func TestAWorkspaceInACommandOfAnotherIsStoppedWithIt(t *testing.T) {
 	outer := open(t, nil)
-	inner := open(t, nil, WithEnv(append(os.Environ(), markName+outer.id+".x")))
+	inner := open(t, nil, WithEnv(append(os.Environ(), process.Mark+"="+outer.id+".x")))
 	id := word()
 	ok(t, inner.Bash(), in{"command": "setsid sleep " + id + " >/dev/null 2>&1 & true"})
-	stopMarked(outer.id)
+	process.StopMarked(outer.id)
 	if !gone(t, id, 3*time.Second) {
 		t.Error("it lives")
 	}

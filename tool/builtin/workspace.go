@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/process"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -26,7 +29,11 @@ type Workspace struct {
 	ownOut          bool   // the output directory is ours to remove
 	id              string // marks the processes that our commands start
 	tools           []tool.Tool
-	writing         sync.Mutex // an edit reads first and then replaces
+	policy          sandbox.Policy
+	policyErr       error
+	fence           func() (*sandbox.Fence, error) // the fence of commands; once
+	fenced          atomic.Bool                    // it was made
+	writing         sync.Mutex                     // an edit reads first and then replaces
 
 	life  context.Context // ends with Close; not a caller's, so it has its place here
 	end   context.CancelFunc
@@ -55,7 +62,7 @@ func WithGitignore(on bool) Option { return func(w *Workspace) { w.gitignore = o
 
 // Open opens a project directory for the tools. It fails when dir is not a directory. Close frees it.
 func Open(dir string, opts ...Option) (*Workspace, error) {
-	w := &Workspace{gitignore: true, id: randomID()}
+	w := &Workspace{gitignore: true, id: randomID(), policy: sandbox.Policy{Off: true}}
 	for _, o := range opts {
 		o(w)
 	}
@@ -68,6 +75,11 @@ func Open(dir string, opts ...Option) (*Workspace, error) {
 		}
 		return nil, errdefs.Validation.Errorf("builtin: open %s: %w", dir, err)
 	}
+	w.resolvePolicy()
+	w.fence = sync.OnceValues(func() (*sandbox.Fence, error) {
+		w.fenced.Store(true)
+		return w.openFence()
+	})
 	w.life, w.end = context.WithCancel(context.Background())
 	w.close = sync.OnceValue(w.free)
 	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep()}
@@ -131,8 +143,14 @@ func (w *Workspace) free() error {
 	w.mu.Unlock()
 	w.end()
 	w.calls.Wait()
-	stopMarked(w.id)
-	return w.closeRoots()
+	process.StopMarked(w.id)
+	var err error
+	if w.fenced.Load() {
+		if fence, failed := w.fence(); failed == nil {
+			err = fence.Close()
+		}
+	}
+	return errors.Join(err, w.closeRoots())
 }
 
 func (w *Workspace) closeRoots() error {

@@ -76,6 +76,9 @@ func (w *Workspace) replace(ctx context.Context, p place, content string, old fs
 	if old != nil && old.Mode()&0o200 == 0 {
 		return errdefs.PolicyDenied.Errorf("%s is write-protected (mode %04o): if it really is to change, chmod u+w it first", p.shown, old.Mode().Perm())
 	}
+	if err := w.mayWrite(ctx, p); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package builtin
+package process
 
 import (
 	"os/exec"
@@ -24,5 +24,5 @@ func (k *kin) signal(sig syscall.Signal) { _ = syscall.Kill(-k.group, sig) }
 // stopMarked would need /proc.
 func stopMarked(string) {}
 
-// tie does nothing: there is no way to have the shell die with us.
+// tie does nothing: there is no way to have the command die with us.
 func tie(*syscall.SysProcAttr) {}

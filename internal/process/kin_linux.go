@@ -1,4 +1,4 @@
-package builtin
+package process
 
 import (
 	"bytes"
@@ -21,13 +21,13 @@ func awaitExit(cmd *exec.Cmd) {
 	}
 }
 
-// tie has the shell die with us, however we die. What it started itself is not tied.
+// tie has the command die with us, however we die. What it started itself is not tied.
 func tie(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // kin are the processes that a command started: those in its group, those that carry its mark in their environment, whoever
 // descends from one of these, and whoever was seen to be one before, as parents die and environments change.
 type kin struct {
-	group int // the shell's pid, or 0 for none; the shell itself is not one of its kin
+	group int // the command's pid, or 0 for none; the command itself is not one of its kin
 	mark  string
 	known map[int]string // by pid, when they were started
 }
@@ -41,7 +41,7 @@ func (k *kin) live() bool {
 	return len(found) > 0
 }
 
-// signal signals the group, the shell included, and everybody else. They are looked for first, as they scatter when the shell dies.
+// signal signals the group, the command included, and everybody else. They are looked for first, as they scatter when the command dies.
 func (k *kin) signal(sig syscall.Signal) {
 	found := k.find()
 	if k.group != 0 {
@@ -134,7 +134,7 @@ func marked(id int, mark string) bool {
 		return false
 	}
 	for v := range bytes.SplitSeq(b, []byte{0}) {
-		if bytes.HasPrefix(v, []byte(markName)) && bytes.Contains(v, []byte(mark)) {
+		if bytes.HasPrefix(v, []byte(Mark+"=")) && bytes.Contains(v, []byte(mark)) {
 			return true
 		}
 	}

@@ -1,0 +1,269 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// Fence makes the commands of one policy. Made by [Open]; safe for concurrent use.
+type Fence struct {
+	policy  Policy
+	environ []string // what there is to pass
+	caps    Capabilities
+	temp    string // private, with two directories: tmp is TMPDIR, cache that of a policy without a Root
+	cache   string
+	env     []string // set for every command
+	sys     system   // what the platform holds
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	inner  map[string]*Fence
+}
+
+// Open makes a policy ready: it creates the temporary directory and the caches, starts the proxy when Hosts need one, and rehearses a command that does nothing. What
+// the policy asks for and can't be had here is an error with class errdefs.NotAvailable that says what, why, and what would help; a policy that makes no sense has
+// errdefs.Validation, a path that is not there errdefs.NotFound. environ is what the commands' environment is picked from ([Environ]); nil stands for os.Environ().
+//
+// Close the fence when its commands are over.
+func Open(p Policy, environ []string) (*Fence, error) { return open(p, environ, Probe()) }
+
+func open(p Policy, environ []string, caps Capabilities) (_ *Fence, err error) {
+	if environ == nil {
+		environ = os.Environ()
+	}
+	f := &Fence{policy: p, environ: slices.Clone(environ), caps: caps, inner: map[string]*Fence{}}
+	if p.Off {
+		return f, nil
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if err := f.can(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := f.directories(); err != nil {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: prepare directories: %w", err)
+	}
+	if err := f.enforce(); err != nil {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: %w", err)
+	}
+	return f, nil
+}
+
+// can says what of the policy can't be enforced here.
+func (f *Fence) can() error {
+	p := f.policy
+	refuse := func(what string, s Status) error {
+		if s.Holds {
+			return nil
+		}
+		return errdefs.NotAvailable.Errorf("sandbox: %s can't be enforced here: %s", what, s.Why)
+	}
+	if err := refuse("where commands write", f.caps.Writes); err != nil {
+		return err
+	}
+	if err := refuse("the network policy", f.caps.Network); err != nil {
+		return err
+	}
+	if len(p.Network.Hosts) > 0 && !p.Network.All {
+		if err := refuse("Network.Hosts", f.caps.Hosts); err != nil {
+			return err
+		}
+	}
+	if len(p.Protect) > 0 {
+		if err := refuse("Protect inside of a directory that may be written", f.caps.Inside); err != nil {
+			return err
+		}
+	}
+	for _, secret := range p.hidden() {
+		for _, dir := range p.writable() {
+			if inside(dir, secret) && !f.caps.Inside.Holds {
+				return refuse("hiding "+secret+", which lies in the writable directory "+dir+" (choose a directory below it, or name the secret in Policy.Read),", f.caps.Inside)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fence) directories() (err error) {
+	if f.temp, err = os.MkdirTemp("", "pawl-sandbox-"); err != nil {
+		return err
+	}
+	if f.temp, err = filepath.EvalSymlinks(f.temp); err != nil {
+		return err
+	}
+	if err := os.Mkdir(f.tmp(), 0o700); err != nil {
+		return err
+	}
+	switch f.cache = f.policy.Cache; {
+	case f.cache != "":
+	case f.policy.Root != "":
+		if f.cache, err = defaultCache(f.policy.Root); err != nil {
+			return err
+		}
+	default:
+		f.cache = filepath.Join(f.temp, "cache")
+	}
+	if err := os.MkdirAll(f.cache, 0o700); err != nil {
+		return err
+	}
+	if f.cache, err = filepath.EvalSymlinks(f.cache); err != nil {
+		return err
+	}
+	environ := Environ(f.policy, f.environ)
+	for _, name := range []string{"GOMODCACHE", "GOPATH", "GOENV"} { // they don't pass: ours do
+		if value := valueIn(f.environ, name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	f.env = append(cacheEnv(f.cache, environ), "TMPDIR="+f.tmp(), "TMP="+f.tmp(), "TEMP="+f.tmp(), "PAWL_SANDBOX="+f.caps.Backend)
+	for _, v := range f.policy.Env { // what was asked for by name counts more
+		f.env = slices.DeleteFunc(f.env, func(own string) bool { return nameOf(own) == nameOf(v) })
+	}
+	return nil
+}
+
+func (f *Fence) tmp() string { return filepath.Join(f.temp, "tmp") }
+
+// nameOf is the name in "NAME=value", or "NAME".
+func nameOf(v string) string {
+	name, _, _ := strings.Cut(v, "=")
+	return name
+}
+
+// writes is everything that may be written.
+func (f *Fence) writes() []string {
+	return union(f.policy.writable(), []string{f.tmp(), f.cache})
+}
+
+// Policy is what the fence was opened with.
+func (f *Fence) Policy() Policy { return f.policy }
+
+// Command makes a command that will run in the fence, in a session of its own: start it as you like, or with all that it starts through internal/process. A policy in ctx
+// narrows the fence's further; ctx is not asked after that.
+//
+// PAWL_SANDBOX in its environment names the backend. Of the exec.Cmd, Path, Args, ExtraFiles and the members of SysProcAttr that are set are the fence's; Env has what the policy lets pass, and what the caller adds to it
+// reaches the command. Files that the caller adds to ExtraFiles don't.
+//
+// Errors: errdefs.NotFound for a program that is not there; those of [Open]; errdefs.NotAvailable after Close.
+func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	f, err := f.narrowed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: command %s: the fence is closed", name)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, errdefs.NotFound.Errorf("sandbox: command: %w", err)
+	}
+	if f.policy.Off {
+		cmd := exec.Command(path, args...) //nolint:gosec // running commands is what it is for
+		cmd.Args[0] = name
+		cmd.Env = slices.Clone(f.environ)
+		return cmd, nil
+	}
+	cmd := f.wrap(path, append([]string{name}, args...))
+	cmd.Env = append(Environ(f.policy, f.environ), f.env...)
+	return cmd, nil
+}
+
+// narrowed is the fence for the policy of ctx. It is kept until Close, as it has a temporary directory, which its commands share.
+func (f *Fence) narrowed(ctx context.Context) (*Fence, error) {
+	p, ok := From(ctx)
+	if !ok {
+		return f, nil
+	}
+	p = p.Within(f.policy)
+	name, err := json.Marshal(p)
+	if err != nil {
+		return nil, errdefs.Internal.Errorf("sandbox: policy: %w", err)
+	}
+	own, err := json.Marshal(f.policy.Within(f.policy)) // in the same form
+	if err != nil || string(own) == string(name) {
+		return f, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: the fence is closed")
+	}
+	if in, ok := f.inner[string(name)]; ok {
+		return in, nil
+	}
+	in, err := open(p, f.environ, f.caps)
+	if err != nil {
+		return nil, err
+	}
+	f.inner[string(name)] = in
+	return in, nil
+}
+
+// Close removes the temporary directory and stops the proxy. Processes that still run keep their fence; they lose their connections. Further Closes do nothing.
+func (f *Fence) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	var errs []error
+	for _, in := range f.inner {
+		errs = append(errs, in.Close())
+	}
+	errs = append(errs, f.sys.close())
+	if f.temp != "" {
+		errs = append(errs, removeAll(f.temp))
+	}
+	return errors.Join(errs...)
+}
+
+// removeAll removes a tree, with directories in it that may not be written.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil {
+		return nil
+	}
+	root, e := os.OpenRoot(dir) // a command may have left symbolic links out of it
+	if e != nil {
+		return errors.Join(err, e)
+	}
+	defer func() { _ = root.Close() }()
+	open := func(path string) { _ = root.Chmod(path, 0o700) }
+	open(".")
+	walkDirs(root, ".", open)
+	return os.RemoveAll(dir)
+}
+
+func walkDirs(root *os.Root, dir string, each func(string)) {
+	d, err := root.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, _ := d.ReadDir(-1)
+	_ = d.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			path := filepath.Join(dir, e.Name())
+			each(path)
+			walkDirs(root, path, each)
+		}
+	}
+}

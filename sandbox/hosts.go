@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// canonical is a host's name as names are compared: lower case, without the dot at the end.
+func canonical(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
+
+// validHost reports whether h can stand in a list of hosts.
+func validHost(h string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(h, "[]")); err == nil {
+		return true
+	}
+	name := strings.TrimPrefix(h, "*.")
+	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			return false
+		}
+	}
+	return len(name) <= 253
+}
+
+// matches reports whether a list of hosts covers a host, or a pattern.
+func matches(list []string, host string) bool {
+	host = canonical(host)
+	addr, addrErr := netip.ParseAddr(strings.Trim(host, "[]"))
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		pattern = canonical(pattern)
+		if a, err := netip.ParseAddr(strings.Trim(pattern, "[]")); err == nil || addrErr == nil {
+			return err == nil && addrErr == nil && a.Unmap() == addr.Unmap()
+		}
+		if parent, ok := strings.CutPrefix(pattern, "*."); ok {
+			return strings.HasSuffix(strings.TrimPrefix(host, "*"), "."+parent) // *.b covers *.b and *.a.b
+		}
+		return pattern == host
+	})
+}
+
+// special are the ranges that are nobody's on the public network, besides those that netip knows.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("168.63.129.16/32"), // a cloud's metadata, at a public address
+	netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("fec0::/10"),
+}
+
+// embedded are ranges whose addresses stand for an IPv4 address, with the byte at which that begins.
+var embedded = map[netip.Prefix]int{
+	netip.MustParsePrefix("64:ff9b::/96"): 12, netip.MustParsePrefix("64:ff9b:1::/48"): 12, netip.MustParsePrefix("2002::/16"): 2, netip.MustParsePrefix("::/96"): 12,
+}
+
+// guarded says why an address is not for everybody; "" when it is.
+func guarded(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	switch {
+	case a.IsLoopback():
+		return "this machine"
+	case a.IsUnspecified():
+		return "no address, which is this machine"
+	case a.IsPrivate():
+		return "a private network"
+	case a.IsLinkLocalUnicast():
+		return "the link's, or a cloud's metadata"
+	case a.IsMulticast():
+		return "multicast"
+	}
+	for _, p := range special {
+		if p.Contains(a) {
+			return "a reserved range"
+		}
+	}
+	b := a.As16()
+	for p, at := range embedded {
+		if p.Contains(a) {
+			return guarded(netip.AddrFrom4([4]byte(b[at : at+4])))
+		}
+	}
+	return ""
+}
+
+// A Dialer opens connections that a policy's Network allows. The zero Dialer opens none. Safe for concurrent use.
+type Dialer struct {
+	policy  Policy
+	lookUp  func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	connect func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Dial is the dialer for tools that run in this process, and the one that commands' proxy uses. It opens TCP connections.
+//
+// A host has to be in the list, or the Network All. It is looked up once, and the connection goes to an address that was found then and was checked: a name whose answer
+// changes gets nowhere. Addresses of this machine, of private, shared (CGNAT), link-local and reserved networks and of clouds' metadata services are refused, with All
+// too, unless the address itself is in Hosts, or "localhost" for this machine. Off refuses nothing.
+//
+// A refusal is an error with class errdefs.PolicyDenied; another failure has errdefs.NotAvailable.
+func Dial(p Policy) *Dialer {
+	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	return &Dialer{policy: p, lookUp: net.DefaultResolver.LookupNetIP, connect: d.DialContext}
+}
+
+// DialContext opens a connection; network is "tcp", "tcp4" or "tcp6".
+func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	if d.connect == nil {
+		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the policy allows no network", addr)
+	}
+	if d.policy.Off {
+		return d.connect(ctx, network, addr)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("sandbox: dial: %w", err)
+	}
+	ipVersion, ok := map[string]string{"tcp": "ip", "tcp4": "ip4", "tcp6": "ip6"}[network]
+	if !ok {
+		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is not TCP", addr, network)
+	}
+	if !d.policy.Network.All && !matches(d.policy.Network.Hosts, host) {
+		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: add it to Network.Hosts of the policy", addr)
+	}
+	found, err := d.lookUp(ctx, ipVersion, host)
+	if err != nil {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: dial %s: %w", addr, err)
+	}
+	var errs []error
+	for _, ip := range found {
+		ip = ip.Unmap()
+		if why := d.refuses(host, ip); why != "" {
+			errs = append(errs, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is %s: to allow it, add the address to Network.Hosts of the policy", addr, ip, why))
+			continue
+		}
+		conn, err := d.connect(ctx, network, net.JoinHostPort(ip.String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		errs = append(errs, errdefs.NotAvailable.Errorf("sandbox: dial %s: %w", addr, err))
+	}
+	if len(errs) == 0 {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: dial %s: the host has no address", addr)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// refuses says why not this address.
+func (d *Dialer) refuses(host string, ip netip.Addr) string {
+	why := guarded(ip)
+	if why == "" || matches(d.policy.Network.Hosts, ip.String()) {
+		return ""
+	}
+	if canonical(host) == "localhost" && ip.IsLoopback() && matches(d.policy.Network.Hosts, host) {
+		return ""
+	}
+	return why
+}
+
+// Transport is an http.Transport whose connections the dialer opens: no proxy of the environment stands in between.
+func (d *Dialer) Transport() *http.Transport {
+	return &http.Transport{
+		DialContext: d.DialContext, ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+	}
+}

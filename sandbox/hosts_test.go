@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+func TestAHostIsMatchedAsAWhole(t *testing.T) {
+	for _, c := range []struct {
+		pattern, host string
+		want          bool
+	}{
+		{"example.com", "example.com", true},
+		{"Example.COM", "example.com.", true},
+		{"example.com", "a.example.com", false},
+		{"example.com", "evilexample.com", false},
+		{"example.com", "example.com.evil.org", false},
+		{"*.example.com", "a.example.com", true},
+		{"*.example.com", "a.b.example.com", true},
+		{"*.example.com", "example.com", false},
+		{"*.example.com", "evilexample.com", false},
+		{"*.local", "evillocal", false},
+		{"10.0.0.1", "10.0.0.1", true},
+		{"10.0.0.1", "::ffff:10.0.0.1", true},
+		{"10.0.0.1", "10.0.0.10", false},
+		{"::1", "[::1]", true},
+		{"::1", "0:0:0:0:0:0:0:1", true},
+		{"*.0.0.1", "127.0.0.1", false},
+		{"localhost", "127.0.0.1", false},
+	} {
+		if got := matches([]string{"other.org", c.pattern}, c.host); got != c.want {
+			t.Errorf("%s, %s: %v", c.pattern, c.host, got)
+		}
+	}
+}
+
+func TestAddressesThatAreNotForEverybody(t *testing.T) {
+	for _, a := range []string{
+		"127.0.0.1", "127.9.9.9", "::1", "0.0.0.0", "::", "0.1.2.3", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.0.1", "fd00::1", "fc00::1", "169.254.169.254", "fe80::1",
+		"fe80::1%eth0", "100.64.0.1", "100.127.255.255", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254",
+		"64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2002:a00:1::", "::127.0.0.1", "168.63.129.16", "fd00:ec2::254", "ff02::1", "fec0::1", "2001:db8::1",
+	} {
+		if guarded(netip.MustParseAddr(a)) == "" {
+			t.Errorf("%s is for everybody", a)
+		}
+	}
+	for _, a := range []string{"1.1.1.1", "172.32.0.1", "172.15.0.1", "100.128.0.1", "100.63.0.1", "192.169.0.1", "2606:4700::1111", "64:ff9b::101:101", "2002:101:101::", "169.253.0.1"} {
+		if why := guarded(netip.MustParseAddr(a)); why != "" {
+			t.Errorf("%s is %s", a, why)
+		}
+	}
+}
+
+// resolving makes a dialer with these answers; every connection goes to addr, and where it should have gone is noted.
+func resolving(p Policy, addr string, answers ...[]string) (d *Dialer, dialled *[]string, asked *int) {
+	d, dialled, asked = Dial(p), new([]string), new(int)
+	connect := d.connect
+	d.lookUp = func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		if a, err := netip.ParseAddr(host); err == nil {
+			return []netip.Addr{a}, nil
+		}
+		if len(answers) == 0 {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		var out []netip.Addr
+		for _, a := range answers[min(*asked, len(answers)-1)] {
+			out = append(out, netip.MustParseAddr(a))
+		}
+		*asked++
+		return out, nil
+	}
+	d.connect = func(ctx context.Context, network, to string) (net.Conn, error) {
+		*dialled = append(*dialled, to)
+		return connect(ctx, network, addr)
+	}
+	return d, dialled, asked
+}
+
+func TestADialGoesToAnAddressThatWasChecked(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	addr := srv.Listener.Addr().String()
+	hosts := func(h ...string) Policy { return Policy{Network: Network{Hosts: h}} }
+	all := Policy{Network: Network{All: true}}
+	for name, c := range map[string]struct {
+		p       Policy
+		to      string
+		answers [][]string
+		dialled string
+		class   *errdefs.Class
+	}{
+		"a host of the list":                    {hosts("a.com"), "a.com:80", [][]string{{"1.1.1.1"}}, "1.1.1.1:80", nil},
+		"below a star":                          {hosts("*.a.com"), "x.a.com:80", [][]string{{"1.1.1.1"}}, "1.1.1.1:80", nil},
+		"another host":                          {hosts("a.com"), "b.com:80", [][]string{{"1.1.1.1"}}, "", errdefs.PolicyDenied},
+		"no network":                            {Policy{}, "a.com:80", [][]string{{"1.1.1.1"}}, "", errdefs.PolicyDenied},
+		"a name for this machine":               {hosts("a.com"), "a.com:80", [][]string{{"127.0.0.1"}}, "", errdefs.PolicyDenied},
+		"a name for a metadata service":         {all, "a.com:80", [][]string{{"169.254.169.254"}}, "", errdefs.PolicyDenied},
+		"an address of a private network":       {all, "10.0.0.1:80", nil, "", errdefs.PolicyDenied},
+		"one that is named":                     {hosts("10.0.0.1"), "10.0.0.1:80", nil, "10.0.0.1:80", nil},
+		"one that is named, with all":           {Policy{Network: Network{All: true, Hosts: []string{"10.0.0.1"}}}, "x.com:80", [][]string{{"10.0.0.1"}}, "10.0.0.1:80", nil},
+		"a public one where names are allowed":  {hosts("a.com"), "1.1.1.1:80", nil, "", errdefs.PolicyDenied},
+		"the good one of two":                   {hosts("a.com"), "a.com:80", [][]string{{"10.0.0.1", "1.1.1.1"}}, "1.1.1.1:80", nil},
+		"an answer that changes":                {hosts("a.com"), "a.com:80", [][]string{{"1.1.1.1"}, {"127.0.0.1"}}, "1.1.1.1:80", nil},
+		"localhost by name":                     {hosts("localhost"), "localhost:80", [][]string{{"127.0.0.1"}}, "127.0.0.1:80", nil},
+		"localhost that isn't this machine":     {hosts("localhost"), "localhost:80", [][]string{{"10.0.0.1"}}, "", errdefs.PolicyDenied},
+		"an address in another form":            {all, "[::ffff:127.0.0.1]:80", nil, "", errdefs.PolicyDenied},
+		"a name that is not there":              {hosts("a.com"), "a.com:80", nil, "", errdefs.NotAvailable},
+		"no fence":                              {Policy{Off: true}, "10.0.0.1:80", nil, "10.0.0.1:80", nil},
+		"an answer with this machine's network": {hosts("a.com"), "a.com:80", [][]string{{"0.0.0.0"}}, "", errdefs.PolicyDenied},
+	} {
+		d, dialled, asked := resolving(c.p, addr, c.answers...)
+		conn, err := d.DialContext(t.Context(), "tcp", c.to)
+		if err == nil {
+			_ = conn.Close()
+		}
+		if got := strings.Join(*dialled, " "); got != c.dialled || c.class == nil != (err == nil) || err != nil && !errors.Is(err, c.class) || *asked > 1 {
+			t.Errorf("%s: %q after %d questions, %v", name, got, *asked, err)
+		}
+	}
+	if _, err := new(Dialer).DialContext(t.Context(), "tcp", "a.com:80"); !errors.Is(err, errdefs.PolicyDenied) {
+		t.Error(err)
+	}
+	if _, err := Dial(all).DialContext(t.Context(), "udp", "a.com:80"); !errors.Is(err, errdefs.PolicyDenied) {
+		t.Error(err)
+	}
+}
+
+func TestAClientWithTheTransportReachesWhatIsAllowed(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.Host) }))
+	defer srv.Close()
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // of no effect
+	get := func(p Policy) (string, error) {
+		tr := Dial(p).Transport()
+		defer tr.CloseIdleConnections()
+		resp, err := (&http.Client{Transport: tr}).Get(srv.URL)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		b, err := io.ReadAll(resp.Body)
+		return string(b), err
+	}
+	if got, err := get(Policy{Network: Network{Hosts: []string{"127.0.0.1"}}}); got != "hello "+srv.Listener.Addr().String() || err != nil {
+		t.Error(got, err)
+	}
+	if _, err := get(Policy{Network: Network{All: true}}); !errors.Is(err, errdefs.PolicyDenied) {
+		t.Error(err)
+	}
+}

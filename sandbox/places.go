@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// atHome are places with secrets, from the home directory. What is not there costs nothing.
+var atHome = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/op", ".config/rclone", ".oci",
+	".docker/config.json", ".config/containers/auth.json", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".git-credentials", ".config/git/credentials", ".password-store",
+	".local/share/keyrings", ".local/share/kwalletd", ".config/age", ".config/sops", ".vault-token", ".terraform.d/credentials.tfrc.json", ".pgpass", ".my.cnf", ".npmrc",
+	".yarnrc.yml", ".pypirc", ".gem/credentials", ".bundle/config", ".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties",
+	".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json",
+	".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
+	"snap/firefox", "snap/chromium", ".var/app/org.mozilla.firefox", ".var/app/com.google.Chrome",
+	"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+	"Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC",
+}
+
+// ofSystem are those that root could read.
+var ofSystem = []string{
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/kubernetes", "/etc/krb5.keytab",
+	"/etc/NetworkManager/system-connections", "/var/lib/kubelet", "/var/lib/docker", "/var/lib/containerd",
+}
+
+// ofOrchestrators are readable to everybody in a container.
+var ofOrchestrators = []string{"/run/secrets", "/var/run/secrets"}
+
+// Secrets lists the places that commands can't read: keys, tokens, browsers' profiles and shells' histories of the user, and what of the system only root can read. They
+// are the ones that are there now, resolved.
+func Secrets() []string {
+	return slices.DeleteFunc(places(), func(path string) bool {
+		_, err := os.Lstat(path)
+		return err != nil
+	})
+}
+
+// places are the secrets that are there, and those that may come.
+func places() []string {
+	homes := []string{os.Getenv("HOME")} // both: who changed HOME still has keys in the other one
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		homes = append(homes, u.HomeDir)
+	}
+	var all []string
+	for _, home := range homes {
+		if real, err := filepath.EvalSymlinks(home); err == nil && filepath.IsAbs(real) {
+			for _, rel := range atHome {
+				all = append(all, filepath.Join(real, rel))
+			}
+		}
+	}
+	all = append(all, ofOrchestrators...)
+	if os.Geteuid() == 0 {
+		all = append(all, ofSystem...)
+		keys, _ := filepath.Glob("/etc/ssh/*_key")
+		all = append(all, keys...)
+	}
+	for i, path := range all {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			all[i] = real
+		}
+	}
+	return slices.DeleteFunc(union(all, nil), func(path string) bool { return path == "/dev/null" })
+}
+
+// Settings lists what in a project decides what runs outside of a fence later, and is there: git's hooks and configuration, and the settings of agents. They are for
+// Policy.Protect, where [Capabilities] Inside holds.
+func Settings(root string) []string {
+	var out []string
+	for _, rel := range []string{".git/hooks", ".git/config", ".agents", ".claude", ".vscode", ".envrc"} {
+		path := filepath.Join(root, rel)
+		if real, err := filepath.EvalSymlinks(path); err == nil && real == path {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// hidden is what a policy hides and is there.
+func (p Policy) hidden() []string { return p.without(Secrets()) }
+
+// without adds what the policy hides to secrets: what lies in something hidden, or is meant to be read, is left out.
+func (p Policy) without(secrets []string) []string {
+	all := union(secrets, p.Hide)
+	return slices.DeleteFunc(slices.Clone(all), func(path string) bool {
+		return slices.ContainsFunc(all, func(dir string) bool { return dir != path && inside(dir, path) }) ||
+			slices.ContainsFunc(p.Read, func(dir string) bool { return inside(dir, path) })
+	})
+}
+
+// defaultCache is where the caches of tools for a project go. It is outside of the project, and readable to nobody else.
+func defaultCache(root string) (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "pawl", digest(root)), nil
+}

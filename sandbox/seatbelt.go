@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// seatbelt is the profile for macOS's sandbox-exec. What is allowed last counts: all but writes, then what may be written, then what is hidden or protected, then the
+// network. port is the proxy's, 0 for none.
+func seatbelt(p Policy, hidden, writes []string, port int) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	paths := func(rule string, paths []string) {
+		if len(paths) == 0 {
+			return
+		}
+		line("(%s", rule)
+		for _, path := range paths {
+			line("  (subpath %s)", quoteSeatbelt(path))
+		}
+		line(")")
+	}
+	line("(version 1)")
+	line("(allow default)")
+	line("(deny file-write*)")
+	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$") (subpath "/dev/fd"))`)
+	paths("allow file-write*", writes)
+	paths("deny file-write*", p.Protect)
+	paths("deny file-read* file-write*", hidden)
+	paths("allow file-read*", p.Read)
+	line(`(deny file-read* file-write* (regex #"^/dev/r?disk") (literal "/dev/mem") (literal "/dev/kmem"))`)
+	line("(deny signal)")
+	line("(allow signal (target same-sandbox))")
+	line("(deny appleevent-send)") // others would run what is asked for outside: other programs, the Finder, launchd
+	line("(deny lsopen)")
+	line("(deny job-creation)")
+	if !p.Network.All {
+		line("(deny network*)")
+		line(`(deny mach-lookup (global-name "com.apple.dnssd.service"))`)
+		if port != 0 {
+			line(`(allow network-outbound (remote ip "localhost:%d"))`, port)
+		}
+	}
+	line("(deny network-outbound (remote unix-socket))")
+	if p.Network.All {
+		line(`(allow network-outbound (literal "/private/var/run/mDNSResponder"))`) // names are looked up there
+	}
+	return b.String()
+}
+
+// quoteSeatbelt quotes a path as a string of the profile's language.
+func quoteSeatbelt(path string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
+}
+
+// limitsScript is what sh runs first, where no helper can: the limits, then the command, which its arguments are.
+func limitsScript(l Limits) string {
+	l = l.orDefault()
+	lines := []string{
+		"ulimit -c 0", "ulimit -t " + strconv.Itoa(int(max(1, l.CPU.Seconds()))), "ulimit -f " + strconv.FormatUint(l.FileSize/512, 10),
+		`files=` + strconv.FormatUint(l.Files, 10), `most=$(ulimit -H -n)`, `[ "$most" = unlimited ] || [ "$files" -le "$most" ] || files=$most`, `ulimit -n "$files"`,
+	}
+	if l.Processes > 0 {
+		lines = append(lines, "ulimit -u "+strconv.FormatUint(l.Processes, 10))
+	}
+	for i := range lines {
+		lines[i] += " || exit 126"
+	}
+	return strings.Join(append(lines, `exec "$@"`), "\n")
+}

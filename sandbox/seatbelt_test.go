@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// The profile was never run on a Mac by its authors. This keeps it from changing unseen.
+func TestTheProfileForMacOS(t *testing.T) {
+	p := Policy{Root: "/Users/me/project", Protect: []string{"/Users/me/project/.git/hooks"}, Read: []string{"/Users/me/.ssh/known_hosts"}}
+	hidden, writes := []string{"/Users/me/.ssh", `/Users/me/a "b" \c`}, []string{"/Users/me/project", "/private/var/folders/x/tmp"}
+	for name, got := range map[string]string{
+		"none":  seatbelt(p, hidden, writes, 0),
+		"hosts": seatbelt(Policy{Network: Network{Hosts: []string{"a.com"}}}, hidden, writes, 4711),
+		"all":   seatbelt(Policy{Network: Network{All: true}}, nil, nil, 0),
+	} {
+		file := filepath.Join("testdata", "seatbelt-"+name+".sb")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTheShellSetsLimitsWhereNoHelperDoes(t *testing.T) {
+	out, err := exec.Command("sh", "-c", limitsScript(Limits{CPU: time.Minute, Files: 1 << 40, FileSize: 1 << 20}), "sh", "sh", "-c", `ulimit -c; ulimit -t; ulimit -f; echo "$@"`, "x", "a b").CombinedOutput()
+	if string(out) != "0\n60\n2048\na b\n" || err != nil {
+		t.Errorf("%q %v", out, err)
+	}
+}

@@ -1,0 +1,301 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files that a helper is given.
+const (
+	planFD = 3 + iota // sealed: its plan
+	exeFD             // this program
+	hubFD             // where it sends the listener of its network; only with Hosts
+)
+
+// helperName begins argument 0 of a helper; its plan's token follows.
+const helperName = "pawl-sandbox:"
+
+// oldestABI is the first level of Landlock that keeps files from being truncated.
+const oldestABI = 3
+
+// plan is what a helper does to itself. It is the same for all commands of a fence.
+type plan struct {
+	Token    string
+	ABI      int      // 0: no Landlock
+	Read     []string // what may be read and executed, with all below
+	Write    []string
+	Devices  []string
+	Families []uint16 // of sockets that may be made
+	Hub      bool     // send a listener
+	Limits   Limits
+}
+
+// keptCapabilities are what root keeps: those that let it work with other users' files and become another user.
+var keptCapabilities = map[int]string{
+	unix.CAP_CHOWN: "CAP_CHOWN", unix.CAP_DAC_OVERRIDE: "CAP_DAC_OVERRIDE", unix.CAP_FOWNER: "CAP_FOWNER", unix.CAP_FSETID: "CAP_FSETID",
+	unix.CAP_SETGID: "CAP_SETGID", unix.CAP_SETUID: "CAP_SETUID",
+}
+
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+
+// probe is what can be enforced here.
+var probe = sync.OnceValue(func() Capabilities {
+	no := func(why string, args ...any) Status { return Status{Why: fmt.Sprintf(why, args...)} }
+	yes := Status{Holds: true}
+	abi := landlockABI()
+	bwrap, err := tryBubblewrap()
+	return capabilitiesOf(abi, bwrap, err, yes, no)
+})
+
+func capabilitiesOf(abi int, bwrap string, bwrapErr error, yes Status, no func(string, ...any) Status) Capabilities {
+	c := Capabilities{Backend: "none", ABI: abi}
+	if filterArch == 0 {
+		why := no("there is no system call filter for %s: amd64 and arm64 have one", runtime.GOARCH)
+		c.Writes, c.Metadata, c.Inside, c.Network, c.Loopback, c.Hosts, c.Signals, c.Limits = why, why, why, why, why, why, why, why
+		return c
+	}
+	if bwrap != "" {
+		c.Backend, c.Writes, c.Metadata, c.Inside, c.Network, c.Loopback, c.Hosts, c.Signals, c.Limits = "bubblewrap", yes, yes, yes, yes, yes, yes, yes, yes
+		return c
+	}
+	why := no("it needs bubblewrap, which can't be used: %v; install the package bubblewrap, and allow unprivileged user namespaces", bwrapErr)
+	c.Metadata, c.Inside, c.Loopback, c.Hosts = why, why, why, why
+	if abi < oldestABI {
+		kernel := no("the kernel has Landlock level %d and %d is needed (Linux 6.2, with landlock in its list of security modules); bubblewrap would do too, but: %v", abi, oldestABI, bwrapErr)
+		c.Writes, c.Network, c.Signals, c.Limits = kernel, kernel, kernel, kernel
+		return c
+	}
+	c.Backend, c.Writes, c.Network, c.Signals, c.Limits = "landlock", yes, yes, yes, yes
+	if abi < scopesABI {
+		c.Signals = no("the kernel has Landlock level %d and %d is needed (Linux 6.12)", abi, scopesABI)
+	}
+	return c
+}
+
+// tryBubblewrap gives the path of a bubblewrap that works.
+func tryBubblewrap() (string, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return "", errors.New("bwrap is not on PATH")
+	}
+	cmd := exec.Command(path, append(namespaces(landlockABI(), true), "--", path, "--version")...) //nolint:gosec // the path is from PATH
+	cmd.Env = []string{}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return path, nil
+}
+
+// namespaces are bubblewrap's flags for every fence.
+func namespaces(abi int, closedNetwork bool) []string {
+	args := []string{"--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-ipc"}
+	if closedNetwork {
+		args = append(args, "--unshare-net")
+	}
+	if abi < scopesABI { // else Landlock keeps them apart, and what a command leaves running may live on
+		args = append(args, "--unshare-pid", "--proc", "/proc", "--remount-ro", "/proc")
+	}
+	args = append(args, "--cap-drop", "ALL")
+	if os.Geteuid() == 0 {
+		for _, name := range keptCapabilities {
+			args = append(args, "--cap-add", name)
+		}
+	}
+	return args
+}
+
+// system is what a fence holds on Linux.
+type system struct {
+	token     string
+	plan, exe *os.File
+	bwrap     []string // bubblewrap and its flags
+	hub       *hub
+}
+
+func (s *system) close() error {
+	var errs []error
+	for _, f := range []*os.File{s.plan, s.exe} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	if s.hub != nil {
+		errs = append(errs, s.hub.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fence) enforce() (err error) {
+	p, s := f.policy, &f.sys
+	s.token = rand.Text()
+	hosts := !p.Network.All && len(p.Network.Hosts) > 0
+	hidden := p.hidden()
+	plan := plan{
+		Token: s.token, ABI: f.caps.ABI, Read: readable(p.without(places()), p.Read), Write: f.writes(), Devices: devices, Hub: hosts, Limits: p.Limits.orDefault(),
+	}
+	if p.Network.All || f.caps.Loopback.Holds {
+		plan.Families = []uint16{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+	}
+	if f.caps.Backend == "bubblewrap" {
+		plan.Write = append(plan.Write, "/dev/shm") // its own
+		path, err := exec.LookPath("bwrap")
+		if err != nil {
+			return err
+		}
+		s.bwrap = append([]string{path}, namespaces(f.caps.ABI, !p.Network.All)...)
+		s.bwrap = append(append(s.bwrap, f.mounts(hidden)...), "--", fmt.Sprintf("/proc/self/fd/%d", exeFD))
+	}
+	if s.exe, err = os.Open("/proc/self/exe"); err != nil {
+		return fmt.Errorf("open this program: %w", err)
+	}
+	if s.plan, err = sealed(plan); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	if hosts {
+		if s.hub, err = newHub(Dial(p)); err != nil {
+			return fmt.Errorf("start the proxy: %w", err)
+		}
+	}
+	return f.rehearse()
+}
+
+// rehearse has a helper do all but execute a command.
+func (f *Fence) rehearse() error {
+	cmd := f.wrap("", nil)
+	cmd.Env = []string{}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the fence does not stand: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// wrap makes the command that becomes args; an empty path only rehearses.
+func (f *Fence) wrap(path string, args []string) *exec.Cmd {
+	s := &f.sys
+	own := []string{helperName + s.token}
+	if path != "" {
+		own = append(append(own, path), args...)
+	}
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: own, ExtraFiles: []*os.File{s.plan, s.exe}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if s.hub != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, s.hub.give)
+	}
+	if s.bwrap != nil { // it takes no argument 0 apart from the path
+		cmd.Path, cmd.Args = s.bwrap[0], append(slices.Clone(s.bwrap), own...)
+	}
+	return cmd
+}
+
+// sealed is a file in memory that nobody can change any more.
+func sealed(p plan) (*os.File, error) {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.MemfdCreate("pawl-sandbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "plan")
+	if _, err = f.Write(b); err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, seals)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+
+// readable lists what covers everything but what is hidden and the devices. Landlock only knows what is allowed, so of a directory with something hidden in it each of the
+// other entries is listed. Symbolic links are left out: what they lead to is listed where it is.
+func readable(hidden, exceptions []string) []string {
+	out := slices.Clone(exceptions)
+	hidden = append([]string{"/dev"}, hidden...)
+	var walk func(dir string)
+	walk = func(dir string) {
+		if slices.Contains(hidden, dir) {
+			return
+		}
+		below := map[string]bool{} // the entries that lead to something hidden
+		for _, h := range hidden {
+			if rel, err := filepath.Rel(dir, h); err == nil && filepath.IsLocal(rel) {
+				first, _, _ := strings.Cut(rel, "/")
+				below[first] = true
+			}
+		}
+		if len(below) == 0 {
+			out = append(out, dir)
+			return
+		}
+		entries, _ := os.ReadDir(dir) // what we can't list a command can't read either, but for what leads on
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink == 0 && !below[e.Name()] {
+				out = append(out, filepath.Join(dir, e.Name()))
+			}
+		}
+		for name := range below {
+			walk(filepath.Join(dir, name))
+		}
+	}
+	walk("/")
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// mounts are bubblewrap's flags for what is written, hidden and protected, outer directories first.
+func (f *Fence) mounts(hidden []string) []string {
+	type mount struct {
+		path string
+		args []string
+	}
+	var mounts []mount
+	var readOnly []string
+	writes := f.writes()
+	for _, w := range writes {
+		mounts = append(mounts, mount{w, []string{"--bind", w, w}})
+	}
+	for _, h := range hidden {
+		if info, err := os.Stat(h); err == nil && info.IsDir() {
+			mounts = append(mounts, mount{h, []string{"--tmpfs", h}})
+			readOnly = append(readOnly, "--remount-ro", h)
+		} else {
+			mounts = append(mounts, mount{h, []string{"--ro-bind", "/dev/null", h}})
+		}
+	}
+	for _, r := range f.policy.Read {
+		mounts = append(mounts, mount{r, []string{"--ro-bind", r, r}})
+	}
+	for _, p := range f.policy.Protect {
+		mounts = append(mounts, mount{p, []string{"--ro-bind", p, p}})
+		for dir := filepath.Dir(p); !slices.Contains(writes, dir); dir = filepath.Dir(dir) {
+			mounts = append(mounts, mount{dir, []string{"--bind", dir, dir}}) // what is mounted can't be renamed, to put another one in its place
+		}
+	}
+	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
+	var args []string
+	for i, m := range mounts {
+		if !slices.ContainsFunc(mounts[:i], func(o mount) bool { return slices.Equal(o.args, m.args) }) {
+			args = append(args, m.args...)
+		}
+	}
+	return append(args, readOnly...)
+}

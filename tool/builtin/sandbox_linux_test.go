@@ -1,0 +1,159 @@
+package builtin
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+// fenced makes a workspace whose commands run in a fence, with caches of its own.
+func fenced(t *testing.T, p sandbox.Policy) *Workspace {
+	t.Helper()
+	if c := sandbox.Probe(); !c.Writes.Holds {
+		component.Absent(t, "no fence: "+c.Writes.Why, "run on Linux 6.2 or later with Landlock, or install bubblewrap")
+	}
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(realDir(t), "cache"))
+	return open(t, map[string]string{"sub/f": "here"}, WithSandbox(p))
+}
+
+// realDir is a temporary directory without symbolic links in its name.
+func realDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestInAFenceBashWritesInTheProjectOnly(t *testing.T) {
+	outside := realDir(t)
+	w := fenced(t, sandbox.Policy{})
+	if d := w.Bash().Definition().Description; !strings.HasSuffix(d, "and have no network.") {
+		t.Errorf("the model isn't told: %s", d)
+	}
+	if got := ok(t, w.Bash(), in{"command": `cat sub/f; pwd; echo new >made && cat made; echo kept >"$TMPDIR/x"`}); got != "here"+w.real+"\nnew" {
+		t.Error(got)
+	}
+	if got := ok(t, w.Bash(), in{"command": `cat "$TMPDIR/x"`}); got != "kept" {
+		t.Errorf("the temporary directory is another one for the next command: %s", got)
+	}
+	res, err := call(t, w.Bash(), in{"command": "echo gone >" + outside + "/made"})
+	if err != nil || !res.IsError {
+		t.Errorf("%v %v", res, err)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "made")); err == nil {
+		t.Error("it wrote outside")
+	}
+	if got := ok(t, w.Bash(), in{"command": "wc -c <<'EOF'\n" + strings.Repeat("x", longCommand) + "\nEOF"}); got != "100001" {
+		t.Errorf("a long command: %s", got)
+	}
+}
+
+func TestInAFenceATimeoutKillsAllThatTheCommandStarted(t *testing.T) {
+	w, id := fenced(t, sandbox.Policy{}), word()
+	res, err := call(t, w.Bash(), in{"command": "echo before; setsid bash -c 'trap \"\" TERM; sleep " + id + "; sleep " + id + "' & wait", "timeout": 1500})
+	if err != nil || !strings.Contains(res.Content, "timed out") || !strings.HasPrefix(res.Content, "before") {
+		t.Errorf("%v %v", res, err)
+	}
+	if sleepers(t, id) > 0 {
+		t.Error("it lives on")
+	}
+}
+
+func TestInAFenceAServerGoesOnUntilClose(t *testing.T) {
+	w, id := fenced(t, sandbox.Policy{}), word()
+	ok(t, w.Bash(), in{"command": "setsid sleep " + id + " >log 2>&1 & echo started"})
+	if sleepers(t, id) == 0 {
+		t.Error("it ended with the command")
+	}
+	if err := w.Close(); err != nil || sleepers(t, id) > 0 {
+		t.Error("it outlives the workspace", err)
+	}
+}
+
+func TestAPolicyInTheContextNarrowsTheFence(t *testing.T) {
+	w := fenced(t, sandbox.Policy{})
+	ctx := sandbox.With(t.Context(), sandbox.Policy{Root: filepath.Join(w.real, "sub")})
+	res, err := callWith(t, ctx, w.Bash(), in{"command": "echo a >sub/made; echo b >made; ls . sub"})
+	if err != nil || !strings.Contains(res.Content, "\nsub:\nf\nmade") || strings.Contains(res.Content, "\nmade\nsub\n") {
+		t.Errorf("%v %v", res, err)
+	}
+	ctx = sandbox.With(t.Context(), sandbox.Policy{Root: filepath.Dir(w.real), Write: []string{"/"}, Network: sandbox.Network{All: true}, Off: true})
+	outside := realDir(t)
+	res, err = callWith(t, ctx, w.Bash(), in{"command": "echo a >" + outside + "/made"})
+	if err != nil || !res.IsError {
+		t.Errorf("a policy in the context widened the fence: %v %v", res, err)
+	}
+}
+
+func TestAPolicyInTheContextBindsAWorkspaceWithoutAFence(t *testing.T) {
+	_ = fenced(t, sandbox.Policy{}) // there are fences
+	w := open(t, nil)
+	ctx := sandbox.With(t.Context(), sandbox.Policy{})
+	res, err := callWith(t, ctx, w.Bash(), in{"command": "echo a >made"})
+	if err != nil || !res.IsError {
+		t.Errorf("%v %v", res, err)
+	}
+	if got := ok(t, w.Bash(), in{"command": "echo a >made; cat made"}); got != "a" {
+		t.Error(got)
+	}
+}
+
+func TestAFenceThatCannotBeHadRunsNothing(t *testing.T) {
+	dir := realDir(t)
+	w := open(t, nil, WithSandbox(sandbox.Policy{Protect: []string{dir}})) // in no writable directory: it makes no sense
+	_, err := call(t, w.Bash(), in{"command": "touch made"})
+	if err == nil || !strings.Contains(err.Error(), "Protect") {
+		t.Error(err)
+	}
+	t.Setenv("PATH", os.Getenv("PATH"))
+	if _, err := os.Stat(filepath.Join(w.Dir(), "made")); err == nil {
+		t.Error("the command ran")
+	}
+	w = open(t, nil, WithSandbox(sandbox.Policy{Write: []string{filepath.Join(dir, "nowhere")}}))
+	if _, err = call(t, w.Bash(), in{"command": "touch made"}); !errors.Is(err, errdefs.NotFound) {
+		t.Error(err)
+	}
+}
+
+func TestKeysInTheEnvironmentDoNotReachAFencedCommand(t *testing.T) {
+	t.Setenv("SOME_API_KEY", "secret")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	t.Setenv("GITHUB_TOKEN", "wanted")
+	w := fenced(t, sandbox.Policy{Env: []string{"GITHUB_TOKEN", "COLOR=green"}})
+	if got := ok(t, w.Bash(), in{"command": "echo $SOME_API_KEY $AWS_SECRET_ACCESS_KEY $GITHUB_TOKEN $COLOR"}); got != "wanted green" {
+		t.Error(got)
+	}
+}
+
+func TestFileToolsAreHeldToThePolicyToo(t *testing.T) {
+	w := open(t, map[string]string{"sub/f": "here", "g": "here", ".git/config": "kept"})
+	ctx := sandbox.With(t.Context(), sandbox.Policy{Root: filepath.Join(w.real, "sub")})
+	for name, allowed := range map[string]bool{"sub/f": true, "sub/new/file": true, "g": false, "new": false, "new/file": false, "sub/../g": false} {
+		_, err := callWith(t, ctx, w.Write(), in{"file_path": name, "content": "changed"})
+		if allowed != (err == nil) || err != nil && !errors.Is(err, errdefs.PolicyDenied) {
+			t.Errorf("write %s: %v", name, err)
+		}
+	}
+	if _, err := callWith(t, ctx, w.Edit(), in{"file_path": "g", "old_string": "here", "new_string": "changed"}); !errors.Is(err, errdefs.PolicyDenied) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), "new")); err == nil || content(t, w.Dir(), "g") != "here" {
+		t.Error("it was written")
+	}
+	git := filepath.Join(w.real, ".git")
+	fence, err := Open(w.Dir(), WithSandbox(sandbox.Policy{Protect: []string{git}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fence.Close() }()
+	refused(t, fence.Write(), in{"file_path": ".git/config", "content": "x"}, "may not be written")
+	ok(t, fence.Write(), in{"file_path": "g", "content": "x"})
+}
