@@ -188,7 +188,8 @@ type UseTool struct {
 	Call        journal.Called
 	Annotations tool.Annotations
 	Unknown     Unknown
-	Again       int // 1, 2, …: a person had it run again, because its outcome was unknown
+	Again       int    // 1, 2, …: a person had it run again, because its outcome was unknown
+	Context     string // what hooks want the model to know: it stands behind the result
 }
 
 // Key is "tool/CALL", and for a call that is run again "again/CALL/TIMES".
@@ -223,7 +224,8 @@ type Stop struct {
 	Messages message.History       `json:"-"`
 	From     int                   `json:"-"` // where the run's own messages begin
 	Reply    journal.ModelFinished `json:"-"`
-	Last     bool                  // what the hooks say comes to nothing: the model was sent back often enough
+	Sent     int                   // how often hooks have sent the model back
+	Last     bool                  // what the hooks say comes to nothing: that was often enough
 }
 
 // Key is "stop/STEP".
