@@ -131,6 +131,8 @@ func (d *decoder) unknown(n node) {
 // event reads the groups of an event, or its commands by matcher.
 func (d *decoder) event(e EventType, n node) error {
 	switch kind(n) {
+	case 'n': // null
+		return nil
 	case '{':
 		members, err := d.members(n)
 		for _, m := range members {

@@ -57,6 +57,8 @@ type ToolUse struct {
 	Took   time.Duration    // in PostToolUse: how long the tool ran
 	Values map[string]any   // as in Generation
 	ends   string
+	given  string   // the input as the hook gave it that the call has now; "" when it is the model's
+	said   *rewrite // the last one by shell hooks
 }
 
 // EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse

@@ -22,8 +22,10 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 		return Decision{}
 	}
 	rewritten, seen := "", ToolUse{}
+	use.given, use.said = "", nil
 	for range maxRewrites + 1 {
 		d := round(ctx, hooks, use, &seen)
+		given := d.Input
 		if d.Verdict < Deny && d.Input != "" && check != nil {
 			input, err := check(d.Input)
 			if err != nil {
@@ -35,7 +37,7 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 			d.Input = rewritten
 			return d
 		}
-		use.Call.Input, rewritten = d.Input, d.Input
+		use.Call.Input, use.given, rewritten = d.Input, given, d.Input
 	}
 	return Denied(fmt.Sprintf("hooks rewrote the input %d times without agreeing", maxRewrites))
 }
@@ -47,6 +49,7 @@ func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Dec
 			continue
 		}
 		d := judge(ctx, h, use, seen)
+		use.said = seen.said
 		if seen.ends != "" {
 			use.ends = seen.ends
 			d = Decision{Verdict: Deny, Reason: seen.ends, Context: d.Context}

@@ -111,7 +111,6 @@ type Shells struct {
 	opts    ShellOptions
 	env     []string
 	mark    string // of all processes
-	values  string // the key of ToolUse.Values
 	hooks   map[EventType][]*handler
 	slots   chan struct{} // of hooks in the background
 	ctx     context.Context
@@ -153,7 +152,6 @@ func NewShells(o ShellOptions, hooks ...ShellHook) (*Shells, error) {
 		opts: o, mark: "hooks-" + rand.Text(), hooks: map[EventType][]*handler{}, slots: make(chan struct{}, inBackground),
 		once: map[onceKey]string{}, pending: map[string]string{},
 	}
-	s.values = s.mark
 	for _, v := range o.Env {
 		if !strings.HasPrefix(v, "OTEL_") { // a hook's spans are not ours
 			s.env = append(s.env, v)

@@ -846,15 +846,21 @@ func TestEveryPointGivesTheErrorOfItsContext(t *testing.T) {
 }
 
 func TestAHookHasATimeoutOfItsOwn(t *testing.T) {
-	id := word()
-	slow, fast := pre("sleep "+id), pre("sleep 0.7; echo no >&2; exit 2")
-	slow.Timeout, fast.Name = 100*time.Millisecond, "patient"
-	b := shells(t, fast, slow)
-	if d := b.judge(t, use("c", "ls")); d != hook.Denied("no") {
-		t.Error("the patient one had its time:", d)
+	dir, warned := t.TempDir(), ""
+	slow, patient := pre("sleep "+word()), pre("until [ -e late ]; do sleep 0.01; done; echo no >&2; exit 2")
+	slow.Timeout = 100 * time.Millisecond
+	s, err := hook.NewShells(hook.ShellOptions{Dir: dir, Notify: func(_ context.Context, n hook.Notice) {
+		warned = n.Text
+		if err := os.WriteFile(filepath.Join(dir, "late"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}}, patient, slow)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if w := b.notices(hook.NoticeWarning); len(w) != 1 || !strings.Contains(w[0], "100ms") {
-		t.Error(w)
+	defer func() { _ = s.Close(context.Background()) }()
+	if d := hook.Judge(t.Context(), []hook.Middleware{s.Middleware()}, use("c", "ls"), nil); d != hook.Denied("no") || !strings.Contains(warned, "100ms") {
+		t.Error("the patient one has its time:", d, warned)
 	}
 }
 
@@ -1150,6 +1156,84 @@ func TestAHookThatCouldNeverRunAsItSaysIsAnError(t *testing.T) {
 		if _, err := hook.NewShells(hook.ShellOptions{Dir: dir}, ok); !errdefs.Validation.Is(err) {
 			t.Errorf("%q: %v", dir, err)
 		}
+	}
+}
+
+func TestASettingsFileWrittenForClaudeCodeWorksAtAllSevenEvents(t *testing.T) {
+	text, err := os.ReadFile("testdata/settings_hooks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, _, err := hook.DecodeShellHooks(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := shells(t, hooks...)
+	for name, script := range map[string]string{
+		"no-force-push.sh": `#!/bin/sh
+case $(cat) in *'git push --force'*) printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"No force."}}';; esac`,
+		"audit.sh": "#!/bin/sh\ncat >> \"$2\"",
+	} {
+		path := filepath.Join(b.dir, ".claude", "hooks", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fire := func(e hook.EventType, p hook.Payload) string {
+		o, err := b.Fire(t.Context(), e, where, p)
+		if err != nil {
+			t.Error(err)
+		}
+		return o.Context + o.Again
+	}
+	edit := func(path string) *hook.ToolUse {
+		u := use("c", "")
+		u.Call.Name, u.Call.Input = "edit", `{"file_path":"`+path+`","old_string":"a","new_string":"b"}`
+		return u
+	}
+	if got := fire(hook.SessionStart, hook.SessionPayload{Source: "clear"}) + fire(hook.SessionStart, hook.SessionPayload{Source: "startup"}); got != "The release branch is frozen." {
+		t.Error(got)
+	}
+	if d := b.judge(t, use("c", "git push --force")); d != hook.Denied("No force.") {
+		t.Error(d)
+	}
+	if d := b.judge(t, use("c", "git push")); d != (hook.Decision{}) {
+		t.Error(d)
+	}
+	if d := b.judge(t, edit("src/vendor/x.go")); d != hook.Denied("vendor/ is not ours to edit") {
+		t.Error(d)
+	}
+	u := edit("main.go")
+	if d := b.judge(t, u); d != (hook.Decision{}) {
+		t.Error(d)
+	}
+	u.Result = &tool.Result{Content: "done"}
+	if err := b.after(t, u); err != nil || !strings.HasSuffix(u.Result.Content, "says: formatted") || !strings.Contains(b.read(t, "last-edit.json"), `"file_path":"main.go"`) {
+		t.Error(err, u.Result, b.read(t, "last-edit.json"))
+	}
+	u = use("c", "")
+	u.Call.Name = "mcp__notes__add"
+	b.judge(t, u)
+	again, _ := finish(t, b.Middleware(), generation("done"))
+	g := generation("done")
+	g.Sent = 1
+	if twice, _ := finish(t, b.Middleware(), g); again != "Run the tests before you stop." || twice != "" {
+		t.Error(again, twice)
+	}
+	fire(hook.SubagentStart, hook.SubagentPayload{Type: "plan"})
+	fire(hook.SubagentStart, hook.SubagentPayload{Type: "Explore"})
+	fire(hook.SubagentStop, hook.SubagentPayload{Type: "plan", Stop: &hook.StopPayload{}})
+	if seen := b.read(t, "subagent.json"); strings.Count(seen, "\n") != 2 || !strings.Contains(seen, `"Explore"`) {
+		t.Error(seen)
+	}
+	if fire(hook.SessionEnd, hook.SessionPayload{Reason: "other"}); !strings.Contains(b.read(t, "end.json"), `"reason":"other"`) {
+		t.Error("no end")
+	}
+	if err := b.Close(t.Context()); err != nil || !strings.Contains(b.read(t, "audit.log"), "mcp__notes__add") {
+		t.Error(err, "no audit", b.told)
 	}
 }
 

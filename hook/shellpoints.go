@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/message"
@@ -51,16 +50,16 @@ func (s *Shells) Middleware() Middleware {
 
 // rewrite is what a hook made of a call's input, kept for when the call is judged again.
 type rewrite struct {
-	call, input string
-	said        answer
+	of     *Shells
+	input  string
+	answer answer
 }
 
 func (s *Shells) before(ctx context.Context, u *ToolUse) (d Decision, err error) {
 	f := fired(PreToolUse, u.Where, ToolUsePayload{u.Call.Name, json.RawMessage(u.Call.Input), u.Call.ID})
-	var known map[int]answer
-	last, _ := u.Values[s.values].(*rewrite)
-	if last != nil && last.call == u.Call.ID && sameJSON(last.input, u.Call.Input) { // a hook is not asked about what it made itself
-		known = map[int]answer{last.said.by.same: last.said}
+	var known *answer
+	if r := u.said; r != nil && r.of == s && r.input == u.given { // a hook is not asked about what it made itself
+		known = &r.answer
 	}
 	answers, err := s.fire(ctx, f, known)
 	if err != nil {
@@ -86,20 +85,12 @@ func (s *Shells) before(ctx context.Context, u *ToolUse) (d Decision, err error)
 		}
 		if a.input != "" {
 			d.Input = a.input
-			if u.Values != nil {
-				said := a
-				said.input = ""
-				u.Values[s.values] = &rewrite{u.Call.ID, a.input, said}
-			}
+			u.said = &rewrite{s, a.input, a}
+			u.said.answer.input = ""
 		}
 		d.Context = lines(d.Context, a.context)
 	}
 	return d, nil
-}
-
-func sameJSON(a, b string) bool {
-	var x, y any
-	return a == b || json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func (s *Shells) after(ctx context.Context, u *ToolUse) error {

@@ -142,9 +142,9 @@ func (s *Shells) unsaid(f *firing, h *handler) {
 	}
 }
 
-// fire runs the hooks that an event is for and gives the answers of those that are waited for, in order. known has answers that hooks gave before.
+// fire runs the hooks that an event is for and gives the answers of those that are waited for, in order. known is an answer that a hook gave before.
 // The error is that of ctx, or says that nothing can be asked.
-func (s *Shells) fire(ctx context.Context, f *firing, known map[int]answer) ([]answer, error) {
+func (s *Shells) fire(ctx context.Context, f *firing, known *answer) ([]answer, error) {
 	var answers []answer
 	var waited []int // indexes in answers of those to be asked
 	seen := map[int]bool{}
@@ -152,19 +152,22 @@ func (s *Shells) fire(ctx context.Context, f *firing, known map[int]answer) ([]a
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if seen[h.same] {
+			continue
+		}
+		if known != nil && known.by.same == h.same {
+			seen[h.same] = true
+			answers = append(answers, *known)
+			continue
+		}
 		yes, err := h.meant(f)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("hook: %s %s: %w", f.event, h.name, err)
-		case !yes || seen[h.same]:
+		}
+		if !yes {
 			continue
 		}
-		seen[h.same] = true
-		if a, ok := known[h.same]; ok {
-			answers = append(answers, a)
-			continue
-		}
-		if !s.first(f, h) {
+		if seen[h.same] = true; !s.first(f, h) {
 			continue
 		}
 		if h.Async {
