@@ -54,7 +54,7 @@ type ShellOptions struct {
 	Name string   // of the Middleware: "shell hooks"
 	// If reads a permission rule; what it gives reports whether a call matches. A hook with a rule is an error without it.
 	If func(rule string) (func(tool, input string) bool, error)
-	// Notify is told what hooks have to say to people. Its calls don't overlap; some come after the run, from hooks in the background.
+	// Notify is told what hooks have to say to people. Its calls don't overlap; some come after the run, from hooks in the background. It must not call Close.
 	Notify func(context.Context, Notice)
 }
 
@@ -249,7 +249,7 @@ func contains(all, some map[string]string) bool {
 }
 
 // Close waits for the hooks in the background; when ctx ends before them they are killed. Then it stops what hooks left behind. Nothing runs any more after it: tool calls that
-// would be judged are refused. Further calls do nothing.
+// would be judged are refused.
 func (s *Shells) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

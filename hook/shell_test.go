@@ -843,6 +843,13 @@ func TestEveryPointGivesTheErrorOfItsContext(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(b.dir, "ran")); err == nil {
 		t.Error("a hook ran")
 	}
+	other := post("true")
+	other.Selector.Tool = "read"
+	b = shells(t, other)
+	u.Result = &tool.Result{Content: "what came until the cancel"}
+	if err := b.Middleware().PostToolUse(ctx, u); err != nil {
+		t.Error("no hook is for it, and its result is withheld:", err)
+	}
 }
 
 func TestAHookHasATimeoutOfItsOwn(t *testing.T) {

@@ -149,9 +149,6 @@ func (s *Shells) fire(ctx context.Context, f *firing, known *answer) ([]answer, 
 	var waited []int // indexes in answers of those to be asked
 	seen := map[int]bool{}
 	for _, h := range s.hooks[f.event] {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		if seen[h.same] {
 			continue
 		}
@@ -167,6 +164,9 @@ func (s *Shells) fire(ctx context.Context, f *firing, known *answer) ([]answer, 
 		if !yes {
 			continue
 		}
+		if err := ctx.Err(); err != nil { // looked at late: what no hook is for goes its way, cancelled or not
+			return nil, err
+		}
 		if seen[h.same] = true; !s.first(f, h) {
 			continue
 		}
@@ -178,6 +178,9 @@ func (s *Shells) fire(ctx context.Context, f *firing, known *answer) ([]answer, 
 		}
 		waited = append(waited, len(answers))
 		answers = append(answers, answer{by: h})
+	}
+	if len(waited) == 0 {
+		return answers, nil
 	}
 	if err := s.together(ctx, f, answers, waited); err != nil {
 		return nil, err
