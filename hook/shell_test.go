@@ -82,8 +82,6 @@ func (b *bench) read(t testing.TB, name string) string {
 	return string(text)
 }
 
-var where = hook.Where{Agent: "pawl", Session: "s1", Run: "r1"}
-
 // use is a call of bash.
 func use(id, command string) *hook.ToolUse {
 	input, _ := json.Marshal(map[string]string{"command": command})
