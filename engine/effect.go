@@ -189,8 +189,9 @@ type UseTool struct {
 	Call        journal.Called
 	Annotations tool.Annotations
 	Unknown     Unknown
-	Again       int  // 1, 2, …: a person had it run again, because its outcome was unknown
-	Edited      bool // a person changed its input: the model is told
+	Again       int    // 1, 2, …: a person had it run again, because its outcome was unknown
+	Edited      bool   // a person changed its input: the model is told
+	Context     string // what hooks want the model to know: it stands behind the result
 }
 
 // Key is "tool/CALL", and for a call that is run again "again/CALL/TIMES".
@@ -226,7 +227,8 @@ type Stop struct {
 	Messages message.History       `json:"-"`
 	From     int                   `json:"-"` // where the run's own messages begin
 	Reply    journal.ModelFinished `json:"-"`
-	Last     bool                  // what the hooks say comes to nothing: the model was sent back often enough
+	Sent     int                   // how often hooks have sent the model back
+	Last     bool                  // what the hooks say comes to nothing: that was often enough
 }
 
 // Key is "stop/STEP".

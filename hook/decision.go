@@ -24,6 +24,7 @@ type Decision struct {
 	Verdict Verdict
 	Reason  string // reaches the model when denied, the person when asked, the journal always
 	Input   string // rewritten input; "" leaves it. It is validated, and judged again by every hook.
+	Context string // for the model: it stands behind the result of the call, or behind the reason when the call is denied
 }
 
 // Allowed lets the call run unless another hook objects.

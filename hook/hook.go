@@ -1,7 +1,9 @@
 package hook
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -35,6 +37,7 @@ type Generation struct {
 	Output   []message.Message // in PostGeneration: what the run added so far
 	Usage    model.Usage       // in PostGeneration: of the run so far
 	Values   map[string]any    // for hooks of one run to talk to each other; not journaled, gone when the process is
+	Sent     int               // in PostGeneration: how often hooks have sent the model back in this run
 	again    string
 }
 
@@ -52,5 +55,20 @@ type ToolUse struct {
 	Tool   tool.Definition
 	Call   message.ToolCall // the input is valid by the tool's schema
 	Result *tool.Result     // in PostToolUse; may be changed
+	Took   time.Duration    // in PostToolUse: how long the tool ran
 	Values map[string]any   // as in Generation
+	ends   string
+	given  string   // the input as the hook gave it that the call has now; "" when it is the model's
+	said   *rewrite // the last one by shell hooks
 }
+
+// EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse
+// the result stands, and calls that have not begun don't run.
+func (u *ToolUse) EndRun(reason string) {
+	if u.ends == "" {
+		u.ends = cmp.Or(reason, "a hook ended the run")
+	}
+}
+
+// Ends is the reason given to EndRun, "" when the run goes on.
+func (u *ToolUse) Ends() string { return u.ends }

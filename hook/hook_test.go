@@ -123,6 +123,61 @@ func TestJudgeTakesTheStrictestVerdictAndItsFirstReason(t *testing.T) {
 	}
 }
 
+func TestEveryHookMayTellTheModelSomething(t *testing.T) {
+	tells := func(text string) judging { return gives(hook.Decision{Context: text}) }
+	rewrites := func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		if u.Call.Input == "in" {
+			return hook.Decision{Input: "out", Context: "of what is not run"}, nil
+		}
+		return hook.Decision{Context: "it is " + u.Call.Input}, nil
+	}
+	for name, c := range map[string]struct {
+		hooks []hook.Middleware
+		want  hook.Decision
+	}{
+		"in order":          {named(tells("a"), gives(hook.Allowed("")), tells("b")), hook.Decision{Verdict: hook.Allow, Context: "a\nb"}},
+		"with a denial":     {named(tells("a"), gives(hook.Denied("no"))), hook.Decision{Verdict: hook.Deny, Reason: "no", Context: "a"}},
+		"of the last input": {named(rewrites), hook.Decision{Input: "out", Context: "it is out"}},
+		"not of an error's": {named(func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+			return hook.Decision{Context: "a"}, errors.New("no")
+		}), hook.Denied("hook h0: no")},
+		"of one that ends all": {named(func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+			u.EndRun("over")
+			return hook.Decision{Verdict: hook.Allow, Context: "a"}, nil
+		}), hook.Decision{Verdict: hook.Deny, Reason: "over", Context: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			use := &hook.ToolUse{Call: message.ToolCall{Input: "in"}}
+			if diff := cmp.Diff(c.want, hook.Judge(t.Context(), c.hooks, use, nil)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAHookEndsTheRunAndTheFirstToSaySoWins(t *testing.T) {
+	ends := func(reason string) hook.Middleware {
+		return hook.Middleware{Name: reason, PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+			u.EndRun(reason)
+			return hook.Allowed("go on"), nil
+		}, PostToolUse: func(_ context.Context, u *hook.ToolUse) error {
+			u.EndRun(reason)
+			return nil
+		}}
+	}
+	use := &hook.ToolUse{}
+	if d := hook.Judge(t.Context(), []hook.Middleware{{Name: "none"}, ends(""), ends("b")}, use, nil); d != hook.Denied("a hook ended the run") || use.Ends() != "a hook ended the run" {
+		t.Error(d, use.Ends())
+	}
+	use = &hook.ToolUse{Result: &tool.Result{Content: "out"}}
+	if err := hook.After(t.Context(), []hook.Middleware{ends("a"), ends("b")}, use); err != nil || use.Ends() != "a" || use.Result.Content != "out" {
+		t.Error(err, use.Ends(), use.Result)
+	}
+	if d := hook.Judge(t.Context(), []hook.Middleware{{Name: "h", PreToolUse: gives(hook.Decision{})}}, &hook.ToolUse{}, nil); d != (hook.Decision{}) {
+		t.Error(d)
+	}
+}
+
 func TestAJudgeCannotChangeTheCallBehindTheOthersBacks(t *testing.T) {
 	seen := ""
 	use := &hook.ToolUse{Call: message.ToolCall{Name: "read", Input: "in"}}

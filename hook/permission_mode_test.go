@@ -65,7 +65,7 @@ func TestAModeDecidesWhatNoRuleIsAbout(t *testing.T) {
 func TestAToolThatSaysItDestroysOrReachesOutIsAskedAboutInsideTheFence(t *testing.T) {
 	m := permission(t, hook.Permissions{Dir: project(t), Fence: true})
 	for _, a := range []tool.Annotations{{Destructive: true}, {OpenWorld: true}, {ReadOnly: true, OpenWorld: true}} {
-		u := use("deploy", in{})
+		u := useOf("deploy", in{})
 		u.Tool.Annotations = a
 		if d := judged(t, m, u); d.Verdict != hook.Ask {
 			t.Errorf("%+v: %v", a, d)

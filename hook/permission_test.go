@@ -72,7 +72,7 @@ var definitions = map[string]tool.Annotations{
 	"bash": {Destructive: true, OpenWorld: true}, "webfetch": {ReadOnly: true, OpenWorld: true}, "lookup": {ReadOnly: true}, "mcp__db__query": {},
 }
 
-func use(name string, input any) *hook.ToolUse {
+func useOf(name string, input any) *hook.ToolUse {
 	text, ok := input.(string)
 	if !ok {
 		b, err := json.Marshal(input)
@@ -95,25 +95,25 @@ func call(s string) *hook.ToolUse {
 	name, rest, _ := strings.Cut(s, " ")
 	switch name {
 	case "read":
-		return use(name, in{"file_path": rest})
+		return useOf(name, in{"file_path": rest})
 	case "write":
-		return use(name, in{"file_path": rest, "content": "x"})
+		return useOf(name, in{"file_path": rest, "content": "x"})
 	case "edit":
-		return use(name, in{"file_path": rest, "old_string": "a", "new_string": "b"})
+		return useOf(name, in{"file_path": rest, "old_string": "a", "new_string": "b"})
 	case "grep", "glob":
 		pattern, path, _ := strings.Cut(rest, " ")
-		return use(name, in{"pattern": pattern, "path": path})
+		return useOf(name, in{"pattern": pattern, "path": path})
 	case "bash":
-		return use(name, in{"command": rest})
+		return useOf(name, in{"command": rest})
 	case "webfetch":
-		return use(name, in{"url": rest})
+		return useOf(name, in{"url": rest})
 	case "task":
-		return use(name, in{"agent": rest, "prompt": "x"})
+		return useOf(name, in{"agent": rest, "prompt": "x"})
 	}
 	if rest == "" {
 		rest = "{}"
 	}
-	return use(name, rest)
+	return useOf(name, rest)
 }
 
 func permission(t *testing.T, p hook.Permissions) hook.Middleware {

@@ -15,11 +15,17 @@ const maxRewrites = 5
 
 // Judge asks every hook and merges: deny beats ask beats allow; nobody's opinion allows. check validates input that a hook rewrote and gives
 // its canonical form; nil takes it as it is. After a rewrite every hook is asked again about the new input, and only what is
-// said of the last one counts, but a denial stands at once.
+// said of the last one counts, but a denial stands at once, and so does ToolUse.EndRun, which denies. What hooks want the model to know is joined in Context. A hook must
+// not keep the ToolUse that it is given.
 func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(input string) (string, error)) Decision {
-	rewritten := ""
+	if len(hooks) == 0 {
+		return Decision{}
+	}
+	rewritten, seen := "", ToolUse{}
+	use.given, use.said = "", nil
 	for range maxRewrites + 1 {
-		d := round(ctx, hooks, use)
+		d := round(ctx, hooks, use, &seen)
+		given := d.Input
 		if d.Verdict < Deny && d.Input != "" && check != nil {
 			input, err := check(d.Input)
 			if err != nil {
@@ -31,36 +37,50 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 			d.Input = rewritten
 			return d
 		}
-		use.Call.Input, rewritten = d.Input, d.Input
+		use.Call.Input, use.given, rewritten = d.Input, given, d.Input
 	}
 	return Denied(fmt.Sprintf("hooks rewrote the input %d times without agreeing", maxRewrites))
 }
 
-// round asks every hook once. The last rewrite of the round is taken up.
-func round(ctx context.Context, hooks []Middleware, use *ToolUse) (all Decision) {
+// round asks every hook once. The last rewrite of the round is taken up. seen is what the hooks see.
+func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Decision) {
 	for _, h := range hooks {
 		if h.PreToolUse == nil {
 			continue
 		}
-		d := judge(ctx, h, use)
+		d := judge(ctx, h, use, seen)
+		use.said = seen.said
+		if seen.ends != "" {
+			use.ends = seen.ends
+			d = Decision{Verdict: Deny, Reason: seen.ends, Context: d.Context}
+		}
 		if d.Verdict > all.Verdict {
 			all.Verdict, all.Reason = d.Verdict, d.Reason
 		}
 		if d.Input != "" {
 			all.Input = d.Input
 		}
+		all.Context = lines(all.Context, d.Context)
 	}
 	return all
 }
 
-func judge(ctx context.Context, h Middleware, use *ToolUse) (d Decision) {
+// lines joins texts that are there.
+func lines(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+func judge(ctx context.Context, h Middleware, use, seen *ToolUse) (d Decision) {
 	defer func() {
 		if p := recover(); p != nil {
 			d = Denied(fmt.Sprintf("hook %s panicked: %v", h.Name, p))
 		}
 	}()
-	seen := *use // a hook can't change the call behind the others' backs: rewriting goes through Decision.Input
-	d, err := h.PreToolUse(ctx, &seen)
+	*seen = *use // a hook can't change the call behind the others' backs: rewriting goes through Decision.Input
+	d, err := h.PreToolUse(ctx, seen)
 	switch {
 	case err != nil:
 		return Denied(fmt.Sprintf("hook %s: %v", h.Name, err))
@@ -99,7 +119,7 @@ func After(ctx context.Context, hooks []Middleware, use *ToolUse) (err error) {
 			err = errors.Join(err, fmt.Errorf("hook %s: %w", h.Name, e))
 			seen.Result = &tool.Result{Content: "The result was withheld by " + h.Name + ".", IsError: true}
 		}
-		*use.Result = *seen.Result
+		*use.Result, use.ends = *seen.Result, seen.ends
 	}
 	return err
 }

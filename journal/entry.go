@@ -123,6 +123,8 @@ type ToolJudged struct {
 	Verdict string `json:"verdict"` // "allow", "ask", "deny" (a gate refused it), "invalid" (there is no such tool, or its input is wrong)
 	Reason  string `json:"reason,omitempty"`
 	Input   string `json:"input,omitempty"`
+	Context string `json:"context,omitempty"` // of hooks, for the model: behind the call's result
+	Ends    string `json:"ends,omitempty"`    // a hook ended the run: why
 }
 
 // Asked is a question to a person; with Call it is about that tool call.
@@ -184,7 +186,8 @@ type ToolFinished struct {
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
 	// Background is the call when it goes on behind this result: what that gives comes as steering.
 	Background *Called `json:"background,omitempty"`
-	Ask        bool    `json:"ask,omitempty"` // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
+	Ask        bool    `json:"ask,omitempty"`  // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
+	Ends       string  `json:"ends,omitempty"` // a hook ended the run after it: why
 }
 
 // TaskStarted notes that a call began a run below, in a session of its own, which is there.

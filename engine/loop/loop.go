@@ -60,7 +60,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				return err
 			}
 		case stopped:
-			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Last: used.sent >= maxAgain, System: ready.System, Messages: talk, From: from, Reply: reply})
+			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Sent: used.sent, Last: used.sent >= maxAgain, System: ready.System, Messages: talk, From: from, Reply: reply})
 			switch {
 			case err != nil || end.Again == "" && !end.Steered:
 				return err

@@ -34,7 +34,11 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Tell:
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
-		return l.judge(ctx, run, e.Call), nil
+		judged := l.judge(ctx, run, e.Call)
+		if err := ctx.Err(); err != nil {
+			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
+		}
+		return judged, nil
 	case engine.Ask:
 		return ask(ctx, run, host, key, e)
 	case engine.UseTool:
@@ -47,7 +51,11 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 				return journal.Stopped{Steered: true}, nil
 			}
 		}
-		return l.stop(ctx, run, e), nil
+		stopped := l.stop(ctx, run, e)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return stopped, nil
 	}
 	return nil, errdefs.Internal.Errorf("loop: does not know the effect %T", e)
 }
@@ -74,7 +82,7 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, e engine.Prepare) 
 func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
 	r := e.Reply
 	g := &hook.Generation{
-		Where: run.Where(), System: e.System, Messages: e.Messages,
+		Where: run.Where(), System: e.System, Messages: e.Messages, Sent: e.Sent,
 		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
 	}
 	asked := e.Messages

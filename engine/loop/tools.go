@@ -1,10 +1,12 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -26,7 +28,9 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 	var allowed, approved batch
 	var ask []engine.Ask
 	var asked []int
+	ends := ""
 	for i, v := range verdicts {
+		ends = cmp.Or(ends, v.Ends)
 		call := journal.CalledOf(calls[i])
 		if v.Input != "" {
 			call.Input = v.Input
@@ -37,8 +41,11 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 		case v.Verdict == hook.Ask.String():
 			ask, asked = append(ask, engine.Ask{Asked: run.Asks(v.Reason, call)}), append(asked, i)
 		default:
-			allowed.add(i, l.use(run, call))
+			allowed.add(i, l.use(run, call, v.Context))
 		}
+	}
+	if ends != "" {
+		return results, endedBy(ends)
 	}
 	if err := allowed.do(ctx, do, run, results); err != nil {
 		return results, err
@@ -53,7 +60,7 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			results[i] = a.Result(calls[i])
 			continue
 		}
-		use := l.use(run, call)
+		use := l.use(run, call, verdicts[i].Context)
 		if a.Input != "" && a.Input != call.Input {
 			use.Call.Input, use.Edited = a.Input, true
 		}
@@ -62,8 +69,14 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 	return results, approved.do(ctx, do, run, results)
 }
 
-func (l *Engine) use(run engine.Run, c journal.Called) engine.UseTool {
-	u := engine.UseTool{Call: c, Unknown: run.Unknown}
+// endedBy is the error of a run that a hook ended.
+func endedBy(reason string) error {
+	return errdefs.Aborted.Errorf("loop: a hook ended the run: %s", reason)
+}
+
+// use is the effect of running a call; note is what hooks want the model to know of it.
+func (l *Engine) use(run engine.Run, c journal.Called, note string) engine.UseTool {
+	u := engine.UseTool{Call: c, Unknown: run.Unknown, Context: note}
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
 	}
@@ -85,13 +98,18 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
 		}
 		done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses[from:to])
+		ends := ""
 		for k, d := range done {
 			if d.Outcome != "" {
 				results[b.at[from+k]] = d.Result()
 			}
+			ends = cmp.Or(ends, d.Ends)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case ends != "":
+			return endedBy(ends)
 		}
 		for k, d := range done {
 			if d.Ask {
@@ -123,6 +141,9 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
 		if d.Outcome == "" {
 			return journal.Unknown(call), err
+		}
+		if err == nil && d.Ends != "" {
+			err = endedBy(d.Ends)
 		}
 		if err != nil || !d.Ask {
 			return d.Result(), err

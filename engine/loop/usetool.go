@@ -63,6 +63,9 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 	if use.Call.Input != c.Input {
 		out.Input = use.Call.Input
 	}
+	if out.Context, out.Ends = d.Context, use.Ends(); d.Verdict == hook.Deny { // then the reason is all that the model is told
+		out.Reason, out.Context = told(out.Reason, out.Context), ""
+	}
 	return out
 }
 
@@ -129,18 +132,20 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		}
 	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
-		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res}
+		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			if err := hook.After(ctx, hooks, use); err != nil {
 				out.Warning, out.Outcome = err.Error(), journal.OutcomeError
 			}
+			out.Ends = use.Ends()
 		})
 	}
 	res = l.presentable(res)
 	if e.Edited {
 		res.Content = fmt.Sprintf("[a person changed the input of this call to %s]\n", e.Call.Input) + res.Content
 	}
+	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	return out, nil
 }
@@ -174,6 +179,14 @@ func failure(content string, err error) string {
 		return err.Error()
 	}
 	return content + "\n" + err.Error()
+}
+
+// told is a text with what hooks want the model to know behind it.
+func told(text, context string) string {
+	if text == "" || context == "" {
+		return text + context
+	}
+	return text + "\n" + context
 }
 
 // errLate: the tool did not stop in time.
@@ -258,7 +271,7 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
-	e := l.use(run, c)
+	e := l.use(run, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
 		if e.Data != nil { // deltas would be late, and many
 			run.Background.Publish(e)
@@ -270,6 +283,9 @@ func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c j
 	}
 	if err != nil {
 		return err
+	}
+	if out.Ends != "" { // what it would end has gone on meanwhile
+		out.Content = told(out.Content, "A hook wants the run to end: "+out.Ends)
 	}
 	parts := []message.Part{engine.Tell{Text: out.Content, Why: engine.WhyResult}.Message().Part(0)}
 	for _, f := range out.Files {
