@@ -28,18 +28,21 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/catalog"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
 
 // Options makes a Runtime. An unset field has the default given here.
 type Options struct {
-	Model       model.Model    // required
-	ProjectRoot string         // the directory that the built-in tools work in: the current one
-	System      string         // the system prompt: [DefaultSystem]
-	Settings    model.Settings // of every model call
-	Tools       []tool.Tool    // offered after the built-in ones
-	NoBuiltins  bool           // leave out the built-in tools (bash, read, write, edit, glob, grep)
+	Model       model.Model      // required
+	ProjectRoot string           // the directory that the built-in tools work in: the current one
+	System      string           // the system prompt: [DefaultSystem]
+	Settings    model.Settings   // of every model call
+	Tools       []tool.Tool      // offered after the built-in ones
+	NoBuiltins  bool             // leave out the built-in tools (bash, read, write, edit, glob, grep)
+	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that write are asked about
+	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	Middleware  []hook.Middleware
 	Limits      loop.Limits
 	Timeout     time.Duration    // of a run: 0 is none
@@ -65,6 +68,7 @@ type Runtime struct {
 	close    []func() error
 	closing  sync.Once
 	closeErr error
+	unfenced string // why commands run without a sandbox
 
 	mu      sync.Mutex
 	ctx     context.Context // ends with Close
@@ -100,9 +104,14 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
+	policy, permission, unfenced, err := o.fence(r.dir)
+	if err != nil {
+		return err
+	}
+	r.unfenced = unfenced
 	tools := slices.Clone(o.Tools)
 	if !o.NoBuiltins {
-		ws, err := builtin.Open(r.dir, builtin.WithEnv(withoutKeys(os.Environ())), builtin.WithOutputDir(o.OutputDir))
+		ws, err := builtin.Open(r.dir, builtin.WithEnv(withoutKeys(os.Environ())), builtin.WithOutputDir(o.OutputDir), builtin.WithSandbox(policy))
 		if err != nil {
 			return err
 		}
@@ -130,7 +139,10 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		r.close = append(r.close, store.Close)
 		o.Journal = store
 	}
-	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: o.Middleware}
+	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: append([]hook.Middleware{permission}, o.Middleware...)}
+	if unfenced != "" {
+		r.agent.Observers = []agent.Observer{unfencedObserver{rt: r}}
+	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return nil
 }

@@ -1,0 +1,76 @@
+package pawl
+
+import (
+	"context"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+// DefaultSandbox is the policy of a Runtime that is given none: commands may write the project and a temporary directory of their own, and reach the network. Secrets can't be read, as
+// far as the system can keep them: see sandbox.Secrets and sandbox.Probe.
+func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Network{All: true}} }
+
+// NoSafety is a safety hook that lets everything through.
+func NoSafety(context.Context, string, map[string]any) error { return nil }
+
+// fence decides what commands run in, and what is asked of people. unfenced says why commands run without a sandbox although none was switched off.
+func (o *Options) fence(dir string) (policy sandbox.Policy, permission hook.Middleware, unfenced string, err error) {
+	policy = DefaultSandbox()
+	if o.Sandbox != nil {
+		policy = *o.Sandbox
+	}
+	if policy.Root == "" {
+		policy.Root = dir
+	}
+	if !policy.Off {
+		if policy, err = policy.Resolve(); err != nil {
+			return policy, permission, "", errdefs.Validation.Errorf("pawl: Options.Sandbox: %w", err)
+		}
+		switch can := sandbox.Probe(); {
+		case can.Writes.Holds:
+		case o.Sandbox != nil:
+			return policy, permission, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
+		default:
+			policy.Off, unfenced = true, can.Writes.Why
+		}
+	}
+	p := o.Permissions
+	if p.Dir == "" {
+		p.Dir = dir
+	}
+	if p.Fence = !policy.Off; p.Safety == nil {
+		p.Safety = hook.SafetyIn(p.Dir)
+	}
+	if o.OutputDir != "" {
+		p.Readable = append(p.Readable[:len(p.Readable):len(p.Readable)], o.OutputDir)
+	}
+	permission, err = hook.Permission(p)
+	return policy, permission, unfenced, err
+}
+
+// warnUnfenced tells who listens that commands run without a sandbox, once a run.
+func (r *Runtime) warnUnfenced(ctx context.Context, info agent.RunInfo) {
+	if r.unfenced == "" || !engine.Listening(r.opts.Host) {
+		return
+	}
+	_ = r.opts.Host.Publish(ctx, event.Event{
+		Entry: journal.Entry{Session: info.ContextID, Run: info.RunID}, Delta: event.Warning,
+		Text: "commands run without a sandbox, so those that write are asked about: " + r.unfenced,
+	})
+}
+
+// unfencedObserver warns at the start of each run.
+type unfencedObserver struct {
+	agent.BaseObserver
+	rt *Runtime
+}
+
+func (o unfencedObserver) OnRunStart(ctx context.Context, info agent.RunInfo, _ *agent.Request) {
+	o.rt.warnUnfenced(ctx, info)
+}
