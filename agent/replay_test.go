@@ -71,3 +71,32 @@ func TestAReplayThatCannotBeOrDiffersSaysSo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAReplayEndsWhereARunWasCutShortBetweenItsAttempts(t *testing.T) {
+	for name, c := range map[string]struct {
+		stop   func(cancel context.CancelCauseFunc)
+		opts   []agent.RunOption
+		status agent.Status
+	}{
+		"canceled":         {func(cancel context.CancelCauseFunc) { cancel(nil) }, nil, agent.StatusCanceled},
+		"its seeder fails": {func(context.CancelCauseFunc) {}, []agent.RunOption{agent.WithBoardSeed(once())}, agent.StatusFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			store := disk{journal.Memory()}
+			stops := agent.WithDecider(agent.DeciderFunc(func(context.Context, agent.RunInfo, *agent.Request, *agent.Result) (agent.FinalizeDecision, error) {
+				c.stop(cancel)
+				return agent.FinalizeDecision{Revise: true}, nil
+			}))
+			eng := saying(t, "hi")
+			res, err := agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), append(c.opts, agent.WithJournal(store), stops, agent.WithMaxRevise(3))...)
+			if err != nil || res.Status != c.status {
+				t.Fatalf("%+v %v", res, err)
+			}
+			if _, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

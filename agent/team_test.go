@@ -391,10 +391,134 @@ func TestTheTimeOfAPromptIsThatOfAllItsRuns(t *testing.T) {
 		})
 		began := time.Now()
 		res, err := support(t, slow).Run(t.Context(), asking("s", "go"), agent.WithTimeout(time.Minute))
-		if err != nil || res.Status != agent.StatusFailed || !errdefs.BudgetExceeded.Is(res.Err) || !strings.HasSuffix(res.RunID, "-hop-1") || time.Since(began) != time.Minute {
+		if err != nil || res.Status != agent.StatusFailed || !errdefs.BudgetExceeded.Is(res.Err) || !strings.Contains(res.Err.Error(), "limit of 1m0s") || !strings.HasSuffix(res.RunID, "-hop-1") || time.Since(began) != time.Minute {
 			t.Errorf("%+v %v after %v", res, err, time.Since(began))
 		}
 	})
+}
+
+func TestTheTimeOfAPromptIsThatOfItsWaitToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := journal.Memory()
+		hold, done := driven(t, store)
+		synctest.Wait()
+		var w works
+		time.AfterFunc(2*time.Minute, func() { close(hold) })
+		tm, began := support(t, w.tool("pay")), time.Now()
+		res, err := tm.Run(t.Context(), asking("s", "go"), agent.WithJournal(store), agent.WithWait(), agent.WithTimeout(time.Minute))
+		if res != nil || !errdefs.BudgetExceeded.Is(err) || !strings.Contains(err.Error(), "limit of 1m0s") || time.Since(began) != time.Minute {
+			t.Errorf("%+v %v after %v", res, err, time.Since(began))
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// crashed is a session of support's whose process died before an entry that matches.
+func crashed(t *testing.T, tm *agent.Team, match func(string, journal.Entry) bool, opts ...agent.RunOption) disk {
+	t.Helper()
+	store := disk{journal.Memory()}
+	broken := &failsOnce{Store: store, match: match}
+	req := agent.Request{TaskID: "vip", ContextID: "s", RunID: "r", Message: message.User("go")}
+	if res, err := tm.Run(t.Context(), req, append(opts, agent.WithJournal(broken))...); !errdefs.NotAvailable.Is(err) {
+		t.Fatalf("%+v %v", res, err)
+	}
+	return store
+}
+
+func TestASeederIsNotAskedForAHopThatIsResumed(t *testing.T) {
+	var w works
+	var asked []string
+	seed := agent.WithBoardSeed(func(_ context.Context, info agent.RunInfo, req *agent.Request) (*engine.Board, error) {
+		asked = append(asked, info.RunID)
+		return agent.BoardWith(message.NewHistory(message.User("memory")), req), nil
+	})
+	tm := support(t, w.tool("pay"))
+	store := crashed(t, tm, func(_ string, e journal.Entry) bool { return e.Run == "r-hop-1" && finished("p_1_1")(e) }, seed)
+	res, err := tm.Resume(t.Context(), "s", twice(agent.WithJournal(store), seed)...)
+	if err != nil || res.Text() != "end" || res.Attempts != 2 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	same(t, "asked", []string{"r"}, asked)
+	same(t, "the transcript's beginning", []string{"user: memory", "user: go"}, history(state(t, store, "s").Messages)[:2])
+}
+
+func TestAHandoffsFilterSeesTheSameRequestAfterACrash(t *testing.T) {
+	hs := to("b")
+	hs[0].Filter = func(_ context.Context, req *agent.Request) bool { return req.TaskID == "vip" }
+	tm := team(t, 0, member(t, "a", persona{over("h", "b", `{}`), message.Assistant("Over to b.")}, hs), member(t, "b", persona{message.Assistant("I am b")}, nil))
+	starts := func(_ string, e journal.Entry) bool { return e.Data.Kind() == "tool.started" }
+	for name, match := range map[string]func(string, journal.Entry) bool{"before the handoff": starts, "behind it": closes} {
+		res, err := tm.Resume(t.Context(), "s", agent.WithJournal(crashed(t, tm, match)))
+		if err != nil || res.Text() != "I am b" {
+			t.Errorf("%s: %+v %v", name, res, err)
+		}
+	}
+}
+
+func TestTheBudgetOfAPromptGoesOnAfterACrashBetweenItsRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls int64 // of the 8 that the prompt takes
+		same  bool  // it is resumed in the process that began it
+		fails bool
+	}{
+		"enough":                     {8, false, false},
+		"too little":                 {7, false, true},
+		"enough, in one process":     {8, true, false},
+		"too little, in one process": {7, true, true},
+	} {
+		for at, match := range map[string]func(string, journal.Entry) bool{"between the runs": begins("r-hop-1"), "in the second run": func(_ string, e journal.Entry) bool { return finished("p_1_1")(e) }} {
+			t.Run(name+", "+at, func(t *testing.T) {
+				var w works
+				tm, b := support(t, w.tool("pay", tool.Idempotent)), &engine.Budget{Calls: c.calls}
+				store := crashed(t, tm, match, agent.WithBudget(b))
+				if !c.same {
+					b = &engine.Budget{Calls: c.calls}
+				}
+				res, err := tm.Resume(t.Context(), "s", agent.WithJournal(store), agent.WithBudget(b))
+				if err != nil || c.fails != errdefs.BudgetExceeded.Is(res.Err) || !c.fails && res.Text() != "end" || b.Left().Calls != 0 {
+					t.Errorf("%+v %v, %d calls left", res, err, b.Left().Calls)
+				}
+				if n := state(t, store, "s").Spent.Steps; int64(n) != c.calls {
+					t.Errorf("%d calls were made", n)
+				}
+			})
+		}
+	}
+}
+
+func TestACallWithoutAResultHandsNothingOver(t *testing.T) {
+	hs := to("b")
+	hs[0].OnInvoke = func(context.Context, agent.HandoffArgs) error {
+		t.Error("it was invoked")
+		return nil
+	}
+	a := agent.Member{Agent: agent.Agent{ID: "a"}, Handoffs: hs, Engine: engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
+		b.Append(engine.MainChannel, over("h", "b", `{}`))
+		return b, nil
+	})}
+	store := journal.Memory()
+	res, err := team(t, 0, a, member(t, "b", persona{message.Assistant("I am b")}, nil)).Run(t.Context(), asking("s", "go"), agent.WithJournal(store))
+	if _, handed := agent.HandoffFromResult(res); err != nil || handed || len(began(t, store, "s")) != 1 || len(last[journal.RunFinished](t, store, "s").Handoff) > 0 {
+		t.Errorf("%+v %v, runs %v", res, err, began(t, store, "s"))
+	}
+}
+
+func TestARunIDLikeThatOfAHopIsAPromptOfItsOwn(t *testing.T) {
+	var w works
+	tm := support(t, w.tool("pay"))
+	store := crashed(t, tm, begins("r-hop-1"))
+	broken := &failsOnce{Store: store, match: begins("r-hop-1-hop-1")}
+	if err := second(tm.Run(t.Context(), agent.Request{ContextID: "s", RunID: "r-hop-1", Message: message.User("another")}, agent.WithJournal(broken))); !errdefs.NotAvailable.Is(err) {
+		t.Fatal(err)
+	}
+	res, err := tm.Resume(t.Context(), "s", agent.WithJournal(store))
+	if err != nil || res.Text() != "end" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	same(t, "path", []string{"billing", "cashier"}, res.State[agent.StateTeamPath].([]string))
+	same(t, "runs", []string{"r", "r-hop-1", "r-hop-1-hop-1"}, began(t, store, "s"))
 }
 
 func TestASeederMakesTheBoardOfAPromptsFirstRunOnly(t *testing.T) {

@@ -86,6 +86,26 @@ func TestAVarThatWouldNotComeBackIsRefused(t *testing.T) {
 	}
 }
 
+func TestAChannelWhoseNameWouldNotComeBackIsRefused(t *testing.T) {
+	h := message.NewHistory(message.User("a"))
+	named := func(name string) journal.Snapshot {
+		return journal.Snapshot{Channels: map[string]message.History{name: h}}
+	}
+	for what, c := range map[string]struct {
+		board journal.Board
+		class *errdefs.Class
+	}{
+		"a new one":       {journal.Diff(journal.Snapshot{}, named("\xff")), errdefs.Validation},
+		"one that shrank": {journal.Diff(named("\xff"), journal.Snapshot{}), errdefs.Validation},
+		"a text":          {journal.Diff(journal.Snapshot{}, named("\ufffd")), nil},
+		"a var":           {journal.Board{Set: journal.Vars{"it": make(chan int)}}, errdefs.Validation},
+	} {
+		if err := c.board.Check(); (err != nil) != (c.class != nil) || err != nil && !c.class.Is(err) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 func FuzzVarsGoRoundTrip(f *testing.F) {
 	for _, s := range []string{`1`, `1.0`, `{"$int64":3}`, `[{"$bytes":"AA=="},null]`, `{"$map":{"$text":"x"}}`, `{"$message":{"role":"user","parts":[]}}`, `{"$list":null}`} {
 		f.Add(s)
