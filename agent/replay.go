@@ -27,7 +27,7 @@ type Replayed struct {
 // all it does in effects; else NotAvailable.
 func Replay(ctx context.Context, ag Agent, eng engine.Engine, session string, opts ...RunOption) ([]Replayed, error) {
 	c := configure(opts)
-	if err := c.admitReplay(ag, eng); err != nil {
+	if err := guard("the engine", func() error { return c.admitReplay(ag, eng) }); err != nil {
 		return nil, err
 	}
 	return c.replayAll(ctx, session, func(string) (Agent, engine.Engine, error) { return ag, eng, nil })
@@ -46,7 +46,7 @@ func (c *config) replayAll(ctx context.Context, session string, who func(agentID
 	for _, a := range attempts {
 		ag, eng, err := who(a.Started.Agent)
 		if err == nil {
-			err = c.admitReplay(ag, eng)
+			err = guard("the engine", func() error { return c.admitReplay(ag, eng) })
 		}
 		if err == nil {
 			err = c.replay(ctx, ag, eng, session, a)

@@ -165,8 +165,8 @@ func (t *Team) Resume(ctx context.Context, session string, opts ...RunOption) (*
 		return nil, err
 	}
 	defer p.relay.lease.release() //nolint:contextcheck // the context may have ended by then
-	p.req = Request{ContextID: session, Inputs: p.trail.inputs}
 	st := p.relay.log.State()
+	p.req = Request{ContextID: session, TaskID: st.Task, Inputs: p.trail.inputs}
 	var res *Result
 	switch next := p.trail.next; {
 	case st.Run != "":

@@ -445,13 +445,19 @@ func TestASeederIsNotAskedForAHopThatIsResumed(t *testing.T) {
 }
 
 func TestAHandoffsFilterSeesTheSameRequestAfterACrash(t *testing.T) {
-	hs := to("b")
-	hs[0].Filter = func(_ context.Context, req *agent.Request) bool { return req.TaskID == "vip" }
-	tm := team(t, 0, member(t, "a", persona{over("h", "b", `{}`), message.Assistant("Over to b.")}, hs), member(t, "b", persona{message.Assistant("I am b")}, nil))
+	vips := func(id string) []agent.Handoff {
+		hs := to(id)
+		hs[0].Filter = func(_ context.Context, req *agent.Request) bool { return req.TaskID == "vip" }
+		return hs
+	}
+	passes := func(id, next string) agent.Member {
+		return member(t, id, persona{over("h", next, `{}`), message.Assistant("Over to " + next)}, vips(next))
+	}
+	tm := team(t, 0, passes("a", "b"), passes("b", "c"), member(t, "c", persona{message.Assistant("I am c")}, nil))
 	starts := func(_ string, e journal.Entry) bool { return e.Data.Kind() == "tool.started" }
-	for name, match := range map[string]func(string, journal.Entry) bool{"before the handoff": starts, "behind it": closes} {
+	for name, match := range map[string]func(string, journal.Entry) bool{"before the handoff": starts, "behind it": closes, "before the run behind it": begins("r-hop-1")} {
 		res, err := tm.Resume(t.Context(), "s", agent.WithJournal(crashed(t, tm, match)))
-		if err != nil || res.Text() != "I am b" {
+		if err != nil || res.Text() != "I am c" || res.TaskID != "vip" {
 			t.Errorf("%s: %+v %v", name, res, err)
 		}
 	}
