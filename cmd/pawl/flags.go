@@ -19,10 +19,12 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // maxPrompt is the largest prompt and system prompt, in bytes.
@@ -37,6 +39,7 @@ type common struct {
 	budgetUSD                                             float64
 	budgetTokens                                          int64
 	timeout                                               time.Duration
+	policy                                                policy
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -54,6 +57,7 @@ func (c *common) add(cmd *cobra.Command) {
 	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
 	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
 	c.addJournal(cmd)
+	c.policy.add(cmd)
 }
 
 func (c *common) addJournal(cmd *cobra.Command) {
@@ -171,6 +175,15 @@ func (c *common) options() (o pawl.Options, err error) {
 	}
 	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
 		return o, err
+	}
+	if o.Permissions, err = c.policy.permissions(o.ProjectRoot); err != nil {
+		return o, err
+	}
+	if _, err := hook.Permission(o.Permissions); err != nil {
+		return o, wrongUse(err)
+	}
+	if c.policy.noSandbox {
+		o.Sandbox = &sandbox.Policy{Off: true}
 	}
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err

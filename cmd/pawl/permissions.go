@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
@@ -55,7 +56,7 @@ func (p *policy) permissions(dir string) (hook.Permissions, error) {
 	if err != nil {
 		return hook.Permissions{}, usage("--permission-mode: %v", err)
 	}
-	out := hook.Permissions{Mode: mode, Dir: dir, Fence: !p.noSandbox}
+	out := hook.Permissions{Mode: mode, Dir: dir, Fence: !p.noSandbox && sandbox.Probe().Writes.Holds}
 	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {
 		for i, text := range list {
 			place := "--" + v.String()

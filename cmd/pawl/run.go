@@ -30,7 +30,8 @@ func runCommand(s streams) *cobra.Command {
 		Long: `Runs an agent in a project directory from one prompt to its answer, with tools to read, write and search files and to run
 commands. The prompt - is read from standard input. Standard output has the answer alone, or with --json one event a line.
 
-There is no sandbox yet: commands run with your own rights. Use a container or a user of its own for what you don't trust.`,
+Commands run in a sandbox that writes only the project and a temporary directory: nothing is asked there, and what would be a catastrophe
+outside of it is refused. Where there is no sandbox (see pawl doctor), and with --no-sandbox, what writes waits for pawl approve.`,
 		Example: `  pawl run "Why does the build fail?"
   git diff | pawl run --model anthropic/claude-sonnet-5-5 -
   pawl run --file shot.png --session ui "What is wrong in this picture?"`,

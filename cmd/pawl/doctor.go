@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+func doctorCommand(s streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "What is set up, and what is missing",
+		Long: `Prints a line for each thing that runs need: the providers' keys (their names, never their values), the
+sandbox with what it can hold here and why not, and the journal. Nothing is changed.`,
+		Example: "  pawl doctor\n  pawl doctor --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			all := diagnose()
+			if asJSON {
+				enc := json.NewEncoder(s.out)
+				for _, d := range all {
+					if err := enc.Encode(d); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			for _, d := range all {
+				mark := "ok     "
+				if !d.OK {
+					mark = "missing"
+				}
+				if _, err := fmt.Fprintf(s.out, "%s  %s: %s\n", mark, d.Name, printable(d.Text)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: name, ok, text")
+	return cmd
+}
+
+// finding is a line of the doctor's.
+type finding struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+func diagnose() (all []finding) {
+	for _, p := range pawl.Providers() {
+		var set []string
+		for _, key := range p.Keys {
+			if os.Getenv(key) != "" {
+				set = append(set, key)
+			}
+		}
+		switch {
+		case len(p.Keys) == 0:
+		case len(set) > 0:
+			all = append(all, finding{"key for " + p.Name, true, strings.Join(set, ", ") + " is set"})
+		default:
+			all = append(all, finding{"key for " + p.Name, false, "set " + strings.Join(p.Keys, " or ")})
+		}
+	}
+	can := sandbox.Probe()
+	all = append(all, finding{"sandbox", can.Writes.Holds, backend(can)})
+	for _, part := range []struct {
+		name, holds string
+		sandbox.Status
+	}{
+		{"sandbox, writes", "commands write the project and their own temporary directory only", can.Writes},
+		{"sandbox, modes and owners", "as with writes", can.Metadata},
+		{"sandbox, inside the project", "settings and git's hooks can be kept read-only", can.Inside},
+		{"sandbox, network", "can be switched off", can.Network},
+		{"sandbox, local servers", "a command reaches the servers that it started, without a network", can.Loopback},
+		{"sandbox, hosts", "the network can be limited to some hosts", can.Hosts},
+		{"sandbox, signals", "processes outside can't be signalled", can.Signals},
+		{"sandbox, limits", "time, files and their size are limited", can.Limits},
+	} {
+		text := part.holds
+		if !part.Holds {
+			text = part.Why
+		}
+		all = append(all, finding{part.name, part.Holds, text})
+	}
+	if path := pawl.DefaultJournal(); path == "" {
+		all = append(all, finding{"journal", false, "neither XDG_STATE_HOME nor HOME is set"})
+	} else {
+		all = append(all, finding{"journal", true, "sqlite:" + path})
+	}
+	return all
+}
+
+func backend(can sandbox.Capabilities) string {
+	switch {
+	case !can.Writes.Holds:
+		return "none: commands that write are asked about"
+	case can.ABI > 0:
+		return fmt.Sprintf("%s, Landlock level %d", can.Backend, can.ABI)
+	}
+	return can.Backend
+}
