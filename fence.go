@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
@@ -19,39 +20,42 @@ func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Ne
 // NoSafety is a safety hook that lets everything through.
 func NoSafety(context.Context, string, map[string]any) error { return nil }
 
-// fence decides what commands run in, and what is asked of people. unfenced says why commands run without a sandbox although none was switched off.
-func (o *Options) fence(dir string) (policy sandbox.Policy, permission hook.Middleware, unfenced string, err error) {
+// fence decides what commands run in. unfenced says why they run without a sandbox although none was switched off.
+func (o *Options) fence(dir string) (policy sandbox.Policy, unfenced string, err error) {
 	policy = DefaultSandbox()
 	if o.Sandbox != nil {
 		policy = *o.Sandbox
 	}
+	if policy.Off {
+		return policy, "", nil
+	}
 	if policy.Root == "" {
 		policy.Root = dir
 	}
-	if !policy.Off {
-		if policy, err = policy.Resolve(); err != nil {
-			return policy, permission, "", errdefs.Validation.Errorf("pawl: Options.Sandbox: %w", err)
-		}
-		switch can := sandbox.Probe(); {
-		case can.Writes.Holds:
-		case o.Sandbox != nil:
-			return policy, permission, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
-		default:
-			policy.Off, unfenced = true, can.Writes.Why
-		}
+	if policy, err = policy.Resolve(); err != nil {
+		return policy, "", errdefs.Validation.Errorf("pawl: Options.Sandbox: %w", err)
 	}
+	switch can := sandbox.Probe(); {
+	case can.Writes.Holds:
+	case o.Sandbox != nil:
+		return policy, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
+	default:
+		policy.Off, unfenced = true, can.Writes.Why
+	}
+	return policy, unfenced, nil
+}
+
+// permission decides what is asked of people. readable are directories besides the project's that may be read unasked.
+func (o *Options) permission(dir string, fenced bool, readable ...string) (hook.Middleware, error) {
 	p := o.Permissions
 	if p.Dir == "" {
 		p.Dir = dir
 	}
-	if p.Fence = !policy.Off; p.Safety == nil {
+	if p.Fence = fenced; p.Safety == nil {
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
-	if o.OutputDir != "" {
-		p.Readable = append(p.Readable[:len(p.Readable):len(p.Readable)], o.OutputDir)
-	}
-	permission, err = hook.Permission(p)
-	return policy, permission, unfenced, err
+	p.Readable = slices.Concat(p.Readable, readable)
+	return hook.Permission(p)
 }
 
 // warnUnfenced tells who listens that commands run without a sandbox, once a run.

@@ -104,11 +104,12 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
-	policy, permission, unfenced, err := o.fence(r.dir)
+	policy, unfenced, err := o.fence(r.dir)
 	if err != nil {
 		return err
 	}
 	r.unfenced = unfenced
+	var readable []string
 	tools := slices.Clone(o.Tools)
 	if !o.NoBuiltins {
 		ws, err := builtin.Open(r.dir, builtin.WithEnv(withoutKeys(os.Environ())), builtin.WithOutputDir(o.OutputDir), builtin.WithSandbox(policy))
@@ -116,7 +117,12 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 			return err
 		}
 		r.close = append(r.close, ws.Close)
+		readable = append(readable, ws.OutputDir())
 		tools = append(ws.Tools(), tools...)
+	}
+	permission, err := o.permission(r.dir, !policy.Off, readable...)
+	if err != nil {
+		return err
 	}
 	if o.System == "" {
 		o.System = DefaultSystem

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -410,5 +412,70 @@ func TestARuntimeSaysSomethingToARunUnderWay(t *testing.T) {
 	}
 	if err := rt.Steer(t.Context(), "s", "too late"); !errdefs.Conflict.Is(err) {
 		t.Error(err)
+	}
+}
+
+// curious reads the file that a long output was kept in.
+type curious struct{ stub }
+
+func (c curious) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	for r := range message.Of[message.ToolResult](req.Messages.Last()) {
+		if path := regexp.MustCompile(`/[^ ]*pawl-output-[^ \n)]*`).FindString(r.Content); path != "" && r.Call == "c1" {
+			return &model.Response{Message: message.Assistant("", call("c2", "read", fmt.Sprintf(`{"path":%q,"limit":1}`, path)))}, nil
+		}
+	}
+	return c.stub.Complete(ctx, req)
+}
+
+func TestALongOutputThatWasKeptIsReadUnasked(t *testing.T) {
+	rt, err := pawl.New(t.Context(), pawl.Options{
+		Model:       curious{stub{message.Assistant("", call("c1", "bash", `{"command":"seq 100000"}`)), message.Assistant("none"), message.Assistant("read it")}},
+		ProjectRoot: t.TempDir(), Journal: journal.Memory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rt.Close() }()
+	res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"})
+	if err != nil || len(res.Pending) > 0 || res.Text() != "read it" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		o     pawl.Options
+		calls []message.ToolCall
+		says  string
+		class *errdefs.Class
+	}{
+		"a catastrophe": {pawl.Options{}, []message.ToolCall{call("c1", "bash", `{"command":"rm -rf /"}`)}, "safety: rm removes /", nil},
+		"in any mode": {
+			pawl.Options{Permissions: hook.Permissions{Mode: hook.ModeBypass}}, []message.ToolCall{call("c1", "bash", `{"command":"rm -rf /"}`)}, "safety: rm removes /", nil,
+		},
+		"without the check":    {pawl.Options{Permissions: hook.Permissions{Safety: pawl.NoSafety}}, []message.ToolCall{call("c1", "bash", `{"command":"git push --force"}`)}, "not a git repository", nil},
+		"a rule":               {pawl.Options{Permissions: hook.Permissions{Deny: []string{"Read(x)"}}}, []message.ToolCall{call("c1", "read", `{"path":"x"}`)}, "Read(x)", nil},
+		"a wrong rule":         {pawl.Options{Permissions: hook.Permissions{Deny: []string{"Read("}}}, nil, "Read(", errdefs.Validation},
+		"a sandbox of nowhere": {pawl.Options{Sandbox: &sandbox.Policy{Root: "not absolute"}}, nil, "Options.Sandbox", errdefs.Validation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Model, c.o.ProjectRoot, c.o.Journal = stub{message.Assistant("", c.calls...), message.Assistant("done")}, dir, journal.Memory()
+			rt, err := pawl.New(t.Context(), c.o)
+			if c.class != nil {
+				if !c.class.Is(err) || !strings.Contains(err.Error(), c.says) {
+					t.Error(err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = rt.Close() }()
+			res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"})
+			if err != nil || len(res.Messages) < 2 || !strings.Contains(string(res.Messages[1].AppendJSON(nil)), c.says) {
+				t.Errorf("%s, %v", res.Messages[1].AppendJSON(nil), err)
+			}
+		})
 	}
 }

@@ -129,6 +129,9 @@ func bothNames(dir string) (abs, resolved string, err error) {
 // Dir is the project directory, absolute, as it was given.
 func (w *Workspace) Dir() string { return w.dir }
 
+// OutputDir is where long outputs are kept, absolute.
+func (w *Workspace) OutputDir() string { return w.outDir }
+
 // Tools gives bash, read, write, edit, glob and grep, in this order.
 func (w *Workspace) Tools() []tool.Tool { return slices.Clone(w.tools) }
 
