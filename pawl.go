@@ -68,6 +68,7 @@ type Runtime struct {
 	close    []func() error
 	closing  sync.Once
 	closeErr error
+	policy   sandbox.Policy
 	unfenced string // why commands run without a sandbox
 
 	mu      sync.Mutex
@@ -108,7 +109,7 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	r.unfenced = unfenced
+	r.policy, r.unfenced = policy, unfenced
 	var readable []string
 	tools := slices.Clone(o.Tools)
 	if !o.NoBuiltins {
@@ -217,6 +218,9 @@ func (r *Runtime) options(more []agent.RunOption) []agent.RunOption {
 	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout)}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
+	}
+	if !r.policy.Off {
+		opts = append(opts, agent.WithSandbox(r.policy)) // for tools of the caller's own, and those of subagents
 	}
 	return append(opts, more...)
 }

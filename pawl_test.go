@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,11 +22,13 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
+	"github.com/pawl-dev/pawl/tool/builtin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -477,5 +481,36 @@ func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
 				t.Errorf("%s, %v", res.Messages[1].AppendJSON(nil), err)
 			}
 		})
+	}
+}
+
+func TestToolsThatWereMadeElsewhereAreInTheFenceToo(t *testing.T) {
+	if can := sandbox.Probe(); !can.Writes.Holds {
+		component.Absent(t, "a sandbox", can.Writes.Why)
+	}
+	other := t.TempDir()
+	ws, err := builtin.Open(other) // without a sandbox of its own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.Close() }()
+	if err := os.WriteFile(filepath.Join(other, "build.sh"), []byte("echo x >made\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, off := range []bool{false, true} {
+		rt, err := pawl.New(t.Context(), pawl.Options{
+			Model: stub{message.Assistant("", call("c1", "bash", `{"command":"sh build.sh"}`)), message.Assistant("done")}, Tools: []tool.Tool{ws.Bash()}, NoBuiltins: true,
+			ProjectRoot: t.TempDir(), Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: off}, Permissions: hook.Permissions{Mode: hook.ModeBypass},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
+			t.Error(err)
+		}
+		_ = rt.Close()
+		if _, err := os.Stat(filepath.Join(other, "made")); (err == nil) != off {
+			t.Errorf("without a sandbox: %t, made: %v", off, err)
+		}
 	}
 }

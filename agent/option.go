@@ -7,6 +7,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // RunOption shapes one Run.
@@ -26,6 +27,7 @@ type config struct {
 	parent     string
 	resume     *engine.Checkpoint
 	budget     *engine.Budget
+	sandbox    *sandbox.Policy
 	timeout    time.Duration
 	dir        string
 	wait       bool
@@ -60,6 +62,10 @@ func WithBoardSeed(s Seeder) RunOption { return func(c *config) { c.seed = s } }
 
 // WithEngineHost says where; the engine gets it as it is. Default, and for nil: engine.NoopHost.
 func WithEngineHost(h engine.Host) RunOption { return func(c *config) { c.host = h } }
+
+// WithSandbox narrows what commands of the run, and of the runs below it, may reach: tools find the policy in their context (sandbox.From), and bash heeds it. It
+// never widens what a run above, or a tool's own fence, says. It is not on record: a Resume gives it again.
+func WithSandbox(p sandbox.Policy) RunOption { return func(c *config) { c.sandbox = &p } }
 
 // WithJournal keeps the session in s, under the request's ContextID. Default: journal.Memory, for this run only.
 func WithJournal(s journal.Store) RunOption { return func(c *config) { c.store = s } }

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // Run executes one run. It returns (res, nil) for every outcome of the run, (nil, err) when it could not begin,
@@ -50,6 +51,9 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		bounds = outer.Child(bounds)
 	}
 	ctx = engine.WithBounds(ctx, bounds)
+	if c.sandbox != nil {
+		ctx = sandbox.With(ctx, *c.sandbox)
+	}
 	ctx, cancel, limit := limited(ctx, c.timeout)
 	defer cancel()
 	if limit == nil {

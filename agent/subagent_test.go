@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -551,5 +552,23 @@ func TestATaskWhoseJournalFailedGoesOnLater(t *testing.T) {
 				t.Errorf("%s: broken at append %d below: %s: %v; %d payments\n%s", name, n, res.Status, res.Err, total, text)
 			}
 		}
+	}
+}
+
+func TestATaskIsInTheSandboxOfTheRunAbove(t *testing.T) {
+	var seen []sandbox.Policy
+	look := tool.Func("look", "", func(ctx context.Context, _ struct{}) (string, error) {
+		p, ok := sandbox.From(ctx)
+		if !ok {
+			t.Error("there is no policy")
+		}
+		seen = append(seen, p)
+		return "ok", nil
+	})
+	kid := looping(t, script{message.Assistant("", call("k1", "look", `{}`)), message.Assistant("seen")}, look)
+	eng := looping(t, script{message.Assistant("", call("c1", "look", `{}`), gives("c2", "look")), message.Assistant("end")}, look, task(t, kid))
+	run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithSandbox(sandbox.Policy{Root: "/project", Network: sandbox.Network{All: true}}), agent.WithSandbox(sandbox.Policy{Root: "/project"}))
+	if len(seen) != 2 || seen[0].Root != "/project" || !seen[0].Network.None() || fmt.Sprint(seen[0]) != fmt.Sprint(seen[1]) {
+		t.Errorf("%+v", seen)
 	}
 }
