@@ -195,7 +195,15 @@ func StopMarked(mark string) { stopMarked(mark) }
 
 // stop asks them to end, and after termGrace kills them. It returns when none lives and exited says that the command has ended.
 func (k *kin) stop(exited func() bool) {
-	gone := func() bool { return exited() && !k.live() }
+	quiet := 0
+	gone := func() bool { // twice in a row: one that is just becoming another program has no environment for a moment
+		if !exited() || k.live() {
+			quiet = 0
+			return false
+		}
+		quiet++
+		return quiet > 1
+	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	k.signal(syscall.SIGTERM)

@@ -310,6 +310,9 @@ func TestAWorkspaceInACommandOfAnotherIsStoppedWithIt(t *testing.T) {
 	inner := open(t, nil, WithEnv(append(os.Environ(), process.Mark+"="+outer.id+".x")))
 	id := word()
 	ok(t, inner.Bash(), in{"command": "setsid sleep " + id + " >/dev/null 2>&1 & true"})
+	for sleepers(t, id) == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
 	process.StopMarked(outer.id)
 	if !gone(t, id, 3*time.Second) {
 		t.Error("it lives")
