@@ -4,12 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
-	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -20,8 +16,8 @@ func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Ne
 // NoSafety is a safety hook that lets everything through.
 func NoSafety(context.Context, string, map[string]any) error { return nil }
 
-// fence decides what commands run in. unfenced says why they run without a sandbox although none was switched off.
-func (o *Options) fence(dir string) (policy sandbox.Policy, unfenced string, err error) {
+// fence decides what commands run in, where can holds. unfenced says why they run without a sandbox although none was switched off.
+func (o *Options) fence(dir string, can sandbox.Capabilities) (policy sandbox.Policy, unfenced string, err error) {
 	policy = DefaultSandbox()
 	if o.Sandbox != nil {
 		policy = *o.Sandbox
@@ -35,12 +31,12 @@ func (o *Options) fence(dir string) (policy sandbox.Policy, unfenced string, err
 	if policy, err = policy.Resolve(); err != nil {
 		return policy, "", errdefs.Validation.Errorf("pawl: Options.Sandbox: %w", err)
 	}
-	switch can := sandbox.Probe(); {
+	switch {
 	case can.Writes.Holds:
 	case o.Sandbox != nil:
 		return policy, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
 	default:
-		policy.Off, unfenced = true, can.Writes.Why
+		policy.Off, unfenced = true, "commands run without a sandbox, so what writes is asked about: "+can.Writes.Why
 	}
 	return policy, unfenced, nil
 }
@@ -56,25 +52,4 @@ func (o *Options) permission(dir string, fenced bool, readable ...string) (hook.
 	}
 	p.Readable = slices.Concat(p.Readable, readable)
 	return hook.Permission(p)
-}
-
-// warnUnfenced tells who listens that commands run without a sandbox, once a run.
-func (r *Runtime) warnUnfenced(ctx context.Context, info agent.RunInfo) {
-	if r.unfenced == "" || !engine.Listening(r.opts.Host) {
-		return
-	}
-	_ = r.opts.Host.Publish(ctx, event.Event{
-		Entry: journal.Entry{Session: info.ContextID, Run: info.RunID}, Delta: event.Warning,
-		Text: "commands run without a sandbox, so those that write are asked about: " + r.unfenced,
-	})
-}
-
-// unfencedObserver warns at the start of each run.
-type unfencedObserver struct {
-	agent.BaseObserver
-	rt *Runtime
-}
-
-func (o unfencedObserver) OnRunStart(ctx context.Context, info agent.RunInfo, _ *agent.Request) {
-	o.rt.warnUnfenced(ctx, info)
 }

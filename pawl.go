@@ -105,7 +105,7 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
-	policy, unfenced, err := o.fence(r.dir)
+	policy, unfenced, err := o.fence(r.dir, sandbox.Probe())
 	if err != nil {
 		return err
 	}
@@ -147,9 +147,6 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		o.Journal = store
 	}
 	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: append([]hook.Middleware{permission}, o.Middleware...)}
-	if unfenced != "" {
-		r.agent.Observers = []agent.Observer{unfencedObserver{rt: r}}
-	}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return nil
 }
@@ -215,7 +212,7 @@ func (r *Runtime) Journal() journal.Store { return r.opts.Journal }
 func (r *Runtime) Dir() string { return r.dir }
 
 func (r *Runtime) options(more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout)}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(r.unfenced)}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,31 +14,36 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-// fits checks the request against the session.
-func (c *config) fits(log *journal.Log, ag Agent, eng engine.Engine, req *Request) error {
-	st := log.State()
-	if c.resume == nil {
-		if log.Ran(req.RunID) {
+// fits checks the request against the session, and completes it from there.
+func (t *turn) fits() error {
+	st, req := t.log.State(), t.req
+	if t.resume == nil {
+		if t.log.Ran(req.RunID) {
 			return errdefs.Conflict.Errorf("agent: session %s has a run %s already: give another RunID, or none; an unfinished run goes on with Resume", req.ContextID, req.RunID)
 		}
 		return nil
 	}
-	if req.RunID == "" {
-		req.RunID = st.Run
-	}
-	if req.TaskID == "" {
-		req.TaskID = st.Task
-	}
-	switch can := engine.CapabilitiesOf(eng); {
+	from := *t.resume // the caller's stays as it is
+	from.ExecID, from.Session, from.Seq = cmp.Or(req.RunID, st.Run), req.ContextID, cmp.Or(from.Seq, st.Seq)
+	switch can := engine.CapabilitiesOf(t.eng); {
+	case st.Seq < from.Seq:
+		return errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", from.Seq, req.ContextID, st.Seq)
 	case st.Run == "":
-		return c.nothingToResume(req.ContextID)
-	case st.Run != req.RunID:
-		return errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s: it has %s", req.ContextID, req.RunID, st.Run)
-	case st.Agent != ag.ID:
-		return errdefs.Conflict.Errorf("agent: the unfinished run of session %s is of agent %q, not %q: resume it with that one", req.ContextID, st.Agent, ag.ID)
+		return t.nothingToResume(req.ContextID)
+	case st.Run != from.ExecID:
+		return errdefs.NotFound.Errorf("agent: session %s has no unfinished run %s: it has %s", req.ContextID, from.ExecID, st.Run)
+	case st.Agent != t.ag.ID:
+		return errdefs.Conflict.Errorf("agent: the unfinished run of session %s is of agent %q, not %q: resume it with that one", req.ContextID, st.Agent, t.ag.ID)
 	case st.Engine != "" && st.Engine != can.Name:
 		return errdefs.Conflict.Errorf("agent: the unfinished run of session %s is driven by the engine %q, not %q: resume it with that one", req.ContextID, st.Engine, can.Name)
 	}
+	if r, ok := t.eng.(engine.Resumer); ok {
+		if err := guard("the engine", func() error { return r.CanResume(from) }); err != nil {
+			return err
+		}
+	}
+	t.resume, req.RunID, req.TaskID = &from, from.ExecID, cmp.Or(req.TaskID, st.Task)
+	t.info.RunID, t.info.TaskID = req.RunID, req.TaskID
 	return nil
 }
 
@@ -48,28 +54,57 @@ func (c *config) nothingToResume(session string) error {
 	return errdefs.NotFound.Errorf("agent: session %s has no unfinished run", session)
 }
 
-// ready leases the session, if it is there, and reads it to its end: what is decided from here on holds until the run has begun.
+// ready opens the session, leases it, if it is there, and reads it to its end: what is decided from here on holds until the run has begun.
 func (t *turn) ready(ctx context.Context) error {
-	if t.log.Seq() == 0 {
-		return nil
+	if t.log == nil {
+		log, err := t.open(ctx, t.req.ContextID)
+		if err != nil {
+			return err
+		}
+		if t.log = log; t.opened != nil {
+			t.opened(log)
+		}
 	}
-	if err := t.own(ctx); err != nil {
-		return err
-	}
-	if err := t.log.Refresh(ctx); err != nil {
-		return err
+	if t.log.Seq() > 0 {
+		if t.resume != nil {
+			t.info.RunID = cmp.Or(t.req.RunID, t.log.State().Run)
+		}
+		if err := t.own(ctx); err != nil {
+			return err
+		}
+		if err := t.log.Refresh(ctx); err != nil {
+			return err
+		}
 	}
 	if t.behind > 0 && t.log.Seq() != t.behind {
 		return errBegun
 	}
-	return t.fits(t.log, t.ag, t.eng, t.req)
+	return t.fits()
+}
+
+// open gives the session; the runs of a team's prompt share one log.
+func (c *config) open(ctx context.Context, session string) (*journal.Log, error) {
+	if c.relay != nil {
+		return c.relay.log, nil
+	}
+	return journal.Open(ctx, c.store, session)
 }
 
 // errBegun is of a session in which somebody else began a run.
 var errBegun = errdefs.Conflict.Errorf("agent: somebody else began a run in the session")
 
-// start journals the beginning and makes the board from it: nothing happens before the user's message is durable.
+// start begins an attempt, or goes on with one.
 func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
+	board, err := t.takeUp(ctx, n)
+	if err == nil && t.warning != "" {
+		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: t.warning})
+		t.warning = ""
+	}
+	return board, err
+}
+
+// takeUp journals the beginning and makes the board from it: nothing happens before the user's message is durable.
+func (t *turn) takeUp(ctx context.Context, n int) (*engine.Board, error) {
 	if t.resume != nil {
 		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}}
 		if err := t.log.Drive(ctx, t.owner, resumed...); err != nil {

@@ -123,8 +123,9 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 		return either(failed, err)
 	}
 	end := t.end(res, d, failed, undone)
+	_, t.unfinished = end.(journal.Parked)
 	var entry []journal.Entry
-	if !t.open && !d.DiscardOutput {
+	if !t.unfinished && !d.DiscardOutput {
 		if err := t.reportCanceled(ctx, res); err != nil {
 			res.Committed = false
 			t.left(ctx, err)
@@ -165,20 +166,16 @@ func (t *turn) unrecorded(res *Result) []journal.Entry {
 			return nil // the engine has another view of it, and its effects have what was said
 		}
 	}
-	var said []message.Message
-	for _, m := range now.Slice(then.Len(), now.Len()).All() {
-		said = append(said, m)
-	}
+	said := now.Slice(then.Len(), now.Len()).Messages()
 	return []journal.Entry{{Run: t.info.RunID, Data: journal.Board{Append: map[string][]message.Message{engine.MainChannel: said}}}}
 }
 
-// end is what is on record of how the run ended.
+// end is what is on record of how the run ended: a Parked when it is to be resumed.
 func (t *turn) end(res *Result, d FinalizeDecision, failed, undone error) journal.Data {
 	stack := ""
 	if p := (*errdefs.Panic)(nil); errors.As(errors.Join(res.Err, failed, undone), &p) {
 		stack = p.Stack
 	}
-	t.open = true
 	if undone != nil {
 		return journal.Parked{Cause: string(engine.CauseCommit), Detail: undone.Error(), Stack: stack}
 	}
@@ -187,7 +184,6 @@ func (t *turn) end(res *Result, d FinalizeDecision, failed, undone error) journa
 		_ = errors.As(res.Err, &intr)
 		return journal.Parked{Cause: string(res.Cause), Detail: intr.Detail, Stack: stack}
 	}
-	t.open = false
 	end := journal.RunFinished{
 		Status: string(res.Status), Reason: d.Reason, Committed: res.Committed, Discarded: d.DiscardOutput, Handoff: handedOver(res),
 		After: t.completed && res.Status != StatusCompleted, Stack: stack,

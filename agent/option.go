@@ -28,6 +28,7 @@ type config struct {
 	resume     *engine.Checkpoint
 	budget     *engine.Budget
 	sandbox    *sandbox.Policy
+	warning    string
 	timeout    time.Duration
 	dir        string
 	wait       bool
@@ -62,6 +63,9 @@ func WithBoardSeed(s Seeder) RunOption { return func(c *config) { c.seed = s } }
 
 // WithEngineHost says where; the engine gets it as it is. Default, and for nil: engine.NoopHost.
 func WithEngineHost(h engine.Host) RunOption { return func(c *config) { c.host = h } }
+
+// WithWarning has the host told something, as an event.Warning, when the run begins or goes on.
+func WithWarning(text string) RunOption { return func(c *config) { c.warning = text } }
 
 // WithSandbox narrows what commands of the run, and of the runs below it, may reach: tools find the policy in their context (sandbox.From), and bash heeds it. It
 // never widens what a run above, or a tool's own fence, says. It is not on record: a Resume gives it again.

@@ -3,12 +3,12 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -97,14 +97,15 @@ type prompt struct {
 	trail trail
 	req   Request
 	opts  []RunOption
-	limit error // what the end of the prompt's time means; nil: there is no limit
+	limit error          // what the end of the prompt's time means; nil: there is no limit
+	whole *engine.Budget // what binds the prompt: its own, and those above
 }
 
 // open leases the session, if there is one, and then looks at it: nobody changes it any more.
 func (t *Team) open(ctx context.Context, c *config, limit error, session, run string, opts []RunOption) (*prompt, error) {
-	p := &prompt{config: c, team: t, opts: opts, limit: limit, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
+	p := &prompt{config: c, team: t, opts: opts, limit: limit, whole: c.bounds(ctx, Agent{}).Budget, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
 	if err := p.take(ctx, session, run); err != nil {
-		return nil, p.late(ctx, err)
+		return nil, late(ctx, limit, err)
 	}
 	var err error
 	if p.relay.log, err = journal.Open(ctx, c.store, session); err == nil {
@@ -143,17 +144,9 @@ func (p *prompt) take(ctx context.Context, session, run string) error {
 	return p.config.take(ctx, &p.relay.lease, session, run)
 }
 
-// late gives the limit of a prompt whose time was over before it began.
-func (p *prompt) late(ctx context.Context, err error) error {
-	if p.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), p.limit) {
-		return p.limit
-	}
-	return err
-}
-
 // entered counts what the prompt's first runs spent, and their tasks.
 func (p *prompt) entered(ctx context.Context, runs int) error {
-	if p.budget == nil {
+	if p.whole == nil {
 		return nil
 	}
 	for i := range runs {
@@ -161,18 +154,18 @@ func (p *prompt) entered(ctx context.Context, runs int) error {
 		if err != nil {
 			return err
 		}
-		p.budget.Enter(p.trail.run(i), p.trail.spent[i].Plus(below))
+		p.whole.Enter(p.trail.run(i), p.trail.spent[i].Plus(below))
 	}
 	return nil
 }
 
 // over says that nothing of the prompt will be resumed.
 func (p *prompt) over(res *Result, err error) {
-	if p.budget == nil || err != nil || res == nil || res.Status == StatusInterrupted {
+	if err != nil || res == nil || res.Status == StatusInterrupted {
 		return
 	}
 	for i := range p.trail.path {
-		p.budget.Leave(p.trail.run(i))
+		p.whole.Leave(p.trail.run(i))
 	}
 }
 

@@ -33,23 +33,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
-	log, err := c.open(ctx, req.ContextID)
-	if err != nil {
-		return nil, err
-	}
-	if c.opened != nil {
-		c.opened(log)
-	}
-	if c.resume != nil && log.Seq() < c.resume.Seq {
-		return nil, errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", c.resume.Seq, req.ContextID, log.Seq())
-	}
-	if err := c.fits(log, ag, eng, &req); err != nil {
-		return nil, err
-	}
-	bounds := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
-	if outer, ok := engine.BoundsFrom(ctx); ok {
-		bounds = outer.Child(bounds)
-	}
+	bounds := c.bounds(ctx, ag)
 	ctx = engine.WithBounds(ctx, bounds)
 	if c.sandbox != nil {
 		ctx = sandbox.With(ctx, *c.sandbox)
@@ -60,7 +44,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		limit = c.limit
 	}
 	t := &turn{
-		config: c, ag: ag, eng: eng, log: log, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
+		config: c, ag: ag, eng: eng, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
 		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
 	}
 	if c.relay != nil {
@@ -70,6 +54,15 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	}
 	return t.run(ctx)
+}
+
+// bounds are what binds a run of the agent, and everything below it.
+func (c *config) bounds(ctx context.Context, ag Agent) engine.Bounds {
+	own := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
+	if outer, ok := engine.BoundsFrom(ctx); ok {
+		return outer.Child(own)
+	}
+	return own
 }
 
 // limited ends ctx after a time, 0 being none; limit is what that end means.
@@ -82,28 +75,18 @@ func limited(ctx context.Context, after time.Duration) (_ context.Context, _ con
 	return ctx, cancel, limit
 }
 
-// open gives the session; the runs of a team's prompt share one log.
-func (c *config) open(ctx context.Context, session string) (*journal.Log, error) {
-	if c.relay != nil {
-		return c.relay.log, nil
+// late gives the limit, when the time was over before anything began.
+func late(ctx context.Context, limit, err error) error {
+	if limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), limit) {
+		return limit
 	}
-	return journal.Open(ctx, c.store, session)
+	return err
 }
 
 // Resume goes on with the session's unfinished run, wherever it died or was parked; NotFound when there is none. The agent, the engine
 // and its tools have to be those of the run; what is on record is not done again.
 func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, opts ...RunOption) (*Result, error) {
-	c := configure(opts)
-	log, err := journal.Open(ctx, c.store, session)
-	if err != nil {
-		return nil, err
-	}
-	st := log.State()
-	if st.Run == "" {
-		return nil, c.nothingToResume(session)
-	}
-	cp := &engine.Checkpoint{ExecID: st.Run, Session: session, Seq: st.Seq}
-	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(cp))...)
+	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(&engine.Checkpoint{Session: session}))...)
 }
 
 // admitEngine checks what runs and replays need alike.
@@ -146,15 +129,10 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 		if can := engine.CapabilitiesOf(eng); !can.Resume {
 			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume: one that does all in effects says so by its Capabilities", engineName(eng))
 		}
-		if r, ok := eng.(engine.Resumer); ok {
-			if err := r.CanResume(*c.resume); err != nil {
-				return err
-			}
-		}
-		if req.RunID != "" && req.RunID != c.resume.ExecID {
+		if req.RunID != "" && c.resume.ExecID != "" && req.RunID != c.resume.ExecID {
 			return errdefs.Validation.Errorf("agent: the request is for run %s, the checkpoint is of run %s: leave the request's RunID out", req.RunID, c.resume.ExecID)
 		}
-		req.RunID = c.resume.ExecID
+		req.RunID = cmp.Or(c.resume.ExecID, req.RunID)
 		return nil
 	}
 	if req.Message.IsZero() || req.Message.Blank() {
@@ -175,26 +153,25 @@ func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
 // turn is one Run under way.
 type turn struct {
 	*config
-	ag        Agent
-	eng       engine.Engine
-	log       *journal.Log
-	req       *Request
-	bounds    engine.Bounds
-	limit     error // what the context ends with when the time of the run is over; nil: there is no limit
-	info      RunInfo
-	owner     string
-	spent     journal.Spent // before it was resumed
-	completed bool          // the engine had no error
-	began     bool          // it is on record that the run began
-	open      bool          // it was left to be resumed
-	lease     *lease
+	ag         Agent
+	eng        engine.Engine
+	log        *journal.Log
+	req        *Request
+	bounds     engine.Bounds
+	limit      error // what the context ends with when the time of the run is over; nil: there is no limit
+	info       RunInfo
+	owner      string
+	spent      journal.Spent // before it was resumed
+	completed  bool          // the engine had no error
+	began      bool          // it is on record that the run began
+	unfinished bool          // it was left to be resumed
+	lease      *lease
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
 	if err := t.ready(ctx); err != nil {
-		return nil, t.late(ctx, err)
+		return nil, late(ctx, t.limit, err)
 	}
-	t.info.RunID, t.info.TaskID = t.req.RunID, t.req.TaskID
 	first := 1
 	if t.resume != nil {
 		st := t.log.State()
@@ -202,7 +179,7 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		if t.bounds.Budget != nil {
 			below, err := tasksSpent(ctx, t.store, t.info.ContextID, t.info.RunID)
 			if err != nil {
-				return nil, t.late(ctx, err)
+				return nil, late(ctx, t.limit, err)
 			}
 			t.spent = t.spent.Plus(below)
 		}
@@ -230,24 +207,16 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 			t.observe(func(o Observer) { o.OnRunRevise(ctx, t.info, res, attempt+1) })
 			continue
 		}
-		if over := res == nil || res.Status != StatusInterrupted && !t.open; over && t.relay == nil { // a team's prompt goes on
+		if over := res == nil || res.Status != StatusInterrupted && !t.unfinished; over && t.relay == nil { // a team's prompt goes on
 			t.bounds.Budget.Leave(t.info.RunID)
 		}
 		if res != nil {
 			t.observe(func(o Observer) { o.OnRunEnd(context.WithoutCancel(ctx), t.info, res) })
 		} else {
-			err = t.late(ctx, err)
+			err = late(ctx, t.limit, err)
 		}
 		return res, err
 	}
-}
-
-// late gives the limit of a run whose time was over before it began.
-func (t *turn) late(ctx context.Context, err error) error {
-	if t.limit != nil && errdefs.Canceled(err) && errors.Is(context.Cause(ctx), t.limit) {
-		return t.limit
-	}
-	return err
 }
 
 // tasksSpent is what a run's finished tasks spent, and those below them: one that is not finished counts itself, and what is below it, when it goes on.

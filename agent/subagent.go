@@ -254,11 +254,7 @@ var errGone = errdefs.NotFound.Errorf("agent: the task's session is gone")
 
 // over reads what a finished child came to.
 func over(st journal.State) answer {
-	var said []message.Message
-	for _, m := range st.Messages.All() {
-		said = append(said, m)
-	}
-	a := answer{text: engine.Answer(said)}
+	a := answer{text: engine.Answer(st.Messages.Messages())}
 	if st.Status != string(StatusCompleted) {
 		a.failure = fmt.Sprintf("the task of %s ended as %s: %s", st.Agent, st.Status, st.Error)
 	}

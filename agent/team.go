@@ -174,8 +174,7 @@ func (t *Team) Resume(ctx context.Context, session string, opts ...RunOption) (*
 		if !ok {
 			return nil, t.stranger(st.Agent, session)
 		}
-		cp := &engine.Checkpoint{ExecID: st.Run, Session: session, Seq: st.Seq}
-		more := []RunOption{p.trail.parent(len(p.trail.path) - 1), WithResumeFrom(cp)}
+		more := []RunOption{p.trail.parent(len(p.trail.path) - 1), WithResumeFrom(&engine.Checkpoint{Session: session})}
 		if len(p.trail.path) > 1 {
 			more = append(more, WithBoardSeed(nil))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/message"
@@ -53,13 +54,8 @@ func summarized(ctx context.Context, summarize func(context.Context, message.His
 	}
 	short = message.Repair(short)
 	if newest := h.Last(); newest.Role() == message.RoleUser && short.Last() != newest {
-		kept := message.NewHistory()
-		for _, m := range short.All() {
-			if m != newest {
-				kept = kept.Append(m)
-			}
-		}
-		short = kept.Append(newest)
+		others := slices.DeleteFunc(short.Messages(), func(m message.Message) bool { return m == newest })
+		short = message.NewHistory(others...).Append(newest)
 	}
 	return short, nil
 }

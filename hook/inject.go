@@ -39,11 +39,11 @@ func Inject(name string, parts ...message.Part) Middleware {
 				continue
 			}
 			if string(m.AppendJSON(nil)) != string(ours.AppendJSON(nil)) {
-				g.Messages = g.Messages.Slice(0, i).Append(ours).Append(rest(g.Messages, i+1)...)
+				g.Messages = g.Messages.Slice(0, i).Append(ours).Append(g.Messages.Slice(i+1, g.Messages.Len()).Messages()...)
 			}
 			return nil
 		}
-		g.Messages = message.NewHistory(ours).Append(rest(g.Messages, 0)...)
+		g.Messages = message.NewHistory(ours).Append(g.Messages.Messages()...)
 		return nil
 	}}
 }
@@ -60,12 +60,4 @@ func injectedBy(m message.Message) string {
 		}
 	}
 	return ""
-}
-
-func rest(h message.History, from int) []message.Message {
-	ms := make([]message.Message, 0, h.Len()-from)
-	for _, m := range h.Slice(from, h.Len()).All() {
-		ms = append(ms, m)
-	}
-	return ms
 }

@@ -122,7 +122,7 @@ func (f *fileSessions) PutSession(ctx context.Context, s *Session) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // the bytes of calls stay
-	if err := enc.Encode(sessionFile{ID: s.ID, User: s.User, UpdatedAt: s.UpdatedAt, Messages: rest(s.Messages, 0)}); err != nil {
+	if err := enc.Encode(sessionFile{ID: s.ID, User: s.User, UpdatedAt: s.UpdatedAt, Messages: s.Messages.Messages()}); err != nil {
 		return errdefs.Validation.Errorf("hook: sessions: encode %q: %w", s.ID, err)
 	}
 	f.mu.Lock()

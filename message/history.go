@@ -51,6 +51,9 @@ func (h History) Last() Message {
 // Slice is the part from i up to j, in O(1). Appending to it never disturbs h.
 func (h History) Slice(i, j int) History { return History{s: h.s[i:j:j]} }
 
+// Messages are the messages in order, as a slice of the caller's own.
+func (h History) Messages() []Message { return slices.Clone(h.s) }
+
 // All yields the messages in order, with their positions.
 func (h History) All() iter.Seq2[int, Message] { return slices.All(h.s) }
 

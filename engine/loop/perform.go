@@ -84,6 +84,7 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 	g := &hook.Generation{
 		Where: run.Where(), System: e.System, Messages: e.Messages, Sent: e.Sent,
 		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
+		Output:   e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).Messages(),
 	}
 	asked := e.Messages
 	if n := asked.Len(); n > 0 && asked.Last() == r.Message {
@@ -91,9 +92,6 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 	}
 	req := l.request(run, e.System, asked)
 	g.Request = &req
-	for _, m := range e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).All() {
-		g.Output = append(g.Output, m)
-	}
 	if run.Log != nil {
 		g.Usage = run.Log.State().RunSpent.Usage
 	}
