@@ -24,7 +24,7 @@ find . -name '*.o' -delete; echo "done at $(date +%F)" >> log.txt
 
 func BenchmarkSafetyOfTwoKilobytes(b *testing.B) {
 	home(b)
-	check, params := hook.SafetyIn("/work/project"), map[string]any{"command": longCommand()}
+	check, params := hook.SafetyIn("/src/project"), map[string]any{"command": longCommand()}
 	b.SetBytes(int64(len(longCommand())))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -36,7 +36,7 @@ func BenchmarkSafetyOfTwoKilobytes(b *testing.B) {
 
 func BenchmarkSafetyOfOneCommand(b *testing.B) {
 	home(b)
-	check, params := hook.SafetyIn("/work/project"), map[string]any{"command": "go test ./... 2>&1 | tail -20"}
+	check, params := hook.SafetyIn("/src/project"), map[string]any{"command": "go test ./... 2>&1 | tail -20"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := check(context.Background(), "bash", params); err != nil {
@@ -48,7 +48,7 @@ func BenchmarkSafetyOfOneCommand(b *testing.B) {
 // What a check allocates is a gate; what time it takes is reported by the benchmarks.
 func TestACheckAllocatesInProportionToTheCommand(t *testing.T) {
 	home(t)
-	check := hook.SafetyIn("/work/project")
+	check := hook.SafetyIn("/src/project")
 	for name, c := range map[string]struct {
 		command string
 		most    float64

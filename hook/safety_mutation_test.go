@@ -144,7 +144,7 @@ func mutate(command string, bytes []byte) string {
 
 func TestNoMutationOfACatastropheIsAllowedAndNoneOfAHarmlessLineIsStopped(t *testing.T) {
 	home(t)
-	check := hook.SafetyIn("/work/project")
+	check := hook.SafetyIn("/src/project")
 	deny, allow := corpus(t, "deny"), corpus(t, "allow")
 	try := func(command string, bytes []byte, harmless bool) {
 		m := mutate(command, bytes)
@@ -171,7 +171,7 @@ func TestNoMutationOfACatastropheIsAllowedAndNoneOfAHarmlessLineIsStopped(t *tes
 func FuzzNoMutationOfACatastropheIsAllowed(f *testing.F) {
 	f.Setenv("HOME", "/home/me")
 	f.Setenv("TMPDIR", "/tmp")
-	check := hook.SafetyIn("/work/project")
+	check := hook.SafetyIn("/src/project")
 	deny, allow := corpus(f, "deny"), corpus(f, "allow")
 	for i := range 64 {
 		f.Add(uint16(i*7), []byte{byte(i), byte(i * 3), byte(i * 5)})

@@ -201,7 +201,7 @@ func publish(j *examiner, c *shell.Command) {
 			return
 		}
 	}
-	if v != "" && listed(words, v) {
+	if v != "" && shell.Listed(words, v) {
 		j.ask("%s %s publishes", c.Name, v)
 	}
 }

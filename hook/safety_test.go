@@ -19,7 +19,7 @@ import (
 
 // ExampleSafety shows that what a command would do is judged, not the words in it.
 func ExampleSafety() {
-	hooks := []hook.Middleware{hook.Safety(hook.SafetyIn("/work/project"))}
+	hooks := []hook.Middleware{hook.Safety(hook.SafetyIn("/src/project"))}
 	for _, command := range []string{"rm -rf ./build", "git commit -m 'never rm -rf /'", "git reset --hard", "cd / && rm -rf *"} {
 		input, _ := json.Marshal(map[string]string{"command": command})
 		use := &hook.ToolUse{Call: message.ToolCall{Name: "bash", Input: string(input)}}
@@ -67,7 +67,7 @@ func home(t testing.TB) {
 	t.Setenv("TMPDIR", "/tmp")
 }
 
-// verdict judges a bash command in /work/project.
+// verdict judges a bash command in /src/project.
 func verdict(check hook.SafetyHook, command string) (hook.Verdict, string) {
 	err := check(context.Background(), "bash", map[string]any{"command": command})
 	var ask *hook.AskError
@@ -82,7 +82,7 @@ func verdict(check hook.SafetyHook, command string) (hook.Verdict, string) {
 
 func TestEveryLineOfTheCorpusGetsItsVerdict(t *testing.T) {
 	home(t)
-	check := hook.SafetyIn("/work/project")
+	check := hook.SafetyIn("/src/project")
 	wrong, lines := map[string]int{}, 0
 	for _, f := range []struct {
 		name, counts string
@@ -105,14 +105,14 @@ func TestEveryLineOfTheCorpusGetsItsVerdict(t *testing.T) {
 
 func TestToolsThatWriteAreJudgedByTheirPath(t *testing.T) {
 	home(t)
-	check := hook.SafetyIn("/work/project")
+	check := hook.SafetyIn("/src/project")
 	for _, c := range []struct {
 		name, tool, key, path string
 		readOnly              bool
 		want                  hook.Verdict
 	}{
 		{"in the project", "write", "path", "src/main.go", false, hook.Continue},
-		{"absolute", "edit", "file_path", "/work/project/x", false, hook.Continue},
+		{"absolute", "edit", "file_path", "/src/project/x", false, hook.Continue},
 		{"temporary", "Write", "file_path", "/tmp/x", false, hook.Continue},
 		{"outside", "write", "path", "/etc/passwd", false, hook.Deny},
 		{"by its other name", "EDIT", "file_path", "../other/x", false, hook.Deny},
@@ -167,15 +167,15 @@ func TestSafetyMakesDecisionsOfErrors(t *testing.T) {
 }
 
 func TestADenialIsOfTheClassPolicyDenied(t *testing.T) {
-	if err := hook.SafetyIn("/work/project")(t.Context(), "BASH", map[string]any{"command": "rm -rf /"}); !errdefs.PolicyDenied.Is(err) {
+	if err := hook.SafetyIn("/src/project")(t.Context(), "BASH", map[string]any{"command": "rm -rf /"}); !errdefs.PolicyDenied.Is(err) {
 		t.Error(err)
 	}
 }
 
 func TestTheWorkdirCounts(t *testing.T) {
 	home(t)
-	check := hook.SafetyIn("/work/project")
-	for workdir, want := range map[string]bool{"": true, "sub": true, "/work/project/sub": true, "..": false, "/etc": false} {
+	check := hook.SafetyIn("/src/project")
+	for workdir, want := range map[string]bool{"": true, "sub": true, "/src/project/sub": true, "..": false, "/etc": false} {
 		if err := check(t.Context(), "bash", map[string]any{"command": "rm -rf x", "workdir": workdir}); (err == nil) != want {
 			t.Errorf("%q: %v", workdir, err)
 		}

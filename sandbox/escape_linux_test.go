@@ -818,3 +818,26 @@ func TestTheSamePolicyInTheContextIsTheSameFence(t *testing.T) {
 		t.Error("the inner one's directory is still there")
 	}
 }
+
+func TestTheCachesOfATemporaryProjectGoWithTheFence(t *testing.T) {
+	p := newPlace(t) // a project of its own, which stays where it is while the directory for temporary files is another one
+	for name, c := range map[string]struct {
+		temp  string
+		stays bool
+	}{"a project elsewhere": {p.out, true}, "one among the temporary files": {p.in, false}} {
+		t.Setenv("TMPDIR", c.temp)
+		f, err := Open(Policy{Root: p.in}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(f.cache); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(f.cache); (err == nil) != c.stays {
+			t.Errorf("%s: afterwards its caches are: %v", name, err)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,7 +113,7 @@ func (f *Fence) directories() (err error) {
 	}
 	switch f.cache = f.policy.Cache; {
 	case f.cache != "":
-	case f.policy.Root != "":
+	case f.policy.Root != "" && !temporary(f.policy.Root):
 		if f.cache, err = defaultCache(f.policy.Root); err != nil {
 			return err
 		}
@@ -133,6 +135,17 @@ func (f *Fence) directories() (err error) {
 	f.env = append(cacheEnv(f.cache, environ), "TMPDIR="+f.tmp(), "TMP="+f.tmp(), "TEMP="+f.tmp(), "PAWL_SANDBOX="+f.caps.Backend)
 	for _, v := range f.policy.Env { // what was asked for by name counts more
 		f.env = slices.DeleteFunc(f.env, func(own string) bool { return nameOf(own) == nameOf(v) })
+	}
+	return nil
+}
+
+// rehearse runs a command that does nothing, to see that the fence stands.
+func rehearse(cmd *exec.Cmd) error {
+	cmd.Env = []string{}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the fence does not stand: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
 	return nil
 }

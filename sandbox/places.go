@@ -92,6 +92,12 @@ func (p Policy) without(secrets []string) []string {
 	})
 }
 
+// temporary reports whether a project lies in the directory for temporary files: who makes a new one each time would leave a cache behind each time.
+func temporary(root string) bool {
+	temp, err := filepath.EvalSymlinks(os.TempDir())
+	return err == nil && inside(temp, root)
+}
+
 // defaultCache is where the caches of tools for a project go. It is outside of the project, and readable to nobody else.
 func defaultCache(root string) (string, error) {
 	dir, err := os.UserCacheDir()

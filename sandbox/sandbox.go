@@ -54,7 +54,7 @@ type Policy struct {
 	Network Network  `json:"network,omitzero"`
 	Env     []string `json:"env,omitempty"` // variables that pass besides those of the list: NAME with the caller's value, or NAME=value
 	Limits  Limits   `json:"limits,omitzero"`
-	Cache   string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory
+	Cache   string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory, which stays; for a Root among the temporary files one that goes with the fence
 	Off     bool     `json:"off,omitempty"`   // no fence at all: the environment whole, nothing limited
 }
 

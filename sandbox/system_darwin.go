@@ -53,14 +53,7 @@ func (f *Fence) enforce() error {
 		f.env = append(f.env, proxyEnv(s.port)...)
 	}
 	s.profile = seatbelt(p, p.hidden(), f.writes(), s.port)
-	cmd := f.wrap("/usr/bin/true", []string{"true"})
-	cmd.Env = []string{}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the fence does not stand: %w: %s", err, bytes.TrimSpace(said.Bytes()))
-	}
-	return nil
+	return rehearse(f.wrap("/usr/bin/true", []string{"true"}))
 }
 
 // wrap makes the command that becomes args. The shell sets the limits; argument 0 is the path.

@@ -171,19 +171,7 @@ func (f *Fence) enforce() (err error) {
 			return fmt.Errorf("start the proxy: %w", err)
 		}
 	}
-	return f.rehearse()
-}
-
-// rehearse has a helper do all but execute a command.
-func (f *Fence) rehearse() error {
-	cmd := f.wrap("", nil)
-	cmd.Env = []string{}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the fence does not stand: %w: %s", err, bytes.TrimSpace(said.Bytes()))
-	}
-	return nil
+	return rehearse(f.wrap("", nil)) // a helper that does all but execute a command
 }
 
 // wrap makes the command that becomes args; an empty path only rehearses.

@@ -14,6 +14,21 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
+// with lets f use the journal, as a program of somebody's does that uses the SDK.
+func (w world) with(t *testing.T, f func(store journal.Store) (*agent.Result, error)) *agent.Result {
+	t.Helper()
+	store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	res, err := f(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
 // waits leaves a run in the journal that waits for two approvals, as a program of somebody's did that uses the SDK.
 func waits(t *testing.T, w world) (resume func() *agent.Result, ran *[]string) {
 	t.Helper()
@@ -30,26 +45,14 @@ func waits(t *testing.T, w world) (resume func() *agent.Result, ran *[]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := func(f func(store journal.Store) (*agent.Result, error)) *agent.Result {
-		store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = store.Close() }()
-		res, err := f(store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
-	res := with(func(store journal.Store) (*agent.Result, error) {
+	res := w.with(t, func(store journal.Store) (*agent.Result, error) {
 		return agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, agent.Request{ContextID: "s", Message: message.User("pay them")}, agent.WithJournal(store))
 	})
 	if res.Status != agent.StatusInterrupted || len(res.Pending) != 2 {
 		t.Fatalf("%+v", res)
 	}
 	return func() *agent.Result {
-		return with(func(store journal.Store) (*agent.Result, error) {
+		return w.with(t, func(store journal.Store) (*agent.Result, error) {
 			return agent.Resume(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store))
 		})
 	}, ran
@@ -114,20 +117,7 @@ func TestACallThatWaitsInATaskIsApprovedFromAbove(t *testing.T) {
 		t.Fatal(err)
 	}
 	lead := engineOf([]tool.Tool{task}, scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "task", Input: `{"agent":"payer","prompt":"pay"}`}}}, scripted.Text("done"))
-	with := func(f func(journal.Store) (*agent.Result, error)) *agent.Result {
-		t.Helper()
-		store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = store.Close() }()
-		res, err := f(store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
-	res := with(func(s journal.Store) (*agent.Result, error) {
+	res := w.with(t, func(s journal.Store) (*agent.Result, error) {
 		return agent.Run(t.Context(), agent.Agent{ID: "lead"}, lead, agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(s))
 	})
 	if len(res.Pending) != 1 || res.Pending[0].ID != "c1/p1" {
@@ -136,7 +126,7 @@ func TestACallThatWaitsInATaskIsApprovedFromAbove(t *testing.T) {
 	if r := w.pawl("approve", "s", "c1/p1", "--journal", w.journal); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	res = with(func(s journal.Store) (*agent.Result, error) {
+	res = w.with(t, func(s journal.Store) (*agent.Result, error) {
 		return agent.Resume(t.Context(), agent.Agent{ID: "lead"}, lead, "s", agent.WithJournal(s))
 	})
 	if res.Text() != "done" || ran != 1 {

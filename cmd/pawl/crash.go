@@ -158,7 +158,7 @@ func (a act) run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer func() { _ = closeStore() }()
-	rt, err := pawl.New(ctx, pawl.Options{Model: m, ProjectRoot: a.Dir, NoBuiltins: true, Tools: tools, Journal: store})
+	rt, err := pawl.New(ctx, pawl.Options{Model: m, ProjectRoot: a.Dir, NoBuiltins: true, Tools: tools, Journal: store, Sandbox: demoSandbox()})
 	if err != nil {
 		return wrongUse(err)
 	}

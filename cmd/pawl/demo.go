@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/sandbox"
 )
 
 //go:embed demo
@@ -87,7 +88,7 @@ func demo(ctx context.Context, s streams, c common) error {
 		return err
 	}
 	defer func() { _ = closeStore() }()
-	rt, err := pawl.New(ctx, pawl.Options{Model: on.model, ProjectRoot: on.dir, Journal: store, OutputDir: c.outputs(on.dir)})
+	rt, err := pawl.New(ctx, pawl.Options{Model: on.model, ProjectRoot: on.dir, Journal: store, OutputDir: c.outputs(on.dir), Sandbox: demoSandbox()})
 	if err != nil {
 		return wrongUse(err)
 	}
@@ -101,6 +102,22 @@ func demo(ctx context.Context, s streams, c common) error {
 	}
 	fmt.Fprintf(s.out, "\n%s after %d steps and %d tokens\n", res.Status, res.Steps, res.Usage.Total())
 	return on.close(ctx, s, c, res.ContextID)
+}
+
+// demoSandbox is the ordinary one, with caches that all demos share: their project is a new one each time, and Go would compile its own library for each.
+func demoSandbox() *sandbox.Policy {
+	dir, err := os.UserCacheDir()
+	if err != nil || !sandbox.Probe().Writes.Holds {
+		return nil // what a Runtime makes of that
+	}
+	p := pawl.DefaultSandbox()
+	if p.Cache = filepath.Join(dir, "pawl", "demo"); os.MkdirAll(p.Cache, 0o700) != nil {
+		return nil
+	}
+	if p.Cache, err = filepath.EvalSymlinks(p.Cache); err != nil {
+		return nil
+	}
+	return &p
 }
 
 // close checks apart from the agent that the test passes, and says what to look at next.

@@ -10,7 +10,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/architecture.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/architecture.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()

@@ -47,7 +47,7 @@ func shown(s *shell.Script) string {
 	return b.String()
 }
 
-var options = shell.Options{Dir: "/work/project", Env: func(name string) (string, bool) {
+var options = shell.Options{Dir: "/src/project", Env: func(name string) (string, bool) {
 	v, ok := map[string]string{"HOME": "/home/me", "EMPTY": "", "TMPDIR": "/tmp"}[name]
 	return v, ok
 }}

@@ -49,7 +49,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 	case "vi", "vim", "nvim", "ex", "ed", "emacs":
 		for i, a := range c.Args {
 			s, plus := strings.CutPrefix(a.Text, "+")
-			if !plus && (i == 0 || !listed("-c --cmd -S", c.Args[i-1].Text)) {
+			if !plus && (i == 0 || !Listed("-c --cmd -S", c.Args[i-1].Text)) {
 				continue
 			}
 			if m := editShell.FindStringSubmatch(s); m != nil {
