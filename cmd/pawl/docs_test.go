@@ -82,6 +82,7 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 var (
 	commandLine = regexp.MustCompile(`(?:^|[|\x60])\s*pawl ((?:[a-z]+ ?)+)([^\x60#|]*)`)
 	flagName    = regexp.MustCompile(`--[a-z][a-z-]*`)
+	inQuotes    = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 )
 
 func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
@@ -91,7 +92,7 @@ func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 		for line := range strings.Lines(page(t, name)) {
 			for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
 				words := strings.Fields(m[1])
-				if words[0] == "sessions" && len(words) > 1 {
+				if (words[0] == "sessions" || words[0] == "permissions") && len(words) > 1 {
 					words = words[:2]
 				} else {
 					words = words[:1]
@@ -102,7 +103,7 @@ func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 					continue
 				}
 				known++
-				for _, f := range flagName.FindAllString(m[2], -1) {
+				for _, f := range flagName.FindAllString(inQuotes.ReplaceAllString(m[2], ""), -1) {
 					if !strings.Contains(help.out, f+" ") && !strings.Contains(help.out, f+"\n") {
 						t.Errorf("%s: pawl %s has no %s: %s", name, words, f, strings.TrimSpace(line))
 					}
