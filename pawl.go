@@ -110,6 +110,17 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r.policy, r.unfenced = policy, unfenced
+	if o.Journal == nil { // before the tools: what they still run at Close is put on record
+		if DefaultJournal() == "" {
+			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
+		}
+		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
+		if err != nil {
+			return err
+		}
+		r.close = append(r.close, store.Close)
+		o.Journal = store
+	}
 	var readable []string
 	tools := slices.Clone(o.Tools)
 	if !o.NoBuiltins {
@@ -134,17 +145,6 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Prices: o.Prices, Logger: o.Logger})
 	if err != nil {
 		return err
-	}
-	if o.Journal == nil {
-		if DefaultJournal() == "" {
-			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
-		}
-		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
-		if err != nil {
-			return err
-		}
-		r.close = append(r.close, store.Close)
-		o.Journal = store
 	}
 	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: append([]hook.Middleware{permission}, o.Middleware...)}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -98,6 +98,7 @@ const (
 	WhyEmpty    Why = "empty"    // the reply said nothing, and stands in no transcript
 	WhyRepeats  Why = "repeats"  // the model goes in circles
 	WhyResult   Why = "result"   // a call that went on in the background is done
+	WhyCommand  Why = "command"  // a command in the background is over
 )
 
 func (w Why) origin() message.Origin {

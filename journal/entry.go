@@ -196,6 +196,23 @@ type TaskStarted struct {
 	Session string `json:"session"`
 }
 
+// CommandStarted is the intent of a command that goes on in the background, behind the call that started it and over the end of its run: until CommandEnded.
+type CommandStarted struct {
+	ID      string `json:"id"`
+	Call    string `json:"call"`
+	Command string `json:"command"`
+	Dir     string `json:"dir,omitempty"`
+}
+
+// CommandEnded is a command's end.
+type CommandEnded struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`           // "exited", "killed", "timeout", "stopped", "failed", "lost": a tool.CommandReason
+	Code   int    `json:"code,omitempty"`   // its exit code
+	Signal string `json:"signal,omitempty"` // that killed it: SIGTERM
+	Millis int64  `json:"ms,omitempty"`     // how long it ran
+}
+
 // Compacted replaces a part of the transcript by a summary; the original stays in the journal.
 type Compacted struct {
 	Edit message.Edit `json:"edit"`
@@ -283,6 +300,12 @@ func (ToolFinished) Kind() Kind { return "tool.finished" }
 // Kind is "task.started".
 func (TaskStarted) Kind() Kind { return "task.started" }
 
+// Kind is "command.started".
+func (CommandStarted) Kind() Kind { return "command.started" }
+
+// Kind is "command.ended".
+func (CommandEnded) Kind() Kind { return "command.ended" }
+
 // Kind is "compacted".
 func (Compacted) Kind() Kind { return "compacted" }
 
@@ -309,7 +332,7 @@ const (
 
 func roleOf(d Data) role {
 	switch d.(type) {
-	case ModelStarted, ToolStarted, Asked:
+	case ModelStarted, ToolStarted, Asked, CommandStarted:
 		return intent
 	case ModelFailed:
 		return note

@@ -34,8 +34,9 @@ type State struct {
 	Spent            Spent  // over the session
 	RunSpent         Spent  // over the last run, all its attempts
 	Pending          []Pending
-	Steering         []Steering // that no model call has heard yet
-	Background       []Called   // calls of the unfinished run that go on, and whose result has not come
+	Steering         []Steering       // that no model call has heard yet
+	Background       []Called         // calls of the unfinished run that go on, and whose result has not come
+	Commands         []CommandStarted // that go on in the background, whichever run started them
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
@@ -129,6 +130,7 @@ func (s State) With(entries ...Entry) State {
 // clip keeps what is appended to a copy of s, or to s, from being seen in the other.
 func (s *State) clip() {
 	s.Pending, s.Steering, s.Background, s.heard = slices.Clip(s.Pending), slices.Clip(s.Steering), slices.Clip(s.Background), slices.Clip(s.heard)
+	s.Commands = slices.Clip(s.Commands)
 }
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
@@ -182,7 +184,7 @@ func (s *State) apply(e Entry) {
 		if d.Parent != "" { // the parent's run is not the fork's
 			s.join()
 			s.end("", "", "")
-			s.Created, s.Driver, s.Seed = e.Time, "", s.Messages
+			s.Created, s.Driver, s.Seed, s.Commands = e.Time, "", s.Messages, nil
 		}
 	case RunStarted:
 		if d.Attempt <= 1 {
@@ -234,6 +236,10 @@ func (s *State) apply(e Entry) {
 		if !d.Ask { // else a person has the last word; until then it had begun, no more
 			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
 		}
+	case CommandStarted:
+		s.Commands = append(slices.Clip(s.Commands), d)
+	case CommandEnded:
+		s.Commands = slices.DeleteFunc(slices.Clone(s.Commands), func(c CommandStarted) bool { return c.ID == d.ID })
 	case Asked:
 		s.Pending = append(s.Pending, Pending{e.Key, e.Time, d}) // what was handed out is clipped
 	case Answered:

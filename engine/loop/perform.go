@@ -177,7 +177,10 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	}
 	run.Background.Flush(ctx, host)
 	var heard journal.ModelFinished
-	if key.Scope == "" { // in a scope the conversation is another one
+	if key.Scope == "" && run.Log != nil { // in a scope the conversation is another one
+		if err := engine.EndLost(ctx, run); err != nil {
+			return nil, err
+		}
 		for _, s := range steering(run.Log) {
 			heard.Heard, heard.HeardTo = append(heard.Heard, s.Message), s.Seq
 		}

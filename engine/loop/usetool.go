@@ -204,7 +204,7 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
 	defer close(left)
 	lines, events := make(chan chunk), make(chan event.Event)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
 	if to.On() {
 		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
 	}

@@ -47,6 +47,8 @@ func Samples() []journal.Entry {
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
 		journal.TaskStarted{Call: "c1", Session: "s/c1"},
+		journal.CommandStarted{ID: "bg-1", Call: "c1", Command: tough, Dir: "/src"},
+		journal.CommandEnded{ID: "bg-1", Reason: "exited", Code: 2, Signal: "SIGTERM", Millis: 1500},
 		journal.Compacted{Edit: edit},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough, Stack: "goroutine 1"},
