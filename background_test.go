@@ -302,4 +302,3 @@ func TestAForkHasNoneOfItsParentsBackgroundCommands(t *testing.T) {
 		t.Error(fork.Commands(), err)
 	}
 }
-

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // showSession prints what was said and done, each with the number of its entry: up to entry at, or all when that is 0.
@@ -135,6 +136,17 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 			return "approved " + clean(d.ID), d.Text
 		}
 		return "rejected " + clean(d.ID), d.Text
+	case journal.CommandStarted:
+		return "background command " + clean(d.ID) + " · started", d.Command
+	case journal.CommandEnded:
+		head = "background command " + clean(d.ID) + " · " + clean(d.Reason)
+		switch {
+		case d.Signal != "":
+			head += " by " + clean(d.Signal)
+		case d.Reason == string(tool.CommandExited):
+			head += fmt.Sprintf(" with code %d", d.Code)
+		}
+		return head, ""
 	case journal.ModelFailed:
 		return "model failed", d.Error
 	case journal.Parked:
