@@ -47,6 +47,9 @@ type guardian struct {
 func Guarded() error {
 	watch.mu.Lock()
 	defer watch.mu.Unlock()
+	if watch.tell('=', 0) {
+		return nil
+	}
 	if err := watch.start(); err != nil {
 		return errdefs.NotAvailable.Errorf("start the process that stops commands when this one dies: %w", err)
 	}
@@ -58,8 +61,8 @@ func (g *guardian) add(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.groups[group] = true
-	if g.start() == nil {
-		g.tell('+', group)
+	if !g.tell('+', group) {
+		_ = g.start()
 	}
 }
 
@@ -71,25 +74,21 @@ func (g *guardian) drop(group int) {
 	g.tell('-', group)
 }
 
-// tell writes to the guard. One that is gone is replaced when the next command starts. g.mu is held.
-func (g *guardian) tell(sign byte, group int) {
+// tell reports whether there is a guard to be told. g.mu is held.
+func (g *guardian) tell(sign byte, group int) bool {
 	if g.pipe == nil {
-		return
+		return false
 	}
 	_ = g.pipe.SetWriteDeadline(time.Now().Add(time.Second)) // one that was stopped holds nobody up
 	if _, err := fmt.Fprintf(g.pipe, "%c%d\n", sign, group); err != nil {
 		_ = g.pipe.Close()
 		g.pipe = nil
 	}
+	return g.pipe != nil
 }
 
-// start has a guard stand, and knows what runs. g.mu is held.
+// start has a new guard stand, that knows what runs. g.mu is held.
 func (g *guardian) start() error {
-	if g.pipe != nil {
-		if g.tell('=', 0); g.pipe != nil {
-			return nil
-		}
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
