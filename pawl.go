@@ -45,6 +45,7 @@ type Options struct {
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	Middleware  []hook.Middleware
 	Limits      loop.Limits
+	Compact     *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
 	Timeout     time.Duration    // of a run: 0 is none
 	Budget      *engine.Budget   // of all runs of the Runtime together: none
 	Host        engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
@@ -142,7 +143,10 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if o.ID == "" {
 		o.ID = "pawl"
 	}
-	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Prices: o.Prices, Logger: o.Logger})
+	if o.Compact == nil {
+		o.Compact = &loop.Compact{Enabled: true}
+	}
+	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
 	if err != nil {
 		return err
 	}

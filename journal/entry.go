@@ -88,6 +88,9 @@ type Seeded struct {
 type Prepared struct {
 	System string       `json:"system,omitempty"`
 	Edit   message.Edit `json:"edit"`
+	// Of a run whose transcript is compacted when it gets long: the tokens at which that happens, and those that the transcript is thought to take at the beginning.
+	CompactAt int `json:"compact_at,omitempty"`
+	Tokens    int `json:"tokens,omitempty"`
 }
 
 // ModelStarted is the intent of a model call.
@@ -213,9 +216,18 @@ type CommandEnded struct {
 	Millis int64  `json:"ms,omitempty"`     // how long it ran
 }
 
-// Compacted replaces a part of the transcript by a summary; the original stays in the journal.
+// Compacted replaces a part of the transcript by a summary; the original stays in the journal. With an Error the transcript stays as it is.
 type Compacted struct {
-	Edit message.Edit `json:"edit"`
+	Edit         message.Edit `json:"edit"`
+	TokensBefore int          `json:"tokens_before,omitempty"`
+	TokensAfter  int          `json:"tokens_after,omitempty"`    // an estimate
+	Preserved    int          `json:"preserved_count,omitempty"` // messages that stay as they are
+	SummarySize  int          `json:"summary_size,omitempty"`    // in tokens
+	Model        string       `json:"model,omitempty"`
+	Usage        model.Usage  `json:"usage,omitzero"`
+	CostMicros   *int64       `json:"cost_micros,omitempty"`
+	Millis       int64        `json:"ms,omitempty"`
+	Error        string       `json:"error,omitempty"`
 }
 
 // Stopped is what the PostGeneration hooks said when the model stopped; Again sends it back to work.

@@ -122,6 +122,18 @@ func (j *jsonl) event(e event.Event) {
 		}
 	case journal.Asked:
 		j.approval(as("approval.requested"), d)
+	case journal.Compacted:
+		if d.Error != "" {
+			j.warning(as("warning"), "the transcript could not be compacted: "+d.Error)
+			return
+		}
+		j.write(struct {
+			line
+			Before    int `json:"tokens_before"`
+			After     int `json:"tokens_after"`
+			Preserved int `json:"preserved_count"`
+			Summary   int `json:"summary_size"`
+		}{at, d.TokensBefore, d.TokensAfter, d.Preserved, d.SummarySize})
 	case journal.Stopped:
 		for _, text := range d.Errors {
 			j.warning(as("warning"), text)

@@ -66,6 +66,12 @@ func (p *progress) event(e event.Event) {
 		p.line("33", "? %s", clean(d.Prompt))
 	case journal.ModelFailed:
 		p.endText()
+	case journal.Compacted:
+		if d.Error != "" {
+			p.line("33", "warning: the transcript could not be compacted: %s", clean(d.Error))
+		} else {
+			p.line("36", "≈ compacted: %d tokens are some %d now, the last %d messages stay as they are", d.TokensBefore, d.TokensAfter, d.Preserved)
+		}
 	case journal.Stopped:
 		for _, text := range d.Errors {
 			p.line("33", "warning: %s", clean(text))

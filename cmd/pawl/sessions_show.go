@@ -136,6 +136,11 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 			return "approved " + clean(d.ID), d.Text
 		}
 		return "rejected " + clean(d.ID), d.Text
+	case journal.Compacted:
+		if d.Error != "" {
+			return "not compacted", d.Error
+		}
+		return fmt.Sprintf("compacted · %d tokens to some %d, the last %d messages stay", d.TokensBefore, d.TokensAfter, d.Preserved), words(d.Edit.Head[0])
 	case journal.CommandStarted:
 		return "background command " + clean(d.ID) + " · started", d.Command
 	case journal.CommandEnded:

@@ -30,7 +30,7 @@ func Samples() []journal.Entry {
 		journal.Resumed{Owner: "host/2"},
 		journal.Said{Message: message.New(message.RoleUser, message.Text{Text: tough}, file), By: "ann"},
 		journal.Seeded{Edit: edit, Board: journal.Board{Set: journal.Vars{"k": tough}, Delete: []string{"text"}, Append: map[string][]message.Message{"aside": {reply}}}},
-		journal.Prepared{System: tough, Edit: edit},
+		journal.Prepared{System: tough, Edit: edit, CompactAt: 160000, Tokens: 12},
 		journal.ModelStarted{Model: "m"},
 		journal.ModelFinished{
 			Message: reply, Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1}, CostMicros: &cost,
@@ -49,7 +49,9 @@ func Samples() []journal.Entry {
 		journal.TaskStarted{Call: "c1", Session: "s/c1"},
 		journal.CommandStarted{ID: "bg-1", Call: "c1", Command: tough, Dir: "/src"},
 		journal.CommandEnded{ID: "bg-1", Reason: "exited", Code: 2, Signal: "SIGTERM", Millis: 1500},
-		journal.Compacted{Edit: edit},
+		journal.Compacted{
+			Edit: edit, TokensBefore: 170000, TokensAfter: 9000, Preserved: 5, SummarySize: 400, Model: "m-1", Usage: model.Usage{Input: 1, Output: 2}, CostMicros: &cost, Millis: 9, Error: tough,
+		},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough, Stack: "goroutine 1"},
 		journal.Board{

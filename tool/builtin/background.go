@@ -59,7 +59,7 @@ func (b *background) launch(ctx context.Context, call tool.Call, text, dir strin
 	c.out = &kept{root: b.w.out, name: "bash-" + c.ID + ".txt", dir: b.w.outDir}
 	life := context.Background()
 	if call.Commands != nil {
-		life = call.Commands.Lifetime() //nolint:contextcheck // it outlives the call
+		life = call.Commands.Lifetime()
 	}
 	life, c.stop = context.WithCancelCause(life)
 	if err := b.enter(c); err != nil {
@@ -141,7 +141,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	go func() {
 		defer b.running.Done()
 		defer close(c.over)
-		stop := context.AfterFunc(b.w.life, func() { c.stop(stopped(tool.CommandStopped)) })
+		stop := context.AfterFunc(b.w.life, func() { c.stop(stopped(tool.CommandStopped)) }) //nolint:contextcheck // it outlives the call
 		defer stop()
 		end := p.Wait(life, limit)
 		stdout.flush()
@@ -153,7 +153,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 		c.mu.Lock()
 		c.end = &e
 		c.mu.Unlock()
-		c.record(call.Commands, e)
+		c.record(call.Commands, e) //nolint:contextcheck // it has its own time
 		c.stop(nil)
 	}()
 	return nil
