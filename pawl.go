@@ -40,7 +40,7 @@ type Options struct {
 	System      string           // the system prompt: [DefaultSystem]
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
-	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep)
+	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands and edits are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	Middleware  []hook.Middleware
@@ -131,7 +131,11 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		}
 		r.close = append(r.close, ws.Close)
 		readable = append(readable, ws.OutputDir())
-		tools = append(ws.Tools(), tools...)
+		builtins := ws.Tools()
+		if !policy.Network.None() || policy.Off {
+			builtins = append(builtins, ws.WebFetch())
+		}
+		tools = append(builtins, tools...)
 	}
 	permission, err := o.permission(r.dir, !policy.Off, readable...)
 	if err != nil {

@@ -87,7 +87,7 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	if limit == 0 {
 		limit = bashDefault
 	}
-	out := &capture{w: w, id: randomID()}
+	out := &capture{w: w, id: randomID(), of: "bash"}
 	cmd, cleanUp, err := w.shell(ctx, in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
