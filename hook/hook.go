@@ -57,7 +57,9 @@ type ToolUse struct {
 	Result *tool.Result     // in PostToolUse; may be changed
 	Took   time.Duration    // in PostToolUse: how long the tool ran
 	Values map[string]any   // as in Generation
-	ends   string
+	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
+	Granted []Grant
+	ends    string
 	given  string   // the input as the hook gave it that the call has now; "" when it is the model's
 	said   *rewrite // the last one by shell hooks
 }

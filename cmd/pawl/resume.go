@@ -96,6 +96,11 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 	case st.ParentRun != "", st.Agent != programAgent:
 		return began, usage("session %q is not one of this program's agent: %s", id, c.goOn(id, st))
 	}
+	return lastStart(ctx, store, id)
+}
+
+// lastStart is how a session's last run began.
+func lastStart(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {
 			return began, err

@@ -41,7 +41,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 	if err != nil {
 		return refuse("invalid", err)
 	}
-	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c}
+	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c, Granted: run.Granted()}
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
