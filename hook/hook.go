@@ -60,8 +60,8 @@ type ToolUse struct {
 	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
 	Granted []Grant
 	ends    string
-	given  string   // the input as the hook gave it that the call has now; "" when it is the model's
-	said   *rewrite // the last one by shell hooks
+	given   string   // the input as the hook gave it that the call has now; "" when it is the model's
+	said    *rewrite // the last one by shell hooks
 }
 
 // EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse

@@ -71,7 +71,7 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 		more = append(more, agent.WithWait())
 	}
 	if lines == nil {
-		return c.show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
+		return c.show(s, rt.Dir(), func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,15 +83,19 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 }
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
-// the answer among them.
-func (c common) show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
-	words := s.err
+// the answer among them, and when somebody is there to answer, the run's questions are asked.
+func (c common) show(s streams, dir string, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+	words, screen := s.err, new(screen)
 	if terminal(s.out) {
 		words = s.out
 	}
-	p := newProgress(s.err, words, coloured(s.err))
+	p := newProgress(screen.writer(s.err), screen.writer(words), coloured(s.err))
 	p.holdAnswer = !terminal(s.out)
-	res, err := do(agent.WithEngineHost(&lineHost{show: p.event}))
+	host := &lineHost{show: p.event}
+	if c.person {
+		p.asks, host.asker = true, newAsker(s, screen, dir)
+	}
+	res, err := do(agent.WithEngineHost(host))
 	if res == nil {
 		return nil, err
 	}
@@ -104,10 +108,18 @@ func (c common) show(s streams, do func(agent.RunOption) (*agent.Result, error))
 	return res, err
 }
 
-// lineHost shows a run on a terminal or as lines. Nobody is there to answer questions.
+// lineHost shows a run on a terminal or as lines. Without an asker nobody is there to answer questions.
 type lineHost struct {
 	engine.NoopHost
-	show func(event.Event)
+	show  func(event.Event)
+	asker *asker
+}
+
+func (h *lineHost) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, error) {
+	if h.asker == nil {
+		return h.NoopHost.AskUser(ctx, p)
+	}
+	return h.asker.AskUser(ctx, p)
 }
 
 func (h *lineHost) Listening() bool { return true }
