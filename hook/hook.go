@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// Middleware is a named bundle of up to four functions; nil ones are not called. Bundles run in the order they are given,
+// Middleware is a named bundle of functions at four points; nil ones are not called. Bundles run in the order they are given,
 // the agent's before the run's before the engine's. The functions of one run are never called at the same time.
 type Middleware struct {
 	Name string // in reasons and in the journal
@@ -22,6 +22,9 @@ type Middleware struct {
 	PostToolUse func(context.Context, *ToolUse) error
 	// PostGeneration runs each time the model stops, and may send it back with Generation.Again. Its error is journaled; the reply stays.
 	PostGeneration func(context.Context, *Generation) error
+	// Below makes what stands around a run below, which inherits the tool points as they are: its PreGeneration and its PostGeneration. above is the run that
+	// started it, agent the ID of the agent below. What is below that inherits it, too.
+	Below func(above Where, agent string) Middleware
 }
 
 // Where says whose run it is.

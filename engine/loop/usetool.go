@@ -273,7 +273,7 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
 	e := l.use(run, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
-		if e.Data != nil { // deltas would be late, and many
+		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
 			run.Background.Publish(e)
 		}
 	})
