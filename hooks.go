@@ -98,6 +98,7 @@ func (r *Runtime) resumes(ctx context.Context, session string) error {
 		return err
 	}
 	st := log.State()
+	ctx = context.WithValue(ctx, between{}, true)
 	return r.begin(ctx, hook.Where{Agent: st.Agent, Session: session, Run: st.Run, User: st.User}, func() string { return "resume" })
 }
 
@@ -125,7 +126,7 @@ func (r *Runtime) EndSession(ctx context.Context, session string) error {
 
 // ended runs the hooks of SessionEnd. Each has its own time, a second and a half when it does not say.
 func (s *sessions) ended(ctx context.Context, w hook.Where) error {
-	w.Run = ""
+	w.Run, ctx = "", context.WithValue(ctx, between{}, true)
 	_, err := s.shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
 	return err
 }
@@ -152,7 +153,11 @@ func (r *Runtime) closeHooks() error {
 	return errors.Join(errs...)
 }
 
-// notice tells of a shell hook: those who listen to the run that it is about, or else the Runtime's own host. What a hook wrote is for the log alone.
+// between marks a context as one of a session between its runs: what hooks say there the Runtime's own host is told, which nobody else publishes to for the session.
+type between struct{}
+
+// notice tells of a shell hook: those who listen to the run that it is about, or between runs the Runtime's own host. What a hook wrote is for the log alone, and what one in the
+// background says, too: it may come in the middle of anything.
 func (r *Runtime) notice(ctx context.Context, n hook.Notice) {
 	if n.Kind == hook.NoticeOutput {
 		r.log().DebugContext(ctx, n.String(), "session", n.Session)
@@ -162,7 +167,7 @@ func (r *Runtime) notice(ctx context.Context, n hook.Notice) {
 		return
 	}
 	r.log().WarnContext(ctx, n.String(), "session", n.Session)
-	if engine.Listening(r.opts.Host) {
+	if ctx.Value(between{}) != nil && engine.Listening(r.opts.Host) {
 		engine.Publish(ctx, r.opts.Host, event.Event{Entry: journal.Entry{Session: n.Session, Run: n.Run}, Delta: event.Warning, Text: n.String()})
 	}
 }

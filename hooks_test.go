@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -404,5 +405,24 @@ func TestWhatAHookTellsPeopleIsAWarningOfItsRun(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestWhatAHookInTheBackgroundSaysIsForTheLog(t *testing.T) {
+	var ran []string
+	var log strings.Builder
+	host := &warned{}
+	rt, _ := hooked(t, pawl.Options{
+		Model: stub{message.Assistant("", call("c1", "look", `{"path":"a"}`))}, Tools: []tool.Tool{look(&ran)},
+		Host: host, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}, hook.ShellHook{Event: hook.PreToolUse, Name: "slow", Async: true, Command: `echo '{"systemMessage":"it took a while"}'`})
+	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all := host.texts(); len(all) != 0 || !strings.Contains(log.String(), "PreToolUse hook slow: it took a while") {
+		t.Errorf("%q %s", all, log.String())
 	}
 }
