@@ -302,3 +302,21 @@ func TestAForkHasNoneOfItsParentsBackgroundCommands(t *testing.T) {
 		t.Error(fork.Commands(), err)
 	}
 }
+
+func TestASessionsBackgroundCommandsEndWithIt(t *testing.T) {
+	rt := inProject(t, journal.Memory(), stub{background("c1", "sleep 300"), message.Assistant("It runs.")})
+	for _, session := range []string{"a", "b"} {
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: session}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rt.EndSession(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"command.started", "command.ended stopped"}, kinds(t, rt.Journal(), "a", "command")); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"command.started"}, kinds(t, rt.Journal(), "b", "command")); d != "" {
+		t.Error(d)
+	}
+}

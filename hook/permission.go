@@ -311,7 +311,7 @@ func changesNothing(c *permit.Call, def tool.Definition) bool {
 }
 
 func (j *permissionJudge) granted(u *ToolUse, c *permit.Call) (bool, *permit.Rule) {
-	exact, texts := j.p.Grants.find(u.Session, u.Call)
+	exact, texts := j.p.Grants.find(u)
 	if exact {
 		return true, nil
 	}

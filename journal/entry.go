@@ -147,14 +147,19 @@ type Called struct {
 }
 
 // Answered answers Asked, from any process, once. Without Approved it is a no, whatever Text says: then Text is why. Text answers a question that a tool asks; Input edits
-// the call.
+// the call. Session approves the call for the rest of the session, when it is made with the same input, and with a Rule all that this permission rule permits: see [State.Granted].
 type Answered struct {
 	ID       string `json:"id"`
 	Approved bool   `json:"approved"`
 	Text     string `json:"text,omitempty"`
 	Input    string `json:"input,omitempty"`
 	By       string `json:"by,omitempty"`
+	Session  bool   `json:"session,omitempty"`
+	Rule     string `json:"rule,omitempty"`
 }
+
+// Granted is what a person approved for the rest of a session: a tool with this very input, and with a Rule all that it permits.
+type Granted struct{ Tool, Input, Rule string }
 
 // ByDeadline is who answered when nobody did, in the time that there was.
 const ByDeadline = "deadline"

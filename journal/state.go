@@ -38,6 +38,7 @@ type State struct {
 	Steering         []Steering       // that no model call has heard yet
 	Background       []Called         // calls of the unfinished run that go on, and whose result has not come
 	Commands         []CommandStarted // that go on in the background, whichever run started them
+	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
@@ -141,6 +142,7 @@ func (s State) With(entries ...Entry) State {
 func (s *State) clip() {
 	s.Pending, s.Steering, s.Background, s.heard = slices.Clip(s.Pending), slices.Clip(s.Steering), slices.Clip(s.Background), slices.Clip(s.heard)
 	s.Commands = slices.Clip(s.Commands)
+	s.Granted = slices.Clip(s.Granted)
 }
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
@@ -386,6 +388,12 @@ func (s *State) answered(main bool, d Answered) {
 	}
 	asked := s.Pending[i].Asked
 	s.Pending = slices.Delete(slices.Clone(s.Pending), i, i+1)
+	if d.Approved && d.Session && asked.Call != nil && !asked.Unknown { // to run something again is said of that once
+		g := Granted{asked.Call.Name, cmp.Or(d.Input, asked.Call.Input), d.Rule}
+		if !slices.Contains(s.Granted, g) {
+			s.Granted = append(slices.Clip(s.Granted), g)
+		}
+	}
 	if !d.Approved && asked.Call != nil {
 		s.answer(main, asked.Call.ID, func(c message.ToolCall) message.ToolResult { return asked.Result(c, d) })
 	}

@@ -19,6 +19,7 @@ type progress struct {
 	colour bool
 	calls  map[string]message.ToolCall
 	inText bool // the last thing written was text without a line end
+	asks   bool // questions are asked here: they are not told beside that
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
@@ -63,7 +64,9 @@ func (p *progress) event(e event.Event) {
 			p.line("31", "  %s: %s", why, lastLine(d.Reason))
 		}
 	case journal.Asked:
-		p.line("33", "? %s", clean(d.Prompt))
+		if p.endText(); !p.asks {
+			p.line("33", "? %s", clean(d.Prompt))
+		}
 	case journal.ModelFailed:
 		p.endText()
 	case journal.Compacted:

@@ -132,6 +132,8 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 			return "not answered in time " + clean(d.ID), d.Text
 		case d.Approved && d.Text != "":
 			return "answered " + clean(d.ID), d.Text
+		case d.Approved && d.Session:
+			return "approved " + clean(d.ID) + ", for the session: " + clean(forSession(d.Rule)), d.Text
 		case d.Approved:
 			return "approved " + clean(d.ID), d.Text
 		}

@@ -26,6 +26,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		e = scoped.Effect
 	}
 	l.behind(run, host)
+	run.Background.Flush(ctx, host)
 	switch e := e.(type) {
 	case engine.Prepare:
 		return l.prepare(ctx, run, key.Scope, e)
@@ -182,7 +183,6 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
-	run.Background.Flush(ctx, host)
 	var heard journal.ModelFinished
 	if key.Scope == "" && run.Log != nil { // in a scope the conversation is another one
 		if err := engine.EndLost(ctx, run); err != nil {
