@@ -137,7 +137,7 @@ func shorter(h message.History, keep int) (edit message.Edit, err error) {
 // ours reports whether no person said a message.
 func ours(m message.Message) bool {
 	t, ok := m.Part(0).(message.Text)
-	return ok && t.Origin.Provider == "pawl"
+	return ok && t.Provider == "pawl"
 }
 
 const summaryHead = "[The conversation up to here, summarized. What was said and done in it is not repeated below.]\n"

@@ -116,7 +116,7 @@ func TestWhatASummaryIsMadeOfHasNoInputsAndOutputs(t *testing.T) {
 	if d := cmp.Diff(want, req.Messages.At(0).Text()); d != "" {
 		t.Error(d)
 	}
-	if req.Messages.Len() != 1 || len(req.Tools) != 0 || req.Settings.MaxTokens != summaryTokens {
+	if req.Messages.Len() != 1 || len(req.Tools) != 0 || req.MaxTokens != summaryTokens {
 		t.Errorf("%+v", req)
 	}
 	l.cfg.Compact.Window = 50

@@ -76,14 +76,14 @@ func (w *Workspace) webFetch(ctx context.Context, in fetchInput) (tool.Result, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	resp, done, err := get(ctx, sandbox.Dial(policy), u)
+	resp, err := get(ctx, sandbox.Dial(policy), u)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return tool.Result{}, errdefs.Timeout.Errorf("%s did not answer within %v", u.Redacted(), limit)
 		}
 		return tool.Result{}, err
 	}
-	defer done()
+	defer func() { _ = resp.Body.Close() }()
 	if to := resp.Header.Get("Location"); resp.StatusCode >= 300 && resp.StatusCode < 400 && to != "" {
 		next, err := resp.Request.URL.Parse(to)
 		if err != nil {
@@ -129,8 +129,9 @@ func (w *Workspace) network(ctx context.Context) (sandbox.Policy, error) {
 }
 
 // get asks for a page, and follows redirects within its host.
-func get(ctx context.Context, d *sandbox.Dialer, u *url.URL) (resp *http.Response, done func(), err error) {
+func get(ctx context.Context, d *sandbox.Dialer, u *url.URL) (*http.Response, error) {
 	transport := d.Transport()
+	transport.DisableKeepAlives = true // there is no next call that could use the connection
 	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		last := via[len(via)-1].URL
 		if next.URL.Host != last.Host || next.URL.User != nil || next.URL.Scheme != last.Scheme && next.URL.Scheme != "https" {
@@ -143,12 +144,12 @@ func get(ctx context.Context, d *sandbox.Dialer, u *url.URL) (resp *http.Respons
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, nil, errdefs.Validation.Errorf("%s: %w", u.Redacted(), err)
+		return nil, errdefs.Validation.Errorf("%s: %w", u.Redacted(), err)
 	}
 	req.Header.Set("User-Agent", "Pawl (+https://github.com/pawl-dev/pawl)")
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5")
-	if resp, err = client.Do(req); err != nil {
-		transport.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -156,9 +157,8 @@ func get(ctx context.Context, d *sandbox.Dialer, u *url.URL) (resp *http.Respons
 		if errdefs.Of(err) == nil && !errdefs.Canceled(err) {
 			err = errdefs.NotAvailable.Errorf("get %s: %w", u.Redacted(), err)
 		}
-		return nil, nil, err
 	}
-	return resp, func() { _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
+	return resp, err
 }
 
 // page shows an answer.
