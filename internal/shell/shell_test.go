@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,21 @@ func TestWhatIsExecutedIsShown(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// PATH can be set without an assignment, and then names stand for other programs.
+func TestVariablesThatAreSetByAnythingAreListed(t *testing.T) {
+	for _, command := range []string{
+		"PATH=.", "export PATH=.", "for PATH in . x; do ls; done", "select PATH in .; do ls; done", "read PATH <<< .", "mapfile PATH < x", "printf -v PATH .", ": ${PATH:=.}", "((PATH = 1))", "let PATH=1", "for ((PATH = 0; ; )); do ls; done",
+		"f() { read -r PATH; }; f", "while read -r a PATH; do ls; done < x",
+	} {
+		s, err := shell.Read(command, options)
+		if err != nil {
+			t.Error(command, err)
+		}
+		if !slices.ContainsFunc(s.Assigns, func(a shell.Assign) bool { return a.Name == "PATH" }) {
+			t.Errorf("%s: %v", command, s.Assigns)
+		}
 	}
 }
