@@ -41,7 +41,7 @@ type Options struct {
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
 	NoBuiltins  bool             // leave out the built-in tools (bash, read, write, edit, glob, grep)
-	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands and edits are asked about
+	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	Middleware  []hook.Middleware
 	Limits      loop.Limits

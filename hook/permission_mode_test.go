@@ -36,7 +36,9 @@ func TestAModeDecidesWhatNoRuleIsAbout(t *testing.T) {
 		"write ../outside/f":  {"?d?ad", "?d?ad"},
 		"write out/file":      {"?d?ad", "?d?ad"},
 		"write $READS/l.txt":  {"?d?ad", "?d?ad"},
-		"bash ls":             {"?d?ad", "adaaa"},
+		"bash ls":             {"aaaaa", "aaaaa"},
+		"bash ls ../outside":  {"?d?ad", "adaaa"},
+		"bash make":           {"?d?ad", "adaaa"},
 		"bash rm -rf x":       {"?d?ad", "adaaa"},
 		"bash if then":        {"?d?ad", "?d?ad"},
 		"webfetch https://a":  {"???ad", "???ad"},
@@ -326,7 +328,7 @@ func TestEveryJudgmentIsAudited(t *testing.T) {
 		{"bash cat .env", hook.Judgment{Verdict: hook.Deny, Reason: "denied by the rule Read(.env) (settings.json: permissions.deny[0])", Rule: "Read(.env)", Place: "settings.json: permissions.deny[0]"}},
 		{"webfetch https://a", hook.Judgment{Verdict: hook.Ask, Reason: "the rule WebFetch (ask rule 1)", Rule: "WebFetch", Place: "ask rule 1"}},
 		{"edit main.go", hook.Judgment{Verdict: hook.Allow, Reason: "mode acceptEdits: it edits inside the project"}},
-		{"bash rm x", hook.Judgment{Verdict: hook.Ask, Reason: "commands run without a sandbox; the allow rules don't cover it: no rule permits rm x"}},
+		{"bash rm x", hook.Judgment{Verdict: hook.Ask, Reason: "commands run without a sandbox, and rm x may do more than read inside the project; the allow rules don't cover it: no rule permits rm x"}},
 	} {
 		got = nil
 		u := call(want.call)
