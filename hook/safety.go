@@ -131,6 +131,7 @@ type examiner struct {
 	*fence
 	denied, asked string
 	remote        bool
+	read          *shell.Script
 	links         map[string]string // links that the script makes
 }
 
@@ -162,6 +163,7 @@ func (j *examiner) verdict() error {
 
 // script judges all that a command would execute.
 func (j *examiner) script(s *shell.Script) {
+	j.read = s
 	for i := range s.Commands {
 		c := &s.Commands[i]
 		j.remote = elsewhere(c.By)

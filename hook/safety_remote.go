@@ -188,6 +188,10 @@ func publish(j *examiner, c *shell.Command) {
 		words = "publish"
 	}
 	v := l.first()
+	if v == "config" || v == "c" || v == "set" {
+		j.packageConfig(c, l)
+		return
+	}
 	if c.Name == "yarn" && v == "npm" && len(l.operands) > 1 || c.Name == "mvn" || c.Name == "gradle" || c.Name == "dotnet" {
 		v = verb(c, words)
 	}
@@ -203,6 +207,34 @@ func publish(j *examiner, c *shell.Command) {
 	}
 	if v != "" && shell.Listed(words, v) {
 		j.ask("%s %s publishes", c.Name, v)
+	}
+}
+
+// runningConfig are the settings of package managers whose value they run, or load.
+var runningConfig = []string{"script-shell", "shell", "editor", "git", "viewer", "browser", "node-options", "node-gyp", "init-module", "init.module", "init-author-module", "yarnpath", "yarn-path", "plugins", "onload-script", "python", "ignore-scripts", "userconfig", "globalconfig", "prefix"}
+
+// packageConfig judges settings that last: npm config set KEY VALUE, KEY=VALUE.
+func (j *examiner) packageConfig(c *shell.Command, l *line) {
+	words := l.operands
+	if l.first() != "set" {
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0].Text != "set" {
+		return
+	}
+	for i, w := range words[1:] {
+		key, _, pair := strings.Cut(w.Text, "=")
+		switch {
+		case i > 0 && !pair: // a value
+		case !w.Known && key == "":
+			j.ask("%s config sets what is not known: %s", c.Name, w.Source)
+		case slices.Contains(runningConfig, strings.ToLower(key)):
+			j.ask("%s config sets %s, by which it runs other programs from now on", c.Name, key)
+		}
+	}
+	where, _ := l.value("--location", "-L")
+	if l.has("-g", "--global") || where.Text == "global" {
+		j.ask("%s config changes the settings of the machine", c.Name)
 	}
 }
 
