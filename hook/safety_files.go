@@ -125,6 +125,13 @@ func secureCopy(j *examiner, c *shell.Command) {
 	}
 }
 
+func sftp(j *examiner, c *shell.Command) {
+	l := parse(c, "-B -b -c -D -F -i -J -l -o -P -R -S -X -s")
+	if n := len(l.operands); n > 1 {
+		j.on(c, overwrites, l.operands[n-1])
+	}
+}
+
 func convert(j *examiner, c *shell.Command) {
 	for _, a := range c.Args {
 		if v, ok := strings.CutPrefix(a.Text, "of="); ok {
@@ -347,54 +354,28 @@ func keygen(j *examiner, c *shell.Command) {
 }
 
 func goTool(j *examiner, c *shell.Command) {
-	l := parse(c, "-o -C")
+	l := parse(c, "-o --o -C")
 	switch l.first() {
 	case "build", "test":
-		j.onOutput(l, "-o")
+		for _, name := range []string{"-o", "--o"} {
+			if w, ok := l.value(name); ok { // -o=FILE
+				w.Text = strings.TrimPrefix(w.Text, "=")
+				l.give(name, w)
+			}
+			j.onOutput(l, name)
+		}
 	case "env":
 		if !l.has("-w") {
 			return
 		}
 		for _, w := range l.operands[1:] {
-			if name, v, _ := strings.Cut(w.Text, "="); strings.HasSuffix(v, "exec") || strings.Contains(v, "exec=") || slices.Contains([]string{"CC", "CXX", "FC", "AR", "GCCGO", "PKG_CONFIG"}, name) {
+			switch name, v, _ := strings.Cut(w.Text, "="); {
+			case shell.Listed("CC CXX FC AR GCCGO PKG_CONFIG GOROOT GOCACHEPROG", name), name == "GOFLAGS" && strings.Contains(v, "exec"), name == "GOAUTH" && strings.Contains(v, "/"):
 				j.ask("go env -w sets %s, by which go runs other programs from now on", name)
+			case !w.Known && (name == "GOFLAGS" || !strings.Contains(w.Text, "=")):
+				j.ask("go env -w sets what is not known: %s", w.Source)
 			}
 		}
-	}
-}
-
-// sftp judges what a session of sftp, or of its kind, is told to do.
-func sftp(j *examiner, c *shell.Command) {
-	l := parse(c, "-b -B -c -D -F -i -J -l -o -P -R -S -X -s -e -f -u -p")
-	text, told := c.Input.Text.Text, c.Input.Is || len(c.Input.From) > 0 || slices.ContainsFunc(c.Redirects, func(r shell.Redirect) bool { return r.Op == "<" })
-	known := c.Input.Text.Known
-	for _, name := range map[string][]string{"sftp": {"-b"}, "lftp": {"-e", "-c", "-f"}}[c.Name] {
-		w, ok := l.value(name)
-		switch {
-		case !ok || w.Text == "-":
-		case name == "-b" || name == "-f":
-			told, known = true, false
-		default:
-			text, told, known = w.Text, true, w.Known
-		}
-	}
-	switch m := transfers.FindString(text); {
-	case m != "":
-		j.ask("%s changes files on another machine: %s", c.Name, strings.TrimSpace(m))
-	case told && !known:
-		j.ask("%s is told what to do by what is not known", c.Name)
-	}
-	if n := len(l.operands); c.Name == "sftp" && n > 1 {
-		j.on(c, overwrites, l.operands[n-1])
-	}
-}
-
-// transfers are the commands of sftp and ftp that change what lies on the other machine, or run a program here.
-var transfers = regexp.MustCompile(`(?m)(^|;)\s*-?@?(rm|rmdir|mrm|delete|mdelete|del|mdel|rename|mv|put|mput|reput|append|send|mirror|chmod|chown|chgrp|ln|symlink|!)\b?.*`)
-
-func completes(j *examiner, c *shell.Command) {
-	if w, ok := parse(c, "-C -F -A -G -W -P -S -X -o").value("-C"); ok {
-		j.ask("%s -C runs %s", c.Name, w.Text)
 	}
 }
 

@@ -78,12 +78,23 @@ func fuser(j *examiner, c *shell.Command) {
 	}
 }
 
+// typed is how many processes a person may name in one command.
+const typed = 64
+
 // wholesale asks when a command ends the processes of a list that nothing was chosen from: kill $(ps -e -o pid=). One process that is not known, such as $PID or what a file names, passes.
 func (j *examiner) wholesale(c *shell.Command) {
+	if len(c.Args) > typed {
+		j.ask("%s of %d processes", c.Name, len(c.Args))
+	}
 	if !slices.ContainsFunc(c.Args, func(a shell.Word) bool { return !a.Known || a.Glob }) {
 		return
 	}
-	for _, from := range j.feeds(c) {
+	origins, counted := j.origins(c)
+	if counted || strings.Contains(origins, "/proc/[") || strings.Contains(origins, "/proc/*") {
+		j.ask("%s of one process after the other", c.Name)
+		return
+	}
+	for _, from := range j.feeds(c, origins) {
 		if lists, all := everything(from); all && !slices.ContainsFunc(j.siblings(from), chooses) {
 			j.ask("%s of all processes that %s lists", c.Name, lists)
 			return
@@ -92,17 +103,17 @@ func (j *examiner) wholesale(c *shell.Command) {
 }
 
 // feeds are the commands that the words of c may come from: those in a substitution, and those whose output is piped to it or to the xargs that runs it.
-func (j *examiner) feeds(c *shell.Command) (out []*shell.Command) {
+func (j *examiner) feeds(c *shell.Command, origins string) (out []*shell.Command) {
 	piped := slices.Clone(c.Input.From)
 	for i := range j.read.Commands {
 		if o := &j.read.Commands[i]; slices.Contains(c.By, o.Name) && o.Source == c.Source {
 			piped = append(piped, o.Input.From...)
 		}
 	}
-	origins := j.origins(c)
+	reads := j.reads(origins)
 	for i := range j.read.Commands {
 		o := &j.read.Commands[i]
-		if slices.Contains(piped, i) || substituted(o) && o.Source != "" && strings.Contains(origins, o.Source) {
+		if slices.Contains(piped, i) || substituted(o) && o.Source != "" && (reads || strings.Contains(origins, o.Source)) {
 			out = append(out, o)
 		}
 	}
@@ -111,8 +122,21 @@ func (j *examiner) feeds(c *shell.Command) (out []*shell.Command) {
 
 var named = regexp.MustCompile(`\$\{?([a-zA-Z_]\w*)`)
 
-// origins is what the words of c that are not known look like in the script, with what their variables were set to.
-func (j *examiner) origins(c *shell.Command) string {
+// reads reports whether a variable in a text is set by read or mapfile: where those read from is not looked up, it may be any substitution.
+func (j *examiner) reads(text string) bool {
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		for i := range j.read.Commands {
+			o := &j.read.Commands[i]
+			if shell.Listed("read mapfile readarray", o.Name) && slices.ContainsFunc(o.Args, func(a shell.Word) bool { return a.Text == m[1] }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// origins is what the words of c that are not known look like in the script, with what their variables were set to; counted is whether arithmetic set one.
+func (j *examiner) origins(c *shell.Command) (text string, counted bool) {
 	var all strings.Builder
 	for _, a := range c.Args {
 		if !a.Known || a.Glob {
@@ -123,13 +147,17 @@ func (j *examiner) origins(c *shell.Command) string {
 	for range chain {
 		for _, m := range named.FindAllStringSubmatch(all.String(), -1) {
 			for _, a := range j.read.Assigns {
-				if a.Name == m[1] && !strings.Contains(all.String(), a.Value.Source) {
+				if a.Name != m[1] {
+					continue
+				}
+				counted = counted || a.Value.Glob && a.Value.Text == "*" && (a.Value.Source == "" || strings.HasPrefix(a.Value.Source, "$(("))
+				if !strings.Contains(all.String(), a.Value.Source) {
 					all.WriteString(a.Value.Source + "\n")
 				}
 			}
 		}
 	}
-	return all.String()
+	return all.String(), counted
 }
 
 func substituted(c *shell.Command) bool {

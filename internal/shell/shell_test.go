@@ -85,6 +85,13 @@ func TestWhatIsExecutedIsShown(t *testing.T) {
 		`trap 'rm x' EXIT`:                       "trap rm x EXIT; trap > rm x",
 		`f() { ls; }`:                            "function f > ls",
 		`case x in a) ls;; b) pwd;; esac`:        "ls; pwd",
+		`complete -C 'ls x' y`:                   "complete -C ls x y; complete -C > ls x",
+		`compgen -W 'a "$(ls)"' y`:               `compgen -W a "$(ls)" y; compgen -W > $(…) > ls; compgen -W > :`,
+		`sftp -S ./x -b - h <<< 'put a b'`:       "sftp -S ./x -b - h; sftp -S > x; sftp > put a b",
+		`echo 'get "a b"' > x; sftp -b x h`:      `echo get "a b" >x; sftp -b x h; sftp get > : >a b; sftp > get a b`,
+		`sftp h <<< '-!ls'`:                      "sftp h; sftp ! > ls",
+		`sftp -b x h`:                            "sftp -b x h | sftp is told what to do by what is not known: sftp -b x h",
+		`ssh -o ProxyCommand='nc a' h`:           "ssh -o ProxyCommand=nc a h; ssh ProxyCommand > nc a",
 		`find a -name x -exec grep y {} \;`:      "find a -name x -exec grep y {} ;; find -exec > grep y a/**/x~",
 	} {
 		t.Run(command, func(t *testing.T) {
