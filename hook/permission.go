@@ -98,9 +98,10 @@ type Judgment struct {
 //
 // Deny and ask rules are about what is reached, not about the tool that reaches it. Read binds read, edit, grep, glob, the redirections of
 // a command and every word of it that names such a file; a search from a directory above is let through, and its result loses the lines about what is
-// denied. Edit and Write bind write, edit, redirections, and the targets of tee, cp, mv, rm, ln, sed -i and their like. Bash binds every command of a script,
+// denied. Edit and Write bind write, edit, redirections, and the targets of tee, cp, mv, rm, ln, sed -i and their like; what git, patch,
+// archives and downloads change is among them, and where their words don't say which files that is (git merge, git reset --hard, tar -x), it can't be told. Bash binds every command of a script,
 // in whatever it is wrapped. WebFetch binds URLs in commands. Paths are compared as they are said and with their symbolic links resolved; one match is enough. What a program does behind
-// its command line (a script that is started, what git makes of the work tree by a branch, a link that a recursive command follows) is out of sight: that is the sandbox's.
+// its command line (a script that is started, a link that a recursive command follows) is out of sight: that is the sandbox's.
 //
 // Where it can't be told whether a deny rule is about a command (a value that is not known, a recursive search from above), a person is asked, and in
 // ModeBypass it is refused. A command that can't be parsed is refused when there is a deny rule for some commands or paths, and asked about otherwise.

@@ -56,12 +56,10 @@ var inPlace = map[string]*regexp.Regexp{
 	"clang-format": regexp.MustCompile(`^-i$`),
 	"rustfmt":      regexp.MustCompile(``),
 	"black":        regexp.MustCompile(``),
-	"patch":        regexp.MustCompile(``),
 	"gzip":         regexp.MustCompile(``),
 	"gunzip":       regexp.MustCompile(``),
 	"vi":           regexp.MustCompile(``),
 	"ed":           regexp.MustCompile(``),
-	"git":          regexp.MustCompile(`^(checkout|restore|rm|mv|clean|apply|reset)$`),
 }
 
 func init() {

@@ -3,7 +3,6 @@ package permit
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -90,7 +89,12 @@ func (r *reached) gather() {
 	if !p.mute {
 		r.guesses()
 	}
-	r.outputs(words)
+	r.inPlace(words)
+	if w := writers[r.cmd.Name]; w != nil {
+		w(r)
+	} else {
+		r.outputs()
+	}
 }
 
 // device reports whether a word names no file that is kept.
@@ -247,68 +251,6 @@ func (r *reached) pattern(i int) bool {
 		}
 	}
 	return false
-}
-
-// outputs are the files that options say are written: -o FILE, and what is edited in place.
-func (r *reached) outputs(words []shell.Word) {
-	in, args := inPlace[r.cmd.Name], r.cmd.Args
-	if in != nil && (in.String() == "" || slices.ContainsFunc(args, func(a shell.Word) bool { return in.MatchString(a.Text) })) {
-		for _, a := range words {
-			r.writes = append(r.writes, treed(r.paths(a), true)...)
-		}
-	}
-	r.unpacks()
-	for i, a := range args {
-		var file shell.Word
-		value, long := strings.CutPrefix(a.Text, "--output=")
-		switch {
-		case r.cmd.Name == "dd":
-			value, ok := strings.CutPrefix(a.Text, "of=")
-			if !ok {
-				continue
-			}
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
-		case i+1 < len(args) && slices.Contains(fetchers, r.cmd.Name) && fetchedTo.MatchString(a.Text):
-			file = args[i+1]
-		case (a.Text == "-o" || a.Text == "-O" || a.Text == "--output" || a.Text == "--output-document") && i+1 < len(args) && !r.matches():
-			file = args[i+1]
-		case long:
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
-		default:
-			continue
-		}
-		if !ownStream(file) {
-			r.writes = append(r.writes, r.paths(file)...)
-		}
-	}
-}
-
-// fetchedTo is an option of a fetcher, maybe behind others, whose value is the file that it writes.
-var fetchedTo = regexp.MustCompile(`^-[a-zA-Z]*[oO]$`)
-
-// unpacks is what fills a directory: the one that an option names, or where it runs.
-func (r *reached) unpacks() {
-	at := map[string]string{"tar": "-C", "gtar": "-C", "bsdtar": "-C", "unzip": "-d", "patch": "-d", "cpio": "-D"}[r.cmd.Name]
-	if at == "" || strings.HasSuffix(r.cmd.Name, "tar") && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return extracts.MatchString(a.Text) }) {
-		return
-	}
-	to := shell.Word{Text: ".", Known: true, Source: "."}
-	for i, a := range r.cmd.Args {
-		if v, ok := strings.CutPrefix(a.Text, "--directory="); ok {
-			to = shell.Word{Text: v, Known: a.Known, Source: a.Source}
-		} else if (a.Text == at || a.Text == "--directory") && i+1 < len(r.cmd.Args) {
-			to = r.cmd.Args[i+1]
-		}
-	}
-	r.writes = append(r.writes, treed(r.paths(to), true)...)
-}
-
-// extracts is how tar is told to.
-var extracts = regexp.MustCompile(`^(-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get)$`)
-
-// matches are the programs for which -o is "only the match", or part of a condition.
-func (r *reached) matches() bool {
-	return slices.Contains([]string{"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "test", "[", "find", "ls", "ps", "set", "ssh", "scp", "mount", "shopt"}, r.cmd.Name)
 }
 
 func (r *reached) addresses() {
