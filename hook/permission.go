@@ -25,7 +25,7 @@ const (
 	// ModeAcceptEdits is ModeDefault that edits files of the project unasked without a fence, too.
 	ModeAcceptEdits Mode = "acceptEdits"
 	// ModePlan refuses every tool that may change something, and every command that can't be told to only read, inside the project; no allow rule and no grant lifts that. Reads are as
-	// in ModeDefault.
+	// in ModeDefault; so is ending a command of the session that runs in the background.
 	ModePlan Mode = "plan"
 	// ModeDontAsk is ModeDefault that refuses where that would ask.
 	ModeDontAsk Mode = "dontAsk"
@@ -310,7 +310,7 @@ func (j *permissionJudge) bound(v Verdict, c *permit.Call) (is, may *permit.Rule
 	return nil, may
 }
 
-// changes says what a call may change, or "" when it changes nothing. What a task does is judged call by call.
+// changes says what a call may change, or "" when it changes nothing. What a task does is judged call by call, and a command in the background was when it began.
 func (j *permissionJudge) changes(c *permit.Call, def tool.Definition) string {
 	switch kind := c.Kind(); {
 	case kind == permit.Command:
@@ -389,7 +389,7 @@ func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, re
 	}
 	switch kind := c.Kind(); {
 	case kind == permit.Inner:
-		return true, "what it leads to is judged itself"
+		return true, "what it leads to or acts on is judged itself"
 	case c.Unread != nil:
 		return false, "the command can't be parsed: " + c.Unread.Error()
 	case kind == permit.Command && j.p.Fence:
