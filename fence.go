@@ -36,7 +36,7 @@ func (o *Options) fence(dir string, can sandbox.Capabilities) (policy sandbox.Po
 	case o.Sandbox != nil:
 		return policy, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
 	default:
-		policy.Off, unfenced = true, "commands run without a sandbox, so they and edits are asked about: "+can.Writes.Why
+		policy.Off, unfenced = true, "commands run without a sandbox, so those that do more than read, and edits, are asked about: "+can.Writes.Why
 	}
 	return policy, unfenced, nil
 }

@@ -17,7 +17,7 @@ import (
 // nothing is a system that can hold nothing.
 var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has no Landlock"}}
 
-func TestWithoutASandboxWhatWritesIsAskedAboutAndItIsSaid(t *testing.T) {
+func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	policy, unfenced, err := new(Options).fence(dir, nothing)
 	if err != nil || !policy.Off || !strings.Contains(unfenced, "the kernel has no Landlock") {
@@ -33,7 +33,7 @@ func TestWithoutASandboxWhatWritesIsAskedAboutAndItIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for command, want := range map[string]hook.Verdict{"touch x": hook.Ask, "ls": hook.Ask} {
+	for command, want := range map[string]hook.Verdict{"touch x": hook.Ask, "ls && make": hook.Ask, "ls": hook.Allow} {
 		use := &hook.ToolUse{Tool: tool.Definition{}, Call: message.ToolCall{Name: "bash", Input: `{"command":"` + command + `"}`}}
 		use.Tool.Name = "bash"
 		if d := hook.Judge(t.Context(), []hook.Middleware{permission}, use, nil); d.Verdict != want {

@@ -19,12 +19,13 @@ type Mode string
 
 // The modes.
 const (
-	// ModeDefault runs unasked what stays inside the fence: reads in the project, and, with Permissions.Fence, edits in the project, commands, and tools of this
-	// process that don't say that they destroy or reach out. It asks about the rest.
+	// ModeDefault runs unasked what stays inside the fence: reads in the project, by tools and by commands that can be told to do no more than that, and, with
+	// Permissions.Fence, edits in the project, every other command, and tools of this process that don't say that they destroy or reach out. It asks about the rest.
 	ModeDefault Mode = "default"
 	// ModeAcceptEdits is ModeDefault that edits files of the project unasked without a fence, too.
 	ModeAcceptEdits Mode = "acceptEdits"
-	// ModePlan refuses every tool that may change something; no allow rule and no grant lifts that. Reads are as in ModeDefault.
+	// ModePlan refuses every tool that may change something, and every command that can't be told to only read, inside the project; no allow rule and no grant lifts that. Reads are as
+	// in ModeDefault; so is ending a command of the session that runs in the background.
 	ModePlan Mode = "plan"
 	// ModeDontAsk is ModeDefault that refuses where that would ask.
 	ModeDontAsk Mode = "dontAsk"
@@ -54,7 +55,7 @@ func AskRule(text string) Rule { return Rule{Verdict: Ask, Text: text} }
 func DenyRule(text string) Rule { return Rule{Verdict: Deny, Text: text} }
 
 // Permissions configures [Permission]. The zero value is ModeDefault without rules and without a fence, in the current directory: it lets files of the project
-// be read, and asks about everything else.
+// be read, by commands too, and asks about everything else.
 type Permissions struct {
 	Mode             Mode // "" is ModeDefault
 	Allow, Deny, Ask []string
@@ -97,14 +98,15 @@ type Judgment struct {
 //
 // Deny and ask rules are about what is reached, not about the tool that reaches it. Read binds read, edit, grep, glob, the redirections of
 // a command and every word of it that names such a file; a search from a directory above is let through, and its result loses the lines about what is
-// denied. Edit and Write bind write, edit, redirections, and the targets of tee, cp, mv, rm, ln, sed -i and their like. Bash binds every command of a script,
+// denied. Edit and Write bind write, edit, redirections, and the targets of tee, cp, mv, rm, ln, sed -i and their like; what git, patch,
+// archives and downloads change is among them, and where their words don't say which files that is (git merge, git reset --hard, tar -x), it can't be told. Bash binds every command of a script,
 // in whatever it is wrapped. WebFetch binds URLs in commands. Paths are compared as they are said and with their symbolic links resolved; one match is enough. What a program does behind
-// its command line (a script that is started, what git makes of the work tree by a branch, a link that a recursive command follows) is out of sight: that is the sandbox's.
+// its command line (a script that is started, a link that a recursive command follows) is out of sight: that is the sandbox's.
 //
 // Where it can't be told whether a deny rule is about a command (a value that is not known, a recursive search from above), a person is asked, and in
 // ModeBypass it is refused. A command that can't be parsed is refused when there is a deny rule for some commands or paths, and asked about otherwise.
 //
-// Allow rules have to match whole: every name of a path; every command of a script, or it only passes text on (cat, head, grep, tee …). They permit no script that
+// Allow rules have to match whole: every name of a path; every command of a script, or it only reads (cat, grep, git log …) or passes text on (tee). They permit no script that
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
 // to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
 //
@@ -231,9 +233,12 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	case safe.Verdict == Deny:
 		out.Verdict, out.Reason = Deny, safe.Reason
 		return nil
-	case j.p.Mode == ModePlan && !changesNothing(c, u.Tool):
-		out.Verdict, out.Reason = Deny, "mode plan: only tools that change nothing may run, and "+out.Tool+" may change something"
-		return nil
+	}
+	if j.p.Mode == ModePlan {
+		if why := j.changes(c, u.Tool); why != "" {
+			out.Verdict, out.Reason = Deny, "mode plan: only what changes nothing may run, and "+why
+			return nil
+		}
 	}
 	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil) { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
@@ -305,9 +310,16 @@ func (j *permissionJudge) bound(v Verdict, c *permit.Call) (is, may *permit.Rule
 	return nil, may
 }
 
-// changesNothing reports whether a call changes nothing. What a task does is judged call by call.
-func changesNothing(c *permit.Call, def tool.Definition) bool {
-	return c.Kind() == permit.Reading || c.Kind() == permit.Inner || c.Kind() == permit.Other && def.ReadOnly
+// changes says what a call may change, or "" when it changes nothing. What a task does is judged call by call, and a command in the background was when it began.
+func (j *permissionJudge) changes(c *permit.Call, def tool.Definition) string {
+	switch kind := c.Kind(); {
+	case kind == permit.Command:
+		_, why := j.world.OnlyReads(c, j.readable)
+		return why
+	case kind == permit.Reading, kind == permit.Inner, kind == permit.Other && def.ReadOnly:
+		return ""
+	}
+	return c.Tool() + " may change something"
 }
 
 func (j *permissionJudge) granted(u *ToolUse, c *permit.Call) (bool, *permit.Rule) {
@@ -377,13 +389,16 @@ func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, re
 	}
 	switch kind := c.Kind(); {
 	case kind == permit.Inner:
-		return true, "what it leads to is judged itself"
+		return true, "what it leads to or acts on is judged itself"
 	case c.Unread != nil:
 		return false, "the command can't be parsed: " + c.Unread.Error()
 	case kind == permit.Command && j.p.Fence:
 		return true, "commands run in the sandbox"
 	case kind == permit.Command:
-		return false, "commands run without a sandbox"
+		if ok, why := j.world.OnlyReads(c, j.readable); !ok {
+			return false, "commands run without a sandbox, and " + why
+		}
+		return true, "the command only reads, inside the project"
 	case outside != "":
 		return false, outside
 	case kind == permit.Reading, def.ReadOnly && !def.OpenWorld && !c.Remote():

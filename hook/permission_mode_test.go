@@ -17,6 +17,40 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
+func TestReadingAndEndingCommandsInTheBackgroundNeedsNoQuestion(t *testing.T) {
+	dir := project(t)
+	use := func(name string) *hook.ToolUse { // input that looks like a path is none
+		u := useOf(name, in{"id": "bash_1", "file": "/etc/passwd"})
+		u.Tool.Annotations = tool.Annotations{Destructive: true}
+		return u
+	}
+	for _, name := range []string{"bash_output", "BashOutput", "bash_kill", "BashKill", "KillShell", "kill_bash"} {
+		for _, mode := range hook.Modes() {
+			for _, fence := range []bool{false, true} {
+				m := permission(t, hook.Permissions{Mode: mode, Dir: dir, Fence: fence, Deny: []string{"Bash(rm:*)", "Read(//etc/**)", "Edit"}, Safety: hook.SafetyIn(dir)})
+				if d := judged(t, m, use(name)); d.Verdict != hook.Allow {
+					t.Errorf("%s in mode %s, fence %v: %v", name, mode, fence, d)
+				}
+			}
+		}
+	}
+	for rule, names := range map[string][]string{"BashKill": {"bash_kill", "KillShell"}, "KillShell": {"bash_kill"}, "bash_kill": {"KillBash"}, "BashOutput": {"bash_output"}, "Bash*": {"bash_output", "bash_kill"}} {
+		for _, name := range names {
+			for _, mode := range hook.Modes() {
+				if d := judged(t, permission(t, hook.Permissions{Mode: mode, Dir: dir, Deny: []string{rule}}), use(name)); d.Verdict != hook.Deny {
+					t.Errorf("%s, denied by %s, in mode %s: %v", name, rule, mode, d)
+				}
+			}
+			if d := judged(t, permission(t, hook.Permissions{Dir: dir, Ask: []string{rule}}), use(name)); d.Verdict != hook.Ask {
+				t.Errorf("%s, asked about by %s: %v", name, rule, d)
+			}
+		}
+	}
+	if d := judged(t, permission(t, hook.Permissions{Dir: dir, Deny: []string{"BashKill"}}), use("bash_output")); d.Verdict != hook.Allow {
+		t.Error(d)
+	}
+}
+
 func TestAModeDecidesWhatNoRuleIsAbout(t *testing.T) {
 	dir := project(t)
 	modes := hook.Modes() // default, plan, acceptEdits, bypassPermissions, dontAsk
@@ -36,7 +70,9 @@ func TestAModeDecidesWhatNoRuleIsAbout(t *testing.T) {
 		"write ../outside/f":  {"?d?ad", "?d?ad"},
 		"write out/file":      {"?d?ad", "?d?ad"},
 		"write $READS/l.txt":  {"?d?ad", "?d?ad"},
-		"bash ls":             {"?d?ad", "adaaa"},
+		"bash ls":             {"aaaaa", "aaaaa"},
+		"bash ls ../outside":  {"?d?ad", "adaaa"},
+		"bash make":           {"?d?ad", "adaaa"},
 		"bash rm -rf x":       {"?d?ad", "adaaa"},
 		"bash if then":        {"?d?ad", "?d?ad"},
 		"webfetch https://a":  {"???ad", "???ad"},
@@ -326,7 +362,7 @@ func TestEveryJudgmentIsAudited(t *testing.T) {
 		{"bash cat .env", hook.Judgment{Verdict: hook.Deny, Reason: "denied by the rule Read(.env) (settings.json: permissions.deny[0])", Rule: "Read(.env)", Place: "settings.json: permissions.deny[0]"}},
 		{"webfetch https://a", hook.Judgment{Verdict: hook.Ask, Reason: "the rule WebFetch (ask rule 1)", Rule: "WebFetch", Place: "ask rule 1"}},
 		{"edit main.go", hook.Judgment{Verdict: hook.Allow, Reason: "mode acceptEdits: it edits inside the project"}},
-		{"bash rm x", hook.Judgment{Verdict: hook.Ask, Reason: "commands run without a sandbox; the allow rules don't cover it: no rule permits rm x"}},
+		{"bash rm x", hook.Judgment{Verdict: hook.Ask, Reason: "commands run without a sandbox, and rm x may do more than read inside the project; the allow rules don't cover it: no rule permits rm x"}},
 	} {
 		got = nil
 		u := call(want.call)

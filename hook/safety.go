@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -131,6 +132,7 @@ type examiner struct {
 	*fence
 	denied, asked string
 	remote        bool
+	read          *shell.Script
 	links         map[string]string // links that the script makes
 }
 
@@ -162,6 +164,7 @@ func (j *examiner) verdict() error {
 
 // script judges all that a command would execute.
 func (j *examiner) script(s *shell.Script) {
+	j.read = s
 	for i := range s.Commands {
 		c := &s.Commands[i]
 		j.remote = elsewhere(c.By)
@@ -178,6 +181,8 @@ func (j *examiner) script(s *shell.Script) {
 			if c.Async && c.Again {
 				j.deny("the function %s starts itself again and again: a fork bomb", c.Name)
 			}
+		case slices.Contains(c.By, "sftp"):
+			j.transfer(c)
 		case c.Name != "":
 			j.program(c)
 		}
@@ -193,7 +198,7 @@ func (j *examiner) script(s *shell.Script) {
 func elsewhere(by []string) bool {
 	for _, b := range by {
 		switch b {
-		case "ssh", "docker exec", "podman exec", "kubectl exec":
+		case "ssh", "sftp", "docker exec", "podman exec", "kubectl exec":
 			return true
 		}
 	}

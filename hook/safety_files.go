@@ -125,6 +125,13 @@ func secureCopy(j *examiner, c *shell.Command) {
 	}
 }
 
+func sftp(j *examiner, c *shell.Command) {
+	l := parse(c, "-B -b -c -D -F -i -J -l -o -P -R -S -X -s")
+	if n := len(l.operands); n > 1 {
+		j.on(c, overwrites, l.operands[n-1])
+	}
+}
+
 func convert(j *examiner, c *shell.Command) {
 	for _, a := range c.Args {
 		if v, ok := strings.CutPrefix(a.Text, "of="); ok {
@@ -347,9 +354,28 @@ func keygen(j *examiner, c *shell.Command) {
 }
 
 func goTool(j *examiner, c *shell.Command) {
-	l := parse(c, "-o -C")
-	if l.first() == "build" || l.first() == "test" {
-		j.onValue(l, overwrites, "-o")
+	l := parse(c, "-o --o -C")
+	switch l.first() {
+	case "build", "test":
+		for _, name := range []string{"-o", "--o"} {
+			if w, ok := l.value(name); ok { // -o=FILE
+				w.Text = strings.TrimPrefix(w.Text, "=")
+				l.give(name, w)
+			}
+			j.onOutput(l, name)
+		}
+	case "env":
+		if !l.has("-w") {
+			return
+		}
+		for _, w := range l.operands[1:] {
+			switch name, v, _ := strings.Cut(w.Text, "="); {
+			case shell.Listed("CC CXX FC AR GCCGO PKG_CONFIG GOROOT GOCACHEPROG", name), name == "GOFLAGS" && strings.Contains(v, "exec"), name == "GOAUTH" && strings.Contains(v, "/"):
+				j.ask("go env -w sets %s, by which go runs other programs from now on", name)
+			case !w.Known && (name == "GOFLAGS" || !strings.Contains(w.Text, "=")):
+				j.ask("go env -w sets what is not known: %s", w.Source)
+			}
+		}
 	}
 }
 

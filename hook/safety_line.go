@@ -103,6 +103,18 @@ func (j *examiner) onValue(l *line, what effect, names ...string) {
 	}
 }
 
+// onOutput judges the one file that a program writes. A name of which only the directory in front is known is taken for one in there.
+func (j *examiner) onOutput(l *line, names ...string) {
+	w, ok := l.value(names...)
+	if dir := strings.LastIndexByte(w.Text, '/'); ok && !w.Known && dir > 0 {
+		front := shell.Word{Text: w.Text[:dir], Known: true, Glob: w.Glob}
+		if at, _ := j.place(overwrites, front, l.Dir); at == inside && !strings.HasPrefix(w.Text, "/") {
+			return
+		}
+	}
+	j.onValue(l, overwrites, names...)
+}
+
 func helps(c *shell.Command) bool {
 	if len(c.Args) != 1 {
 		return false

@@ -46,7 +46,7 @@ func init() {
 		"apt": packages, "apt-get": packages, "aptitude": packages, "yum": packages, "dnf": packages, "pacman": packages, "zypper": packages, "apk": packages, "dpkg": packages, "rpm": packages, "snap": packages, "brew": brew, "flatpak": packages,
 		"psql": database, "mysql": database, "mariadb": database, "mongosh": database, "mongo": database, "redis-cli": database, "dropdb": asks("removes a database"), "dropuser": asks("removes a user"), "mysqladmin": database, "security": verbDenied("delete-keychain delete-certificate delete-generic-password delete-internet-password", "security"), "defaults": verbAsks("write delete", "defaults"), "tmutil": asks("changes backups"),
 		"dbus-send": bus, "busctl": bus, "gdbus": bus, "cmake": cmake, "pwsh": asks("runs what is not read here"), "powershell": asks("runs what is not read here"), "cpio": cpio,
-		"enable": asksUnless("-p -a", "loads code into the shell"), "hash": hash, "bind": asks("changes the shell"), "history": nil, "vim": nil, "fuser": fuser, "nc": nil, "csplit": nil, "apachectl": asks("changes services"), "nginx": nil, "logrotate": asks("changes logs"), "journalctl": journal, "xargs": nil, "fish": nil,
+		"enable": asksUnless("-p -a", "loads code into the shell"), "hash": hash, "bind": asks("changes the shell"), "sftp": sftp, "lftp": ftp, "ftp": ftp, "history": nil, "vim": nil, "fuser": fuser, "nc": nil, "csplit": nil, "apachectl": asks("changes services"), "nginx": nil, "logrotate": asks("changes logs"), "journalctl": journal, "xargs": nil, "fish": nil,
 	}
 	for _, name := range []string{"rm", "grm", "unlink", "shred", "srm", "wipe", "scrub", "rimraf", "del-cli", "trash", "trash-put", "rip", "gio"} {
 		rules[name] = remove
@@ -63,7 +63,7 @@ func operands(what effect, valued string) rule {
 }
 
 func output(names string) rule {
-	return func(j *examiner, c *shell.Command) { j.onValue(parse(c, names), overwrites, strings.Fields(names)...) }
+	return func(j *examiner, c *shell.Command) { j.onOutput(parse(c, names), strings.Fields(names)...) }
 }
 
 func never(why string) rule {

@@ -179,7 +179,11 @@ func joined(c *shell.Command) string {
 var publishing = map[string]string{"twine": "upload", "gem": "push yank", "mvn": "deploy release:perform", "gradle": "publish publishPlugins", "goreleaser": "release", "vsce": "publish unpublish", "dotnet": "nuget", "cargo": "publish yank", "pod": "trunk", "npm": "publish unpublish deprecate dist-tag owner access", "pnpm": "publish unpublish", "yarn": "publish", "bun": "publish"}
 
 func publish(j *examiner, c *shell.Command) {
-	l := parse(c, "-C --prefix --filter -F --workspace -w --registry --tag --manifest-path -p --package")
+	l := parse(c, "-C --prefix --filter -F --workspace -w --registry --tag --manifest-path -p --package --location -L")
+	if v := l.first(); slices.Contains([]string{"npm", "pnpm", "yarn", "bun"}, c.Name) && slices.Contains([]string{"config", "c", "set"}, v) {
+		j.packageConfig(c, l)
+		return
+	}
 	if l.has("--dry-run", "--snapshot") || c.Name == "mvn" && l.first() != "deploy" && verb(c, "deploy release:perform") == "" {
 		return
 	}
@@ -205,6 +209,70 @@ func publish(j *examiner, c *shell.Command) {
 		j.ask("%s %s publishes", c.Name, v)
 	}
 }
+
+// runningConfig are the settings of package managers whose value they run, or load.
+var runningConfig = []string{"script-shell", "shell", "editor", "git", "viewer", "browser", "node-options", "node-gyp", "init-module", "init.module", "init-author-module", "yarnpath", "yarn-path", "plugins", "onload-script", "userconfig", "globalconfig"}
+
+// packageConfig judges settings that last: npm config set KEY VALUE, KEY=VALUE.
+func (j *examiner) packageConfig(c *shell.Command, l *line) {
+	words := l.operands
+	if l.first() != "set" {
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0].Text != "set" {
+		return
+	}
+	for i, w := range words[1:] {
+		key, _, pair := strings.Cut(w.Text, "=")
+		switch {
+		case i > 0 && !pair: // a value
+		case !w.Known && key == "":
+			j.ask("%s config sets what is not known: %s", c.Name, w.Source)
+		case slices.Contains(runningConfig, strings.ToLower(key)):
+			j.ask("%s config sets %s, by which it runs other programs from now on", c.Name, key)
+		}
+	}
+	where, _ := l.value("--location", "-L")
+	if l.has("-g", "--global") || where.Text == "global" {
+		j.ask("%s config changes the settings of the machine", c.Name)
+	}
+}
+
+// transfer judges a command that sftp is given for the other machine.
+func (j *examiner) transfer(c *shell.Command) {
+	if shell.Listed("rm rmdir rename put mput reput chmod chown chgrp ln symlink", c.Name) {
+		j.ask("sftp changes files on another machine: %s %s", c.Name, joined(c))
+	}
+}
+
+// ftp judges what a session of a program like ftp is told to do.
+func ftp(j *examiner, c *shell.Command) {
+	told := []shell.Word{}
+	if c.Input.Is || len(c.Input.From) > 0 {
+		told = append(told, c.Input.Text)
+	}
+	if slices.ContainsFunc(c.Redirects, func(r shell.Redirect) bool { return r.Op == "<" }) {
+		told = append(told, shell.Word{})
+	}
+	l := parse(c, "-e -c -f -u -p")
+	for _, name := range l.options {
+		if w, ok := l.value(name); ok && shell.Listed("-e -c", name) {
+			told = append(told, w)
+		} else if ok && name == "-f" {
+			told = append(told, shell.Word{})
+		}
+	}
+	for _, w := range told {
+		if m := transfers.FindString(w.Text); m != "" {
+			j.ask("%s changes files on another machine, or runs a program: %s", c.Name, strings.TrimSpace(m))
+		} else if !w.Known {
+			j.ask("%s is told what to do by what is not known", c.Name)
+		}
+	}
+}
+
+// transfers are the commands of ftp that change what lies on the other machine, or run a program here.
+var transfers = regexp.MustCompile(`(?m)(^|;)\s*((rm|rmdir|mrm|delete|mdelete|del|mdel|rename|mv|put|mput|reput|append|send|mirror|chmod|ln|local)\b|!).*`)
 
 func cloud(j *examiner, c *shell.Command) {
 	words := joined(c)

@@ -1,14 +1,13 @@
 package hook
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
-// Programs that have an effect on the machine: disks, power, processes, accounts, the network.
+// Programs that have an effect on the machine: disks, power, accounts, the network.
 
 // Disks and power.
 
@@ -119,70 +118,6 @@ func journal(j *examiner, c *shell.Command) {
 	for _, a := range c.Args {
 		if strings.HasPrefix(a.Text, "--vacuum") || a.Text == "--rotate" || a.Text == "--flush" {
 			j.ask("journalctl %s removes logs", a.Text)
-		}
-	}
-}
-
-// Processes.
-
-func kill(j *examiner, c *shell.Command) {
-	args := c.Args
-	if len(args) > 0 {
-		switch a := args[0].Text; {
-		case a == "-l" || a == "-L":
-			return
-		case a == "-s" || a == "-n" || a == "--signal":
-			args = args[min(2, len(args)):]
-		case strings.HasPrefix(a, "-") && a != "--" && len(args) > 1:
-			args = args[1:]
-		}
-	}
-	for _, a := range args {
-		switch {
-		case a.Text == "-1":
-			j.deny("kill -1 ends all processes")
-		case a.Text == "1":
-			j.deny("kill 1 ends the first process, on which all depend")
-		case !a.Known && a.Text == "-":
-			j.ask("kill of a process that is not known: %s", a.Source)
-		}
-	}
-}
-
-var anything = regexp.MustCompile(`^[\^.*$+?\[\]a-zA-Z-]?[\^.*$+?]*$`)
-
-func pkill(j *examiner, c *shell.Command) {
-	l := parse(c, "-u -U -G -g -t -s -P -F --signal --euid --uid --group --pgroup --parent --session --terminal --pidfile -r --runstates --ns --nslist -d --older -O")
-	_, file := l.value("-F", "--pidfile", "-P", "--parent", "-g", "--pgroup", "-s", "--session")
-	switch {
-	case l.has("-v", "--inverse"):
-		j.deny("%s -v ends all other processes", c.Name)
-	case len(l.operands) == 0 && len(l.options) > 0 && !file, len(l.operands) > 0 && l.operands[0].Known && anything.MatchString(l.operands[0].Text) && len(l.operands[0].Text) != 1 || len(l.operands) > 0 && l.operands[0].Text == ".":
-		j.deny("%s ends all processes of a user", c.Name)
-	case len(l.operands) > 0 && !l.operands[0].Known:
-		j.ask("%s of processes that are not known: %s", c.Name, l.operands[0].Source)
-	}
-}
-
-func killall(j *examiner, c *shell.Command) {
-	l := parse(c, "-s --signal -u --user -o -y -n -Z")
-	_, user := l.value("-u", "--user")
-	switch {
-	case len(l.operands) == 0 && user:
-		j.deny("killall ends all processes of a user")
-	case l.has("-r", "--regexp") && len(l.operands) > 0 && (l.first() == "." || strings.Trim(l.first(), ".*^$+?") == ""):
-		j.deny("killall ends all processes")
-	case len(l.operands) > 0 && !l.operands[0].Known:
-		j.ask("killall of processes that are not known: %s", l.operands[0].Source)
-	}
-}
-
-func fuser(j *examiner, c *shell.Command) {
-	if l := parse(c, "-n -N"); l.has("-k", "--kill") && l.has("-m", "-M", "--mount") {
-		for _, w := range l.operands {
-			if at, p := j.place(removes, w, c.Dir); at != inside && at != temp {
-				j.deny("fuser -k ends all processes that use %s", p)
-			}
 		}
 	}
 }

@@ -32,25 +32,33 @@ func ExampleSafety() {
 	// deny cd / && rm -rf *
 }
 
-// corpus gives the commands of a file under testdata/safety: a line each, or the lines between two of ---.
+// corpus gives the commands of a file under testdata/safety: a line each, or the lines between two of ---. Each is behind a #, so that a shell that gets to see
+// the file, by a slip of the hand or of a program, does nothing.
 func corpus(t testing.TB, name string) (commands []string) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "safety", name+".txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, in := "", false
+	block, in, n := "", false, 0
 	for line := range strings.Lines(string(b)) {
+		n++
 		line = strings.TrimSuffix(line, "\n")
+		command, marked := strings.CutPrefix(line, "# ")
 		switch {
-		case line == "---" && in:
-			commands, block, in = append(commands, strings.TrimSuffix(block, "\n")), "", false
-		case line == "---":
-			in = true
-		case in:
-			block += line + "\n"
-		case line != "" && !strings.HasPrefix(line, "# "):
-			commands = append(commands, line)
+		case marked && command == "---":
+			if in {
+				commands = append(commands, strings.TrimSuffix(block, "\n"))
+			}
+			block, in = "", !in
+		case in && line == "#":
+			block += "\n"
+		case in && marked:
+			block += command + "\n"
+		case !in && marked:
+			commands = append(commands, command)
+		case in || line != "" && !strings.HasPrefix(line, "##"):
+			t.Fatalf("%s.txt:%d: every line of the corpus begins with # and a space, a heading with ##", name, n)
 		}
 	}
 	if in {

@@ -103,7 +103,7 @@ func diagnose() (all []finding) {
 func backend(can sandbox.Capabilities) string {
 	switch {
 	case !can.Writes.Holds:
-		return "none: commands and edits are asked about"
+		return "none: commands that do more than read, and edits, are asked about"
 	case can.ABI > 0:
 		return fmt.Sprintf("%s, Landlock level %d", can.Backend, can.ABI)
 	}

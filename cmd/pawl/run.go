@@ -32,8 +32,8 @@ func runCommand(s streams) *cobra.Command {
 commands. The prompt - is read from standard input. Standard output has the answer alone, or with --json one event a line.
 
 Commands run in a sandbox that writes only the project and a temporary directory: nothing is asked there, and what would be a catastrophe
-outside of it is refused. Where there is no sandbox (see pawl doctor), and with --no-sandbox, commands and edits are asked about: at a terminal
-there, elsewhere they wait for pawl approve.`,
+outside of it is refused. Where there is no sandbox (see pawl doctor), and with --no-sandbox, commands that do more than read, and edits, are
+asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 		Example: `  pawl run "Why does the build fail?"
   git diff | pawl run --model anthropic/claude-sonnet-5-5 -
   pawl run --file shot.png --session ui "What is wrong in this picture?"`,

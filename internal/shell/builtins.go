@@ -202,7 +202,7 @@ func runRead(r *reader, f frame, c Command) []Word {
 		} else if c.Name == "read" && (j < len(fields)-1 || j < len(fields) && len(fields) <= len(names)) {
 			v = fields[j]
 		}
-		f.sc.set(n.Text, variable{alts: []Word{v}})
+		r.sets(f, n.Text, []Word{v})
 	}
 	return nothing
 }
@@ -211,7 +211,7 @@ func runRead(r *reader, f frame, c Command) []Word {
 func runPrintf(r *reader, f frame, c Command) []Word {
 	if len(c.Args) > 2 && c.Args[0].Text == "-v" {
 		out := r.prints(f, Command{Name: "printf", Args: c.Args[2:]})
-		f.sc.set(c.Args[1].Text, variable{alts: out})
+		r.sets(f, c.Args[1].Text, out)
 		return nothing
 	}
 	return r.prints(f, c)

@@ -74,9 +74,7 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 // subscripts notes names of array elements whose index is a command: builtins that take the name of a variable run that.
 func (r *reader) subscripts(words []Word) {
 	for _, w := range words {
-		if strings.Contains(w.Text, "[$(") || strings.Contains(w.Text, "[`") {
-			r.doubt("an index that is a command: %s", clip(w.Text))
-		}
+		r.index(w.Text)
 	}
 }
 

@@ -75,22 +75,23 @@ func runDashC(r *reader, f frame, c Command) []Word {
 	return unknown
 }
 
-func runSSH(r *reader, f frame, c Command) []Word {
-	i := min(options(c.Args, "bcDEeFIiJLlmOopQRSWwBP", ""), len(c.Args))
-	for j, a := range c.Args {
-		if !strings.HasPrefix(a.Text, "-o") {
-			continue
-		}
-		option := strings.TrimPrefix(a.Text, "-o")
-		if option == "" && j+1 < len(c.Args) {
-			option = c.Args[j+1].Text
-		}
+// sshValues are the options of ssh that have a value.
+const sshValues = "bcDEeFIiJLlmOopQRSWwBP"
+
+// connects reads the settings of ssh by which it starts programs here.
+func (r *reader) connects(f frame, settings []Word) {
+	for _, w := range settings {
 		for _, name := range []string{"ProxyCommand", "LocalCommand", "KnownHostsCommand"} {
-			if len(option) > len(name) && strings.EqualFold(option[:len(name)], name) {
-				r.text(f.relabel("ssh "+name), Word{Text: strings.TrimLeft(option[len(name):], "= "), Known: a.Known})
+			if len(w.Text) > len(name) && strings.EqualFold(w.Text[:len(name)], name) {
+				r.text(f.relabel("ssh "+name), Word{Text: strings.TrimLeft(w.Text[len(name):], "= "), Known: w.Known})
 			}
 		}
 	}
+}
+
+func runSSH(r *reader, f frame, c Command) []Word {
+	i := min(options(c.Args, sshValues, ""), len(c.Args))
+	r.connects(f, letters(c.Args[:i], sshValues)['o'])
 	g := f.fork()
 	g.remote = true
 	g.sc.set(dirKey, variable{alts: unknown})
@@ -102,7 +103,9 @@ func runSSH(r *reader, f frame, c Command) []Word {
 		return unknown
 	}
 	rest := c.Args[i+1:]
-	if n := options(rest, "bcDEeFIiJLlmOopQRSWwBP", ""); n > 0 && n < len(rest) {
+	n := min(options(rest, sshValues, ""), len(rest))
+	r.connects(f, letters(rest[:n], sshValues)['o'])
+	if n < len(rest) {
 		rest = rest[n:]
 	}
 	r.joined(g, rest)

@@ -242,7 +242,7 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 		}
 		r.assigned(f, c)
 	case *syntax.TestClause:
-		r.sweep(f, c)
+		r.test(f, c)
 	default:
 		r.sweep(f, c)
 		r.doubt("a kind of command that is not understood")
@@ -265,7 +265,7 @@ func (r *reader) assigned(f frame, n syntax.Node) {
 			}
 		}
 		if w, ok := x.(*syntax.Word); ok && w.Lit() != "" {
-			f.sc.set(w.Lit(), variable{alts: opaque})
+			r.sets(f, w.Lit(), opaque)
 		}
 		return true
 	})
@@ -446,7 +446,7 @@ func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 		rounds = len(alts)
 	}
 	return r.loop(f, rounds, func(g frame) []Word {
-		g.sc.set(iter.Name.Value, variable{alts: alts})
+		r.sets(g, iter.Name.Value, alts)
 		return r.stmts(g, c.Do)
 	})
 }
@@ -650,6 +650,16 @@ func (r *reader) keepAssigns(f frame, env []Assign) {
 	}
 	if !f.quiet && len(r.Assigns) < maxCommands {
 		r.Assigns = append(r.Assigns, env...)
+	}
+}
+
+// sets gives a variable its values by something else than an assignment: a loop, read, arithmetic.
+func (r *reader) sets(f frame, name string, alts []Word) {
+	f.sc.set(name, variable{alts: alts})
+	for _, w := range alts {
+		if !f.quiet && len(r.Assigns) < maxCommands && !slices.ContainsFunc(r.Assigns, func(a Assign) bool { return a.Name == name && same(a.Value, w) }) {
+			r.Assigns = append(r.Assigns, Assign{name, w})
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ type Options struct {
 // Script is what a command would execute.
 type Script struct {
 	Commands []Command // every simple command that may run, in the order of the source: in branches, loops, functions, substitutions, sh -c and under wrappers too
-	Assigns  []Assign  // variables that the script itself sets: NAME=value without a command, export, declare; of a value that is one of several, each
+	Assigns  []Assign  // variables that the script itself sets: NAME=value without a command, export, declare, for, read, printf -v, ${NAME:=value}, arithmetic; of a value that is one of several, each
 	Doubts   []string  // why there may be more than Commands shows, in words for a person: "eval of $x, which is not known"; empty when nothing is hidden
 }
 

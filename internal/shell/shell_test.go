@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,13 @@ func TestWhatIsExecutedIsShown(t *testing.T) {
 		`trap 'rm x' EXIT`:                       "trap rm x EXIT; trap > rm x",
 		`f() { ls; }`:                            "function f > ls",
 		`case x in a) ls;; b) pwd;; esac`:        "ls; pwd",
+		`complete -C 'ls x' y`:                   "complete -C ls x y; complete -C > ls x",
+		`compgen -W 'a "$(ls)"' y`:               `compgen -W a "$(ls)" y; compgen -W > $(…) > ls; compgen -W > :`,
+		`sftp -S ./x -b - h <<< 'put a b'`:       "sftp -S ./x -b - h; sftp -S > x; sftp > put a b",
+		`echo 'get "a b"' > x; sftp -b x h`:      `echo get "a b" >x; sftp -b x h; sftp get > : >a b; sftp > get a b`,
+		`sftp h <<< '-!ls'`:                      "sftp h; sftp ! > ls",
+		`sftp -b x h`:                            "sftp -b x h | sftp is told what to do by what is not known: sftp -b x h",
+		`ssh -o ProxyCommand='nc a' h`:           "ssh -o ProxyCommand=nc a h; ssh ProxyCommand > nc a",
 		`find a -name x -exec grep y {} \;`:      "find a -name x -exec grep y {} ;; find -exec > grep y a/**/x~",
 	} {
 		t.Run(command, func(t *testing.T) {
@@ -95,5 +103,21 @@ func TestWhatIsExecutedIsShown(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// PATH can be set without an assignment, and then names stand for other programs.
+func TestVariablesThatAreSetByAnythingAreListed(t *testing.T) {
+	for _, command := range []string{
+		"PATH=.", "export PATH=.", "for PATH in . x; do ls; done", "select PATH in .; do ls; done", "read PATH <<< .", "mapfile PATH < x", "printf -v PATH .", ": ${PATH:=.}", "((PATH = 1))", "let PATH=1", "for ((PATH = 0; ; )); do ls; done",
+		"f() { read -r PATH; }; f", "while read -r a PATH; do ls; done < x",
+	} {
+		s, err := shell.Read(command, options)
+		if err != nil {
+			t.Error(command, err)
+		}
+		if !slices.ContainsFunc(s.Assigns, func(a shell.Assign) bool { return a.Name == "PATH" }) {
+			t.Errorf("%s: %v", command, s.Assigns)
+		}
 	}
 }

@@ -481,7 +481,7 @@ func (x *expander) operate(p *syntax.ParamExp, v variable, all bool) Word {
 			w = x.f.choice.pick(p, []Word{w, cur})
 		}
 		if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
-			x.f.sc.set(p.Param.Value, variable{alts: []Word{w}})
+			x.r.sets(x.f, p.Param.Value, []Word{w})
 		}
 		return w
 	}
@@ -490,6 +490,10 @@ func (x *expander) operate(p *syntax.ParamExp, v variable, all bool) Word {
 		return Word{}
 	}
 	x.r.sweep(x.f, p)
+	if p.Slice != nil {
+		x.r.arithmetic(x.f, p.Slice.Offset)
+		x.r.arithmetic(x.f, p.Slice.Length)
+	}
 	if !cur.Known || len(cur.Text) > 4<<10 || p.Index != nil {
 		return Word{}
 	}
@@ -534,6 +538,9 @@ func (r *reader) arithmetic(f frame, n syntax.ArithmExpr) Word {
 		return opaque[0]
 	}
 	v, err := expand.Arithm(&expand.Config{Env: e}, n)
+	if e.runs {
+		r.doubt("arithmetic with a value that runs a command")
+	}
 	if err != nil || e.missed {
 		return opaque[0]
 	}
@@ -580,6 +587,52 @@ func (r *reader) sweep(f frame, n syntax.Node) {
 			return false
 		case *syntax.ProcSubst:
 			r.process(f, n)
+			return false
+		case *syntax.SglQuoted:
+			r.index(n.Value)
+		case *syntax.Lit:
+			r.index(strings.ReplaceAll(n.Value, `\`, ""))
+		}
+		return true
+	})
+}
+
+// index notes the name of an array element whose index is a command: arithmetic runs it, and so does what asks for a variable by its name.
+func (r *reader) index(name string) {
+	if strings.Contains(name, "[$(") || strings.Contains(name, "[`") {
+		r.doubt("an index that is a command: %s", clip(name))
+	}
+}
+
+// test reads [[ … ]], in which some operators take arithmetic or the name of a variable.
+func (r *reader) test(f frame, c *syntax.TestClause) {
+	r.sweep(f, c)
+	f.quiet = true
+	numbers := func(ws ...syntax.TestExpr) {
+		for _, w := range ws {
+			w, ok := w.(*syntax.Word)
+			if !ok {
+				continue
+			}
+			for _, v := range r.every(f, []*syntax.Word{{Parts: []syntax.WordPart{&syntax.DblQuoted{Parts: w.Parts}}}}) {
+				r.index(v.Text)
+				for _, v := range r.variable(f, v.Text).alts {
+					r.index(v.Text)
+				}
+			}
+		}
+	}
+	syntax.Walk(c, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.BinaryTest:
+			if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+				numbers(n.X, n.Y)
+			}
+		case *syntax.UnaryTest:
+			if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
+				numbers(n.X)
+			}
+		case *syntax.CmdSubst, *syntax.ProcSubst:
 			return false
 		}
 		return true

@@ -40,7 +40,7 @@ func init() {
 		"env": runEnv, "eval": runEval, "trap": runTrap, "alias": runAlias, "unalias": runUnalias, "source": runSource, ".": runSource, "xargs": runXargs, "find": runFind, "gfind": runFind,
 		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runReturn, "break": runBreak, "continue": runBreak, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
-		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast,
+		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast, "sftp": runSFTP, "complete": runCompletion, "compgen": runCompletion,
 	}
 	for name := range shells {
 		runners[name] = runShell

@@ -8,6 +8,8 @@ import (
 // The tools that rules know more of than their names.
 const (
 	bash     = "bash"
+	output   = "bashoutput"
+	kill     = "bashkill"
 	read     = "read"
 	write    = "write"
 	edit     = "edit"
@@ -23,7 +25,7 @@ const (
 
 // otherNames are what the ecosystem calls these tools, in lower case and without underscores.
 var otherNames = map[string]string{
-	"shell": bash, "runshellcommand": bash,
+	"shell": bash, "runshellcommand": bash, "killshell": kill, "killbash": kill,
 	"readfile": read, "notebookread": read, "view": read,
 	"writefile": write, "multiedit": edit, "editfile": edit, "notebookedit": notebook,
 	"ls": glob, "listdirectory": glob, "listdir": glob, "search": grep,

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/internal/shell"
 )
 
 func world(t testing.TB, fold bool) *World {
@@ -184,5 +186,38 @@ func TestATextWithStarsMatchesWhole(t *testing.T) {
 		if wild(c.pattern, c.s) != c.want {
 			t.Errorf("%q with %q", c.pattern, c.s)
 		}
+	}
+}
+
+func TestAProgramForSedReadsWhenNothingInItNamesAFileOrACommand(t *testing.T) {
+	for program, want := range map[string]bool{
+		"": true, "p": true, "1,20p": true, "$p": true, "1~2p": true, "/a/,/b/p": true, "/a/,+3p": true, "/a/I,$!d": true, "1d;$d": true, "5q": true, "q 3": true, "/x/{p;d}": true, "/x/ { p; q }": true, "s/a/b/": true, "s/a/b/g;s|c|d|2p": true,
+		`s/\//x/`: true, "s/[0-9]*/N/g": true, "y/abc/xyz/": true, "N;P;D": true, "s/a/b/gp\n1d": true, "=": true, "0,/x/d": true,
+		"w x": false, "wx": false, "1w x": false, "/x/w/etc/x": false, "e": false, "1e rm x": false, "r x": false, "R x": false, "W x": false, "s/a/b/w x": false, "s/a/b/e": false, "s/a/b/gew x": false, "s/[/]w x/b/": false, "s/a/b\nw x/": false,
+		"s/a": false, "s": false, "s\\a\\b\\": false, "p x": false, "pw x": false, "a text": false, "i\\\nx": false, "b end": false, ": x": false, "#n": false, `\,x,w y`: false, "/x": false, "}w x": false, "1,/x/w y": false, "s/a/b/;w x": false, "v": false, "p;e": false, "y/a/b/w x": false,
+	} {
+		if sedReads(program) != want {
+			t.Errorf("%q: %v", program, !want)
+		}
+	}
+}
+
+func TestAnOptionIsKnownByItsWholeName(t *testing.T) {
+	o := parseOptions("bq n: f< u? # --lines= --file< --color? --quiet -name=")
+	for words, want := range map[string]bool{
+		"": true, "a b": true, "-bq": true, "-b -q": true, "-n 5 x": true, "-n5": true, "-n -5 x": true, "-n": true, "-uno": true, "-20": true, "-q20": true, "--lines=5": true, "--lines 5": true, "--color": true, "--color=always": true, "--quiet x --quiet": true, "-name x": true, "-f x": true, "-- -x --y": true, "-": true,
+		"-x": false, "-bx": false, "--line=5": false, "--colo": false, "--quiet=x": false, "--lines --output=x": false, "-n -o": false, "-cames x": false, "---": false, "x -o": false, "-b=": false,
+	} {
+		var args []shell.Word
+		for w := range strings.FieldsSeq(words) {
+			args = append(args, shell.Word{Text: w, Known: true, Source: w})
+		}
+		if _, ok := o.split(args, false); ok != want {
+			t.Errorf("%s: %v", words, ok)
+		}
+	}
+	l, ok := o.split([]shell.Word{{Text: "-b"}, {Text: "ls"}, {Text: "-x"}}, true)
+	if !ok || len(l.operands) != 2 || !l.has("-q -b") || l.has("-q") {
+		t.Errorf("%+v %v", l, ok)
 	}
 }

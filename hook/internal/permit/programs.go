@@ -56,12 +56,10 @@ var inPlace = map[string]*regexp.Regexp{
 	"clang-format": regexp.MustCompile(`^-i$`),
 	"rustfmt":      regexp.MustCompile(``),
 	"black":        regexp.MustCompile(``),
-	"patch":        regexp.MustCompile(``),
 	"gzip":         regexp.MustCompile(``),
 	"gunzip":       regexp.MustCompile(``),
 	"vi":           regexp.MustCompile(``),
 	"ed":           regexp.MustCompile(``),
-	"git":          regexp.MustCompile(`^(checkout|restore|rm|mv|clean|apply|reset)$`),
 }
 
 func init() {
@@ -76,20 +74,13 @@ var interpreter = regexp.MustCompile(`^(python[0-9.]*|pypy3?|node|nodejs|deno|bu
 // fetchers are the programs that get what a URL names.
 var fetchers = []string{"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "lynx", "w3m", "links", "elinks"}
 
-// filters pass text on, and do no more than read the files that they name: they need no rule of their own. The options that they may have.
-var filters = map[string]*regexp.Regexp{}
-
-func init() {
-	usual := regexp.MustCompile(`^(-[A-Za-z0-9+]*|--[a-z-]+|--colou?r=\w+)$`)
-	for _, name := range strings.Fields("cat tac nl head tail grep egrep fgrep wc cut tr rev tee echo printf true false : test [ pwd cd set exit sleep") {
-		filters[name] = usual
-	}
-	filters["sort"] = regexp.MustCompile(`^-[bdfghiMnrsuVz0-9]*$`)
-	filters["uniq"] = regexp.MustCompile(`^-[cdDiuz]*$`)
+// transparent are the wrappers that change nothing of what they run, with their options.
+var transparent = map[string]options{
+	"time": parseOptions("pv"), "nice": parseOptions("# n: --adjustment="), "nohup": {}, "command": parseOptions("p"), "ionice": parseOptions("t c: n: --class= --classdata="),
+	"timeout": parseOptions("vk:s: --foreground --kill-after= --preserve-status --signal= --verbose"), "stdbuf": parseOptions("i:o:e: --error= --input= --output="),
 }
 
-// transparent are the wrappers that change nothing of what they run.
-var transparent = []string{"time", "timeout", "gtimeout", "nice", "nohup", "stdbuf", "command", "ionice"}
+func init() { transparent["gtimeout"] = transparent["timeout"] }
 
 // runners are the options and subcommands by which a program runs others, or writes where it is told. Where a rule leaves words open, they
 // are not among them.

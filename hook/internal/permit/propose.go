@@ -4,10 +4,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/shell"
 )
 
 // manifold are the programs whose first argument says what they do.
 var manifold = strings.Fields("git go npm yarn pnpm bun cargo docker podman kubectl helm make just task pip pip3 uv poetry gh glab terraform bazel gradle mvn dotnet mix composer bundle rake")
+
+// anyPath lets all files be read and written.
+var anyPath = Policy{Readable: func(Path) bool { return true }, Writable: func(Path) bool { return true }}
 
 // Propose gives a rule that would permit a call and its like, for a person to agree to; "" when only the call itself can be agreed to.
 func (w *World) Propose(c *Call) string {
@@ -19,8 +24,7 @@ func (w *World) Propose(c *Call) string {
 	if err != nil {
 		return ""
 	}
-	any := func(Path) bool { return true }
-	if by, _ := w.AllowsScript(c, []*Rule{r}, Policy{Readable: any, Writable: any}); by == nil && !r.Allows(c) {
+	if by, _ := w.AllowsScript(c, []*Rule{r}, anyPath); by == nil && !r.Allows(c) {
 		return ""
 	}
 	return rule
@@ -29,7 +33,7 @@ func (w *World) Propose(c *Call) string {
 func (w *World) propose(c *Call) string {
 	switch kind := c.Kind(); {
 	case kind == Command:
-		return proposeCommand(c)
+		return w.proposeCommand(c)
 	case kind == Changing && len(c.writes) == 1:
 		return "Edit(" + w.pathRule(c.writes[0]) + ")"
 	case kind == Reading && len(c.reads) == 1:
@@ -44,13 +48,14 @@ func (w *World) propose(c *Call) string {
 	return c.tool
 }
 
-// proposeCommand is about the one program of a script that does more than pass text on.
-func proposeCommand(c *Call) string {
+// proposeCommand is about the one program of a script that does more than read; or, if none does, that reads.
+func (w *World) proposeCommand(c *Call) string {
+	more := slices.DeleteFunc(slices.Clone(c.script.Commands), func(cmd shell.Command) bool { return w.reads(&cmd, anyPath) })
+	if len(more) == 0 {
+		more = slices.DeleteFunc(slices.Clone(c.script.Commands), func(cmd shell.Command) bool { return !slices.Contains(manifold, cmd.Name) })
+	}
 	rule := ""
-	for _, cmd := range c.script.Commands {
-		if filters[cmd.Name] != nil {
-			continue
-		}
+	for _, cmd := range more {
 		if !slices.Contains(manifold, cmd.Name) || cmd.Path.Text != cmd.Name || len(cmd.Args) == 0 || !cmd.Args[0].Known || cmd.Args[0].Glob ||
 			cmd.Args[0].Text == "" || strings.ContainsAny(cmd.Args[0].Text, "-*:/'\"() ") {
 			return ""

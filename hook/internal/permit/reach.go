@@ -68,6 +68,7 @@ func (w *World) Read(name, input string, readOnly bool) *Call {
 		c.urls = []target{readURL(text("url"))}
 	case task, skill:
 		c.agent = strings.ToLower(text("agent", "subagent_type", "skill", "name"))
+	case output, kill: // they name a command that was judged
 	default:
 		w.readOther(c, in, readOnly)
 	}
@@ -136,7 +137,7 @@ func (c *Call) Kind() Kind {
 			return Changing
 		}
 		return Reading
-	case task, skill, askUser:
+	case task, skill, askUser, output, kill:
 		return Inner
 	}
 	return Other
@@ -151,7 +152,7 @@ const (
 	Reading       // of files
 	Changing      // of files
 	Command
-	Inner // what it leads to is judged itself, or is a question to a person
+	Inner // what it leads to is judged itself, or is a question to a person; what it acts on was judged, if it is a command of the session in the background
 )
 
 // Inside reports whether everything that the call reads and changes lies in the project, or, when nothing is changed, in one of the further

@@ -3,7 +3,6 @@ package permit
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -51,7 +50,7 @@ type reached struct {
 
 func (r *reached) gather() {
 	for _, f := range r.cmd.Redirects {
-		if ownStream(f.Path) {
+		if device(f.Path) {
 			continue
 		}
 		paths := r.paths(f.Path)
@@ -90,18 +89,26 @@ func (r *reached) gather() {
 	if !p.mute {
 		r.guesses()
 	}
-	r.outputs(words)
+	r.inPlace(words)
+	if w := writers[r.cmd.Name]; w != nil {
+		w(r)
+	} else {
+		r.outputs()
+	}
 }
 
-// ownStream reports whether a redirection is to no file that is kept.
-func ownStream(w shell.Word) bool {
+// device reports whether a word names no file that is kept.
+func device(w shell.Word) bool {
 	switch w.Text {
 	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero":
 		return w.Known
 	}
 	rest, fd := strings.CutPrefix(w.Text, "/dev/fd/")
-	return w.Known && (fd && rest == strings.Trim(rest, "/.") || w.Text == "-")
+	return w.Known && fd && rest == strings.Trim(rest, "/.")
 }
+
+// ownStream reports whether an argument stands for no file that is kept.
+func ownStream(w shell.Word) bool { return device(w) || w.Known && w.Text == "-" }
 
 // arguments are the words that are no options; without the first one, if that is a pattern or a program.
 func (r *reached) arguments(first bool) (out []shell.Word) {
@@ -246,68 +253,6 @@ func (r *reached) pattern(i int) bool {
 	return false
 }
 
-// outputs are the files that options say are written: -o FILE, and what is edited in place.
-func (r *reached) outputs(words []shell.Word) {
-	in, args := inPlace[r.cmd.Name], r.cmd.Args
-	if in != nil && (in.String() == "" || slices.ContainsFunc(args, func(a shell.Word) bool { return in.MatchString(a.Text) })) {
-		for _, a := range words {
-			r.writes = append(r.writes, treed(r.paths(a), true)...)
-		}
-	}
-	r.unpacks()
-	for i, a := range args {
-		var file shell.Word
-		value, long := strings.CutPrefix(a.Text, "--output=")
-		switch {
-		case r.cmd.Name == "dd":
-			value, ok := strings.CutPrefix(a.Text, "of=")
-			if !ok {
-				continue
-			}
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
-		case i+1 < len(args) && slices.Contains(fetchers, r.cmd.Name) && fetchedTo.MatchString(a.Text):
-			file = args[i+1]
-		case (a.Text == "-o" || a.Text == "-O" || a.Text == "--output" || a.Text == "--output-document") && i+1 < len(args) && !r.matches():
-			file = args[i+1]
-		case long:
-			file = shell.Word{Text: value, Known: a.Known, Glob: a.Glob, Source: a.Source}
-		default:
-			continue
-		}
-		if !ownStream(file) {
-			r.writes = append(r.writes, r.paths(file)...)
-		}
-	}
-}
-
-// fetchedTo is an option of a fetcher, maybe behind others, whose value is the file that it writes.
-var fetchedTo = regexp.MustCompile(`^-[a-zA-Z]*[oO]$`)
-
-// unpacks is what fills a directory: the one that an option names, or where it runs.
-func (r *reached) unpacks() {
-	at := map[string]string{"tar": "-C", "gtar": "-C", "bsdtar": "-C", "unzip": "-d", "patch": "-d", "cpio": "-D"}[r.cmd.Name]
-	if at == "" || strings.HasSuffix(r.cmd.Name, "tar") && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return extracts.MatchString(a.Text) }) {
-		return
-	}
-	to := shell.Word{Text: ".", Known: true, Source: "."}
-	for i, a := range r.cmd.Args {
-		if v, ok := strings.CutPrefix(a.Text, "--directory="); ok {
-			to = shell.Word{Text: v, Known: a.Known, Source: a.Source}
-		} else if (a.Text == at || a.Text == "--directory") && i+1 < len(r.cmd.Args) {
-			to = r.cmd.Args[i+1]
-		}
-	}
-	r.writes = append(r.writes, treed(r.paths(to), true)...)
-}
-
-// extracts is how tar is told to.
-var extracts = regexp.MustCompile(`^(-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get)$`)
-
-// matches are the programs for which -o is "only the match", or part of a condition.
-func (r *reached) matches() bool {
-	return slices.Contains([]string{"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "test", "[", "find", "ls", "ps", "set", "ssh", "scp", "mount", "shopt"}, r.cmd.Name)
-}
-
 func (r *reached) addresses() {
 	fetches := slices.Contains(fetchers, r.cmd.Name)
 	for _, a := range r.cmd.Args {
@@ -416,7 +361,7 @@ type Policy struct {
 	Readable, Writable func(Path) bool
 }
 
-// AllowsScript says whether rules that permit cover all of a script: each of its commands is permitted by one of them, or only passes text on; nothing is
+// AllowsScript says whether rules that permit cover all of a script: each of its commands is permitted by one of them, or only reads; nothing is
 // hidden; what it writes may be written; no variable and no option that the rule leaves open makes a program run another one. by is the first rule that was needed; without it, why
 // says what is not covered.
 func (w *World) AllowsScript(c *Call, rules []*Rule, p Policy) (by *Rule, why string) {
@@ -428,13 +373,8 @@ func (w *World) AllowsScript(c *Call, rules []*Rule, p Policy) (by *Rule, why st
 			return r, ""
 		}
 	}
-	if len(c.script.Doubts) > 0 {
-		return nil, c.script.Doubts[0]
-	}
-	for _, a := range c.script.Assigns {
-		if riskyName(a.Name) {
-			return nil, "it sets " + a.Name
-		}
+	if why := hides(c); why != "" {
+		return nil, why
 	}
 	for i := range c.script.Commands {
 		cmd := &c.script.Commands[i]
@@ -452,6 +392,19 @@ func (w *World) AllowsScript(c *Call, rules []*Rule, p Policy) (by *Rule, why st
 	return by, ""
 }
 
+// hides says what is hidden in a script, or what it does to the shell that makes its commands other ones.
+func hides(c *Call) string {
+	if len(c.script.Doubts) > 0 {
+		return c.script.Doubts[0]
+	}
+	for _, a := range c.script.Assigns {
+		if riskyName(a.Name) {
+			return "it sets " + a.Name
+		}
+	}
+	return ""
+}
+
 func (w *World) allowsCommand(c *Call, cmd *shell.Command, rules []*Rule, p Policy) (by *Rule, why string) {
 	said := strings.TrimSpace(cmd.Source)
 	for _, a := range cmd.Env {
@@ -459,22 +412,10 @@ func (w *World) allowsCommand(c *Call, cmd *shell.Command, rules []*Rule, p Poli
 			return nil, "it sets " + a.Name
 		}
 	}
-	r := reached{w: w, cmd: &shell.Command{Name: ":", Redirects: cmd.Redirects, Dir: cmd.Dir}}
-	r.gather()
-	for _, path := range r.writes {
-		if !p.Writable(path) {
-			return nil, "it writes " + path.Shown
-		}
+	if why := w.surroundings(cmd, p); why != "" {
+		return nil, why
 	}
-	for _, path := range r.reads {
-		if !p.Readable(path) {
-			return nil, "it reads " + path.Shown
-		}
-	}
-	if !cmd.Dir.Known || cmd.Dir.Glob || !w.inside(w.path(cmd.Dir.Text, "")) {
-		return nil, "it runs outside of the project, or nobody knows where"
-	}
-	if cmd.Func || slices.Contains(transparent, cmd.Name) && !strings.Contains(cmd.Path.Text, "/") && wraps(c, cmd.Name) {
+	if cmd.Func || wrapping(c, cmd) {
 		return nil, ""
 	}
 	for _, rule := range rules {
@@ -494,10 +435,41 @@ func (w *World) allowsCommand(c *Call, cmd *shell.Command, rules []*Rule, p Poli
 		}
 		why = "the rule " + rule.Text + " leaves " + word + " open, by which " + cmd.Name + " may run or write something else"
 	}
-	if why == "" && !w.filters(cmd, p) {
+	if why == "" && !w.reads(cmd, p) {
 		why = "no rule permits " + said
 	}
 	return nil, why
+}
+
+// surroundings says what of a command's redirections, or of where it runs, may not be.
+func (w *World) surroundings(cmd *shell.Command, p Policy) string {
+	r := reached{w: w, cmd: &shell.Command{Name: ":", Redirects: cmd.Redirects, Dir: cmd.Dir}}
+	r.gather()
+	for _, path := range r.writes {
+		if !p.Writable(path) {
+			return "it writes " + path.Shown
+		}
+	}
+	for _, path := range r.reads {
+		if !p.Readable(path) {
+			return "it reads " + path.Shown
+		}
+	}
+	if !cmd.Dir.Known || cmd.Dir.Glob || !w.inside(w.path(cmd.Dir.Text, "")) {
+		return "it runs outside of the project, or nobody knows where"
+	}
+	return ""
+}
+
+// wrapping reports whether a command does no more than run another one, which is among the commands.
+func wrapping(c *Call, cmd *shell.Command) bool {
+	o, is := transparent[cmd.Name]
+	if !is || cmd.Path.Text != cmd.Name || !wraps(c, cmd.Name) || slices.ContainsFunc(cmd.Args, func(a shell.Word) bool { return !a.Known }) {
+		return false
+	}
+	l, ok := o.split(cmd.Args, true)
+	front := cmd.Args[:len(cmd.Args)-len(l.operands)+min(1, len(l.operands))]
+	return ok && !slices.ContainsFunc(front, func(a shell.Word) bool { return a.Glob })
 }
 
 // wraps reports whether what a command of that name runs is among the commands.
@@ -505,28 +477,4 @@ func wraps(c *Call, name string) bool {
 	return slices.ContainsFunc(c.script.Commands, func(in shell.Command) bool {
 		return slices.ContainsFunc(in.By, func(by string) bool { return by == name || strings.HasPrefix(by, name+" ") })
 	})
-}
-
-// filters reports whether a command only passes text on, reads what may be read and writes what may be written.
-func (w *World) filters(cmd *shell.Command, p Policy) bool {
-	options := filters[cmd.Name]
-	if options == nil || cmd.Path.Text != cmd.Name {
-		return false
-	}
-	files := 0
-	for _, a := range cmd.Args {
-		if !a.Known || strings.HasPrefix(a.Text, "-") && !options.MatchString(a.Text) {
-			return false
-		}
-		if !strings.HasPrefix(a.Text, "-") || a.Text == "-" {
-			files++
-		}
-	}
-	if cmd.Name == "uniq" && files > 1 { // the second is written
-		return false
-	}
-	r := reached{w: w, cmd: cmd}
-	r.gather()
-	return !slices.ContainsFunc(r.reads, func(f Path) bool { return !f.guess && !p.Readable(f) }) &&
-		!slices.ContainsFunc(r.writes, func(f Path) bool { return !p.Writable(f) })
 }
