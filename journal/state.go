@@ -76,8 +76,11 @@ func (s Spent) Cost() *int64 {
 	return &s.CostMicros
 }
 
-// SpentBy is what one model call took.
+// SpentBy is what one model call took. One that did not fit gave no reply.
 func SpentBy(d ModelFinished) Spent {
+	if d.Stop == model.StopWindow && d.Message.Blank() && d.Usage.Total() == 0 {
+		return Spent{}
+	}
 	if d.CostMicros == nil {
 		return Spent{1, d.Usage, 0, 1}
 	}

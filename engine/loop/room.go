@@ -22,6 +22,7 @@ type room struct {
 	later     int     // no attempt below this: the last one was not enough
 	overflows int     // calls in a row that did not fit
 	refused   bool    // the last one
+	why       string  // that was, in the provider's words
 }
 
 func roomFor(p journal.Prepared, talk message.History) room {
@@ -62,11 +63,12 @@ func (r *room) replied(d journal.ModelFinished, talk message.History) {
 }
 
 // overflow notes a call that did not fit, and reports whether a compaction may help.
-func (r *room) overflow() bool {
+func (r *room) overflow(d journal.ModelFinished) bool {
 	if r.at == 0 {
 		return false
 	}
 	r.overflows++
+	r.why = because(d.Reason)
 	r.refused = r.overflows <= maxOverflows
 	return r.refused
 }
@@ -75,7 +77,7 @@ func (r *room) overflow() bool {
 func (t *tally) compacted(d journal.Compacted, talk message.History) error {
 	r := &t.room
 	if d.Error != "" && r.refused {
-		return errdefs.Overflow.Errorf("loop: the transcript does not fit the model's context window, and could not be compacted: %s", d.Error)
+		return errdefs.Overflow.Errorf("loop: the transcript does not fit the model's context window%s; it could not be compacted: %s", r.why, d.Error)
 	}
 	t.tokens += d.Usage.Total()
 	r.tokens, r.counted, r.known, r.guess, r.refused = d.TokensAfter, talk.Len(), 0, 0, false

@@ -79,7 +79,7 @@ func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall, talk me
 		return failed, "", errdefs.Refused.Errorf("loop: the model refused to answer%s", because(r.Reason))
 	case r.Stop == model.StopFilter:
 		return failed, "", errdefs.Refused.Errorf("loop: the provider's content filter stopped the reply%s", because(r.Reason))
-	case r.Stop == model.StopWindow && t.room.overflow():
+	case r.Stop == model.StopWindow && t.room.overflow(r):
 		if len(calls) == 0 && !r.Message.Blank() {
 			return again, tellContinue, nil
 		}
