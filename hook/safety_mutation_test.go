@@ -20,7 +20,9 @@ var mutations = []func(string) string{
 	around("echo \"$(\n", "\n)\""), around(": $(\n", "\n)"), around("cat <(\n", "\n)"), around("{\n", "\n} | cat"), around("{\n", "\n} & wait"), around("[[ -n \"$(\n", "\n)\" ]]"), heredoc("bash <<'%s'\n", ""), heredoc("cat <<'%s' | bash\n", ""), heredoc("zx=$(cat <<'%s'\n", ")\neval \"$zx\""),
 	around("{\n", "\n}; zy=1"), around("zh() (\n", "\n)\nzh"), around("coproc {\n", "\n} < /dev/null"),
 	quotedIn("sh -c %s"), quotedIn("bash -c %s _ a"), quotedIn("eval %s"), quotedIn("env bash -c %s"), quotedIn("env -i A=b bash -ec %s"), quotedIn("nice -n 5 timeout 9 bash -lc %s"), quotedIn("nohup bash -c %s &"), quotedIn("command eval %s"), quotedIn("trap %s EXIT"), quotedIn("zx=%s; eval \"$zx\""), quotedIn("zx=%s; bash -c \"$zx\""),
-	quotedIn("bash <<< %s"), quotedIn("printf %%s %s | bash"), quotedIn("printf '%%s' %s | xargs -0 bash -c"), quotedIn("set -- %s; eval \"$1\""), quotedIn("echo %s > /tmp/z.sh; sh /tmp/z.sh"), quotedIn("za=(%s); bash -c \"${za[0]}\""), quotedIn(". <(printf %%s %s)"), func(s string) string {
+	quotedIn("bash <<< %s"), quotedIn("printf %%s %s | bash"), quotedIn("printf '%%s' %s | xargs -0 bash -c"), quotedIn("set -- %s; eval \"$1\""), func(s string) string { // each in a file of its own: three that write over each other while they run are too large to be read
+		return fmt.Sprintf("echo %s > /tmp/z%d.sh; sh /tmp/z%[2]d.sh", single(s), len(s))
+	}, quotedIn("za=(%s); bash -c \"${za[0]}\""), quotedIn(". <(printf %%s %s)"), func(s string) string {
 		if strings.Contains(s, "{}") {
 			return "" // find would put a name there
 		}
