@@ -30,6 +30,7 @@ var (
 	unknown = []Word{{}}
 	opaque  = []Word{{Text: "*", Known: true, Glob: true}}
 	nothing = []Word{{Known: true}}
+	number  = []Word{{Text: "*", Known: true, Glob: true, Number: true}}
 )
 
 // A scope holds what was set since it began; what it doesn't hold, the one above does.
@@ -171,7 +172,9 @@ func union(vs []variable) variable {
 	return out
 }
 
-func same(a, b Word) bool { return a.Text == b.Text && a.Known == b.Known && a.Glob == b.Glob }
+func same(a, b Word) bool {
+	return a.Text == b.Text && a.Known == b.Known && a.Glob == b.Glob && a.Number == b.Number
+}
 
 func equal(a, b variable) bool {
 	return slices.EqualFunc(a.alts, b.alts, same) && slices.EqualFunc(a.list, b.list, same) && len(a.body) == len(b.body)
