@@ -40,11 +40,13 @@ type Options struct {
 	System      string           // the system prompt: [DefaultSystem]
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
-	NoBuiltins  bool             // leave out the built-in tools (bash, read, write, edit, glob, grep)
+	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
+	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
 	Middleware  []hook.Middleware
 	Limits      loop.Limits
+	Compact     *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
 	Timeout     time.Duration    // of a run: 0 is none
 	Budget      *engine.Budget   // of all runs of the Runtime together: none
 	Host        engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
@@ -61,15 +63,17 @@ Look before you change: read the files that matter. Make the smallest change tha
 
 // Runtime runs prompts in a project. Safe for concurrent use; two runs of one session follow each other in the order of their calls.
 type Runtime struct {
-	agent    agent.Agent
-	engine   *loop.Engine
-	opts     Options
-	dir      string
-	close    []func() error
-	closing  sync.Once
-	closeErr error
-	policy   sandbox.Policy
-	unfenced string // why commands run without a sandbox
+	agent     agent.Agent
+	engine    *loop.Engine
+	opts      Options
+	dir       string
+	workspace *builtin.Workspace // nil: without the built-in tools
+	close     []func() error
+	closing   sync.Once
+	closeErr  error
+	policy    sandbox.Policy
+	unfenced  string // why commands run without a sandbox
+	sessions  sessions
 
 	mu      sync.Mutex
 	ctx     context.Context // ends with Close
@@ -110,6 +114,17 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	r.policy, r.unfenced = policy, unfenced
+	if o.Journal == nil { // before the tools: what they still run at Close is put on record
+		if DefaultJournal() == "" {
+			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
+		}
+		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
+		if err != nil {
+			return err
+		}
+		r.close = append(r.close, store.Close)
+		o.Journal = store
+	}
 	var readable []string
 	tools := slices.Clone(o.Tools)
 	if !o.NoBuiltins {
@@ -117,9 +132,13 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		r.close = append(r.close, ws.Close)
+		r.workspace, r.close = ws, append(r.close, ws.Close)
 		readable = append(readable, ws.OutputDir())
-		tools = append(ws.Tools(), tools...)
+		builtins := ws.Tools()
+		if !policy.Network.None() || policy.Off {
+			builtins = append(builtins, ws.WebFetch())
+		}
+		tools = append(builtins, tools...)
 	}
 	permission, err := o.permission(r.dir, !policy.Off, readable...)
 	if err != nil {
@@ -131,22 +150,19 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if o.ID == "" {
 		o.ID = "pawl"
 	}
-	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Prices: o.Prices, Logger: o.Logger})
+	if o.Compact == nil {
+		o.Compact = &loop.Compact{Enabled: true}
+	}
+	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
 	if err != nil {
 		return err
 	}
-	if o.Journal == nil {
-		if DefaultJournal() == "" {
-			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
-		}
-		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
-		if err != nil {
-			return err
-		}
-		r.close = append(r.close, store.Close)
-		o.Journal = store
+	shell, err := r.shellHooks(o)
+	if err != nil {
+		return err
 	}
-	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: append([]hook.Middleware{permission}, o.Middleware...)}
+	hooks := slices.Concat([]hook.Middleware{permission}, shell, o.Middleware)
+	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: hooks, Observers: []agent.Observer{naming{rt: r}}}
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return nil
 }
@@ -191,6 +207,9 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 // Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
+		if err := r.resumes(ctx, session); err != nil {
+			return nil, err
+		}
 		return agent.Resume(ctx, r.agent, r.engine, session, r.options(opts)...)
 	})
 }
@@ -237,19 +256,19 @@ func (r *Runtime) serve(ctx context.Context, session string, f func(context.Cont
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)() //nolint:contextcheck // Close cancels what runs
 
-	leave, err := r.enter(ctx, session)
+	ctx, leave, err := r.enter(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	res, err := f(context.WithValue(ctx, inside{r, session}, true))
+	res, err := f(ctx)
 	if err == nil {
 		err = res.Err
 	}
 	return res, err
 }
 
-// Close cancels what runs, waits for it, and frees what the Runtime opened. A second call gives the first one's error again. It must not be
+// Close cancels what runs, waits for it, ends the sessions that began here (SessionEnd hooks run), and frees what the Runtime opened. A second call gives the first one's error again. It must not be
 // called from a tool, a hook or the body of a stream's loop, which it would wait for.
 func (r *Runtime) Close() error {
 	r.closing.Do(func() {

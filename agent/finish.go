@@ -26,6 +26,9 @@ const CommitFailed = "commit_failed"
 
 // added is what a run's engine put behind its seed, or behind what the PreGeneration hooks made of the seed: that is not the run's own.
 func (t *turn) added(seed, last message.History) []message.Message {
+	if said, ok := t.log.State().Said(); ok {
+		return said
+	}
 	if d, _ := t.log.Recorded(engine.Prepare{}.Key()); d != nil {
 		if p, ok := d.(journal.Prepared); ok {
 			if e := message.Diff(seed.Edit(p.Edit), last); len(e.Head) == 0 && e.From == 0 && e.To > 0 {

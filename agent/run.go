@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
@@ -59,10 +60,18 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 // bounds are what binds a run of the agent, and everything below it.
 func (c *config) bounds(ctx context.Context, ag Agent) engine.Bounds {
 	own := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
-	if outer, ok := engine.BoundsFrom(ctx); ok {
-		return outer.Child(own)
+	outer, ok := engine.BoundsFrom(ctx)
+	if !ok {
+		return own
 	}
-	return own
+	if at, inside := engine.InsideOf(ctx); ag.ID != "" { // a run, and not only its budget
+		var above hook.Where
+		if inside {
+			above = at.Run.Where()
+		}
+		own.Hooks = append(hook.Below(outer.Hooks, above, ag.ID), own.Hooks...)
+	}
+	return outer.Child(own)
 }
 
 // limited ends ctx after a time, 0 being none; limit is what that end means.
@@ -267,6 +276,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		Unknown: t.unknown, AskTTL: t.askTTL, Background: engine.NewBackground(ctx, t.host),
 	}
 	defer run.Background.End()
+	ctx = engine.WithWarnings(ctx, run)
 	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
 	last, execErr := t.execute(ctx, run, board)
 	t.completed = execErr == nil

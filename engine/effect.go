@@ -81,6 +81,18 @@ func (g Generate) Failed(err error) journal.Data {
 	return d
 }
 
+// Compact shortens a transcript that gets too long for the model's window. Outcome: journal.Compacted; what goes wrong is one, too.
+type Compact struct {
+	once
+	Step     int // before which it is done
+	Messages message.History
+	Tokens   int  // that the transcript is thought to take
+	Tight    bool // the model's window is full: keep as little as can be
+}
+
+// Key is "compact/STEP".
+func (c Compact) Key() journal.Key { return journal.Key{Op: "compact", ID: strconv.Itoa(c.Step)} }
+
 // Tell says something to the model that no person said. Outcome: journal.Said.
 type Tell struct {
 	once
@@ -94,10 +106,13 @@ type Why string
 
 // The reasons.
 const (
-	WhyContinue Why = "continue" // the reply was cut off: the one that follows goes on with it, and together they are one answer
-	WhyEmpty    Why = "empty"    // the reply said nothing, and stands in no transcript
-	WhyRepeats  Why = "repeats"  // the model goes in circles
-	WhyResult   Why = "result"   // a call that went on in the background is done
+	WhyContinue  Why = "continue"  // the reply was cut off: the one that follows goes on with it, and together they are one answer
+	WhyEmpty     Why = "empty"     // the reply said nothing, and stands in no transcript
+	WhyRepeats   Why = "repeats"   // the model goes in circles
+	WhyResult    Why = "result"    // a call that went on in the background is done
+	WhyCommand   Why = "command"   // a command in the background is over
+	WhySummarize Why = "summarize" // asks for a summary
+	WhySummary   Why = "summary"   // of what stood there before
 )
 
 func (w Why) origin() message.Origin {

@@ -59,6 +59,20 @@ func (r Run) Where() hook.Where {
 	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"]}
 }
 
+// Granted is what people approved for the session when they answered its questions, for hooks.
+func (r Run) Granted() (all []hook.Grant) {
+	if r.Log == nil {
+		return nil
+	}
+	for _, g := range r.Log.Granted() {
+		all = append(all, hook.Grant{Tool: g.Tool, Input: g.Input})
+		if g.Rule != "" {
+			all = append(all, hook.Grant{Rule: g.Rule})
+		}
+	}
+	return all
+}
+
 // Capabilities says what an engine can do and needs; agent.Run checks them before anything runs.
 type Capabilities struct {
 	Name   string // for people and the journal: "loop"

@@ -7,23 +7,24 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/tokens"
 	"github.com/pawl-dev/pawl/message"
 )
 
-// Compaction shortens a transcript of threshold tokens or more before a run, by a function of the caller's. Tokens are estimated: one for each 4 bytes of text, reasoning, calls and
-// results, 1,600 for a file; the user's new message is included.
+// Compaction shortens a transcript of threshold tokens or more before a run, by a function of the caller's. Tokens are estimated: one for each 4 bytes of ASCII, or 3 of other text, in text,
+// reasoning, calls and results, 1,600 for a file; the user's new message is included.
 //
 // What summarize gives is the transcript from then on, journaled as a difference; the original stays in the journal. The user's new message is kept as it is, last,
 // whether or not summarize gives it. When summarize fails, or gives something that is not shorter, the transcript stays as it is and log is told, nil being
 // slog.Default(): a run does not fail because it could have been shorter.
 func Compaction(threshold int, summarize func(context.Context, message.History) (message.History, error), log *slog.Logger) Middleware {
 	return Middleware{Name: "compaction", PreGeneration: func(ctx context.Context, g *Generation) error {
-		before := tokens(g.Messages)
+		before := tokens.In(g.Messages)
 		if before < threshold {
 			return nil
 		}
 		short, err := summarized(ctx, summarize, g.Messages)
-		if after := tokens(short); err == nil && after >= before {
+		if after := tokens.In(short); err == nil && after >= before {
 			err = errdefs.Validation.Errorf("the summary takes %d tokens, the transcript %d", after, before)
 		}
 		if ctx.Err() != nil {
@@ -58,31 +59,4 @@ func summarized(ctx context.Context, summarize func(context.Context, message.His
 		short = message.NewHistory(others...).Append(newest)
 	}
 	return short, nil
-}
-
-// fileTokens is what providers take for an image of ordinary size.
-const fileTokens = 1600
-
-func tokens(h message.History) int {
-	bytes, files := 0, 0
-	for _, m := range h.All() {
-		for p := range m.Parts() {
-			switch p := p.(type) {
-			case message.Text:
-				bytes += len(p.Text)
-			case message.Reasoning:
-				bytes += len(p.Text)
-			case message.ToolCall:
-				bytes += len(p.Name) + len(p.Input)
-			case message.ToolResult:
-				bytes += len(p.Content)
-				files += len(p.Files)
-			case message.Opaque:
-				bytes += len(p.JSON)
-			case message.File:
-				files++
-			}
-		}
-	}
-	return bytes/4 + files*fileTokens
 }

@@ -8,7 +8,7 @@ import (
 // EventType names what a shell hook is told of. There are these seven.
 type EventType string
 
-// The events. The four in the middle of a run come from [Shells.Middleware], the others from whoever runs sessions, by [Shells.Fire] or [Shells.Subagent].
+// The events. Those of sessions come from whoever runs them, by [Shells.Fire]; a Runtime (package pawl) does. The others come from [Shells.Middleware].
 const (
 	PreToolUse    EventType = "PreToolUse"    // a tool is about to run; the hook may refuse it, have a person asked, or change its input
 	PostToolUse   EventType = "PostToolUse"   // a tool ran, well or not; the hook may change what the model is told

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook/internal/permit"
-	"github.com/pawl-dev/pawl/message"
 )
 
 // Grant is what a person approved for a session: one call with this very input, or all that a rule permits.
@@ -17,8 +16,9 @@ type Grant struct {
 	Rule  string `json:"rule,omitempty"` // in place of the two above
 }
 
-// Grants remembers what was approved for sessions, in memory. Who wants it to outlast the process keeps what [Grants.List] gives, and approves it again. It lifts ask rules and
-// what a mode asks about; deny rules and ModePlan bind all the same. A session's grants are its own: those of a task, which has a session
+// Grants remembers what was approved for sessions, in memory, for hosts that decide it themselves: what people answer for the session is on record, and needs none (journal.Answered,
+// [ToolUse.Granted]). Who wants it to outlast the process keeps what [Grants.List] gives, and approves it again. A grant lifts ask rules, and
+// what the safety check or a mode asks about; deny rules and ModePlan bind all the same, and so does what another hook, or the tool itself, asks. A session's grants are its own: those of a task, which has a session
 // of its own, are others. The zero value is empty and ready. Safe for concurrent use.
 type Grants struct {
 	mu sync.Mutex
@@ -69,12 +69,12 @@ func (g *Grants) Forget(session string) {
 	delete(g.of, session)
 }
 
-// find says whether this very call was approved, and gives the rules that were.
-func (g *Grants) find(session string, call message.ToolCall) (exact bool, rules []string) {
-	for _, grant := range g.List(session) {
+// find says whether this very call was approved, here or on record, and gives the rules that were.
+func (g *Grants) find(u *ToolUse) (exact bool, rules []string) {
+	for _, grant := range append(g.List(u.Session), u.Granted...) {
 		if grant.Rule != "" {
 			rules = append(rules, grant.Rule)
-		} else if strings.EqualFold(grant.Tool, call.Name) && grant.Input == call.Input {
+		} else if strings.EqualFold(grant.Tool, u.Call.Name) && grant.Input == u.Call.Input {
 			exact = true
 		}
 	}

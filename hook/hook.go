@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// Middleware is a named bundle of up to four functions; nil ones are not called. Bundles run in the order they are given,
+// Middleware is a named bundle of functions at four points; nil ones are not called. Bundles run in the order they are given,
 // the agent's before the run's before the engine's. The functions of one run are never called at the same time.
 type Middleware struct {
 	Name string // in reasons and in the journal
@@ -22,6 +22,9 @@ type Middleware struct {
 	PostToolUse func(context.Context, *ToolUse) error
 	// PostGeneration runs each time the model stops, and may send it back with Generation.Again. Its error is journaled; the reply stays.
 	PostGeneration func(context.Context, *Generation) error
+	// Below makes what stands around a run below, which inherits the tool points as they are: its PreGeneration and its PostGeneration. above is the run that
+	// started it, agent the ID of the agent below. What is below that inherits it, too.
+	Below func(above Where, agent string) Middleware
 }
 
 // Where says whose run it is.
@@ -57,9 +60,11 @@ type ToolUse struct {
 	Result *tool.Result     // in PostToolUse; may be changed
 	Took   time.Duration    // in PostToolUse: how long the tool ran
 	Values map[string]any   // as in Generation
-	ends   string
-	given  string   // the input as the hook gave it that the call has now; "" when it is the model's
-	said   *rewrite // the last one by shell hooks
+	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
+	Granted []Grant
+	ends    string
+	given   string   // the input as the hook gave it that the call has now; "" when it is the model's
+	said    *rewrite // the last one by shell hooks
 }
 
 // EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse

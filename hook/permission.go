@@ -323,7 +323,7 @@ func (j *permissionJudge) changes(c *permit.Call, def tool.Definition) string {
 }
 
 func (j *permissionJudge) granted(u *ToolUse, c *permit.Call) (bool, *permit.Rule) {
-	exact, texts := j.p.Grants.find(u.Session, u.Call)
+	exact, texts := j.p.Grants.find(u)
 	if exact {
 		return true, nil
 	}

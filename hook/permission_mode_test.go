@@ -474,3 +474,18 @@ func FuzzPermission(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatWasApprovedOnRecordCountsLikeWhatIsInMemory(t *testing.T) {
+	dir := project(t)
+	m := permission(t, hook.Permissions{Dir: dir, Deny: []string{"Bash(rm:*)"}})
+	exact := call("bash make all")
+	for s, want := range map[string]hook.Verdict{
+		"bash make all": hook.Allow, "bash make other": hook.Ask, "bash git push": hook.Allow, "bash git pull": hook.Ask, "bash rm x": hook.Deny,
+	} {
+		u := call(s)
+		u.Granted = []hook.Grant{{Tool: "Bash", Input: exact.Call.Input}, {Rule: "Bash(git push:*)"}, {Rule: "Bash(rm:*)"}, {Rule: "Bash("}}
+		if d := judged(t, m, u); d.Verdict != want {
+			t.Errorf("%s: %v, want %v", s, d, want)
+		}
+	}
+}

@@ -145,8 +145,21 @@ func Finish(ctx context.Context, hooks []Middleware, g *Generation) (again strin
 func Gates(hooks []Middleware) []Middleware {
 	out := make([]Middleware, 0, len(hooks))
 	for _, h := range hooks {
-		if h.PreToolUse != nil || h.PostToolUse != nil {
-			out = append(out, Middleware{Name: h.Name, PreToolUse: h.PreToolUse, PostToolUse: h.PostToolUse})
+		if h.PreToolUse != nil || h.PostToolUse != nil || h.Below != nil {
+			out = append(out, Middleware{Name: h.Name, PreToolUse: h.PreToolUse, PostToolUse: h.PostToolUse, Below: h.Below})
+		}
+	}
+	return out
+}
+
+// Below is what hooks put around a run below the one that they are of: of what each gives, PreGeneration and PostGeneration.
+func Below(hooks []Middleware, above Where, agent string) (out []Middleware) {
+	for _, h := range hooks {
+		if h.Below == nil {
+			continue
+		}
+		if m := h.Below(above, agent); m.PreGeneration != nil || m.PostGeneration != nil {
+			out = append(out, Middleware{Name: m.Name, PreGeneration: m.PreGeneration, PostGeneration: m.PostGeneration})
 		}
 	}
 	return out

@@ -26,8 +26,8 @@ func Shell(o ShellOptions, hooks ...ShellHook) (Middleware, error) {
 	return s.Middleware(), nil
 }
 
-// Middleware has the hooks of PreToolUse, PostToolUse and Stop at their points, and at PreGeneration gives the model what hooks of SessionStart and Stop have to say to it. A point
-// without hooks is nil, and costs nothing.
+// Middleware has the hooks of PreToolUse, PostToolUse and Stop at their points, and those of SubagentStart and SubagentStop around runs below; at PreGeneration it gives the model what
+// hooks of SessionStart and Stop have to say to it. A point without hooks is nil, and costs nothing.
 func (s *Shells) Middleware() Middleware {
 	m := Middleware{Name: s.opts.Name}
 	if len(s.hooks[PreToolUse]) > 0 {
@@ -38,6 +38,9 @@ func (s *Shells) Middleware() Middleware {
 	}
 	if len(s.hooks[Stop]) > 0 {
 		m.PostGeneration = s.stop
+	}
+	if len(s.hooks[SubagentStart])+len(s.hooks[SubagentStop]) > 0 {
+		m.Below = s.Subagent
 	}
 	if len(s.hooks[SessionStart])+len(s.hooks[Stop]) > 0 {
 		m.PreGeneration = func(_ context.Context, g *Generation) error {
@@ -204,7 +207,8 @@ func (s *Shells) Fire(ctx context.Context, e EventType, w Where, p Payload) (Out
 	return o, nil
 }
 
-// Subagent is for the runs of an agent that works below: its hooks of SubagentStart and SubagentStop. Its tool calls are judged by the hooks of the run above, which it inherits.
+// Subagent is for the runs of an agent that works below, when they don't inherit it ([Middleware].Below): its hooks of SubagentStart and SubagentStop. Its tool calls are judged by the
+// hooks of the run above, which it inherits.
 // parent is the run above: session_id is its; the zero Where is the child itself.
 func (s *Shells) Subagent(parent Where, agentType string) Middleware {
 	payload := func(g *Generation) (Where, SubagentPayload) {

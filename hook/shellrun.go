@@ -40,7 +40,7 @@ func fired(e EventType, w Where, p Payload) *firing {
 
 // claudeNames are the built-in tools as Claude Code calls them.
 var claudeNames = map[string]string{
-	"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "skill": "Skill", "task": "Task", "ask_user": "AskUserQuestion",
+	"bash": "Bash", "bash_output": "BashOutput", "bash_kill": "KillShell", "web_fetch": "WebFetch", "read": "Read", "write": "Write", "edit": "Edit", "glob": "Glob", "grep": "Grep", "skill": "Skill", "task": "Task", "ask_user": "AskUserQuestion",
 }
 
 func claudeName(tool string) string {

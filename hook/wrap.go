@@ -101,5 +101,8 @@ func (m Middleware) around(wrap func(context.Context, moment, func(context.Conte
 			return wrap(ctx, moment{3, u.Session, u.Run, u.Call.ID}, func(ctx context.Context) error { return m.PostToolUse(ctx, u) })
 		}
 	}
+	if m.Below != nil {
+		out.Below = func(above Where, agent string) Middleware { return m.Below(above, agent).around(wrap) }
+	}
 	return out
 }

@@ -166,3 +166,32 @@ func TestTheFourStagesAreTheFourPoints(t *testing.T) {
 		t.Error("none of them:", err, d, result, errs)
 	}
 }
+
+func TestWrappersHoldForWhatStandsAroundRunsBelow(t *testing.T) {
+	calls, m := 0, everywhere(func(context.Context, string) error { return nil })
+	m.Below = func(above hook.Where, agent string) hook.Middleware {
+		return everywhere(func(_ context.Context, point string) error {
+			if calls++; agent != "kid" || above != where || !strings.HasSuffix(point, "agent") {
+				t.Errorf("%s of %s below %+v", point, agent, above)
+			}
+			return nil
+		})
+	}
+	kept := hook.Gates([]hook.Middleware{hook.Once(m), {Name: "only below", Below: m.Below}, {Name: "nothing below", PreGeneration: m.PreGeneration}})
+	below := hook.Below(kept, where, "kid")
+	if len(kept) != 2 || len(below) != 2 || below[0].PreToolUse != nil || below[0].PostToolUse != nil { // those are inherited as they are
+		t.Fatalf("%+v %+v", kept, below)
+	}
+	for range 2 {
+		g := &hook.Generation{Where: hook.Where{Session: "s/c1", Run: "r"}}
+		if err := hook.Prepare(t.Context(), below, g); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs := hook.Finish(t.Context(), below, g); errs != nil {
+			t.Fatal(errs)
+		}
+	}
+	if calls != 6 { // two of the one that is called once, four of the other
+		t.Errorf("%d calls", calls)
+	}
+}

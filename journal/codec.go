@@ -33,6 +33,8 @@ var kinds = func() map[Kind]reflect.Type {
 		ToolStarted{},
 		ToolFinished{},
 		TaskStarted{},
+		CommandStarted{},
+		CommandEnded{},
 		Compacted{},
 		Stopped{},
 		Parked{},

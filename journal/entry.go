@@ -88,6 +88,9 @@ type Seeded struct {
 type Prepared struct {
 	System string       `json:"system,omitempty"`
 	Edit   message.Edit `json:"edit"`
+	// Of a run whose transcript is compacted when it gets long: the tokens at which that happens, and those that the transcript is thought to take at the beginning.
+	CompactAt int `json:"compact_at,omitempty"`
+	Tokens    int `json:"tokens,omitempty"`
 }
 
 // ModelStarted is the intent of a model call.
@@ -144,14 +147,19 @@ type Called struct {
 }
 
 // Answered answers Asked, from any process, once. Without Approved it is a no, whatever Text says: then Text is why. Text answers a question that a tool asks; Input edits
-// the call.
+// the call. Session approves the call for the rest of the session, when it is made with the same input, and with a Rule all that this permission rule permits: see [State.Granted].
 type Answered struct {
 	ID       string `json:"id"`
 	Approved bool   `json:"approved"`
 	Text     string `json:"text,omitempty"`
 	Input    string `json:"input,omitempty"`
 	By       string `json:"by,omitempty"`
+	Session  bool   `json:"session,omitempty"`
+	Rule     string `json:"rule,omitempty"`
 }
+
+// Granted is what a person approved for the rest of a session: a tool with this very input, and with a Rule all that it permits.
+type Granted struct{ Tool, Input, Rule string }
 
 // ByDeadline is who answered when nobody did, in the time that there was.
 const ByDeadline = "deadline"
@@ -196,9 +204,35 @@ type TaskStarted struct {
 	Session string `json:"session"`
 }
 
-// Compacted replaces a part of the transcript by a summary; the original stays in the journal.
+// CommandStarted is the intent of a command that goes on in the background, behind the call that started it and over the end of its run: until CommandEnded.
+type CommandStarted struct {
+	ID      string `json:"id"`
+	Call    string `json:"call"`
+	Command string `json:"command"`
+	Dir     string `json:"dir,omitempty"`
+}
+
+// CommandEnded is a command's end.
+type CommandEnded struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`           // "exited", "killed", "timeout", "stopped", "failed", "lost": a tool.CommandReason
+	Code   int    `json:"code,omitempty"`   // its exit code
+	Signal string `json:"signal,omitempty"` // that killed it: SIGTERM
+	Millis int64  `json:"ms,omitempty"`     // how long it ran
+}
+
+// Compacted replaces a part of the transcript by a summary; the original stays in the journal. With an Error the transcript stays as it is.
 type Compacted struct {
-	Edit message.Edit `json:"edit"`
+	Edit         message.Edit `json:"edit"`
+	TokensBefore int          `json:"tokens_before,omitempty"`
+	TokensAfter  int          `json:"tokens_after,omitempty"`    // an estimate
+	Preserved    int          `json:"preserved_count,omitempty"` // messages that stay as they are
+	SummarySize  int          `json:"summary_size,omitempty"`    // in tokens
+	Model        string       `json:"model,omitempty"`
+	Usage        model.Usage  `json:"usage,omitzero"`
+	CostMicros   *int64       `json:"cost_micros,omitempty"`
+	Millis       int64        `json:"ms,omitempty"`
+	Error        string       `json:"error,omitempty"`
 }
 
 // Stopped is what the PostGeneration hooks said when the model stopped; Again sends it back to work.
@@ -283,6 +317,12 @@ func (ToolFinished) Kind() Kind { return "tool.finished" }
 // Kind is "task.started".
 func (TaskStarted) Kind() Kind { return "task.started" }
 
+// Kind is "command.started".
+func (CommandStarted) Kind() Kind { return "command.started" }
+
+// Kind is "command.ended".
+func (CommandEnded) Kind() Kind { return "command.ended" }
+
 // Kind is "compacted".
 func (Compacted) Kind() Kind { return "compacted" }
 
@@ -309,7 +349,7 @@ const (
 
 func roleOf(d Data) role {
 	switch d.(type) {
-	case ModelStarted, ToolStarted, Asked:
+	case ModelStarted, ToolStarted, Asked, CommandStarted:
 		return intent
 	case ModelFailed:
 		return note

@@ -251,6 +251,13 @@ func (l *Log) Mark() Mark {
 	return Mark{l.st.Seq, l.st.RunSpent.Steps, l.st.Started}
 }
 
+// Granted is what State has of it, for nothing. It must not be changed.
+func (l *Log) Granted() []Granted {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clip(l.st.Granted)
+}
+
 // Ran reports whether the session has a run of that id, finished or not.
 func (l *Log) Ran(run string) bool {
 	l.mu.Lock()

@@ -33,15 +33,20 @@ type State struct {
 	Class, Error     string // of the last run, when it failed
 	Spent            Spent  // over the session
 	RunSpent         Spent  // over the last run, all its attempts
+	Context          int    // tokens that the transcript took of the model's window, up to and with the last reply; 0: not known
 	Pending          []Pending
-	Steering         []Steering // that no model call has heard yet
-	Background       []Called   // calls of the unfinished run that go on, and whose result has not come
+	Steering         []Steering       // that no model call has heard yet
+	Background       []Called         // calls of the unfinished run that go on, and whose result has not come
+	Commands         []CommandStarted // that go on in the background, whichever run started them
+	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
 
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
 	runs    map[string]bool
-	open    openCalls  // the calls of the last reply, until all have a result
-	heard   []Steering // by the attempt under way: a further one hears it again
+	open    openCalls         // the calls of the last reply, until all have a result
+	heard   []Steering        // by the attempt under way: a further one hears it again
+	own     int               // where the attempt's own messages begin in Messages
+	gone    []message.Message // those of them that compactions took away; nil: there was no compaction
 }
 
 // Closed is a run that was unfinished when a prompt began another one.
@@ -71,12 +76,22 @@ func (s Spent) Cost() *int64 {
 	return &s.CostMicros
 }
 
-// SpentBy is what one model call took.
+// SpentBy is what one model call took. One that did not fit gave no reply.
 func SpentBy(d ModelFinished) Spent {
+	if d.Stop == model.StopWindow && d.Message.Blank() && d.Usage.Total() == 0 {
+		return Spent{}
+	}
 	if d.CostMicros == nil {
 		return Spent{1, d.Usage, 0, 1}
 	}
 	return Spent{1, d.Usage, *d.CostMicros, 0}
+}
+
+// spent is what a compaction took. It is no step.
+func (d Compacted) spent() Spent {
+	s := SpentBy(ModelFinished{Usage: d.Usage, CostMicros: d.CostMicros})
+	s.Steps = 0
+	return s
 }
 
 // Pending is a question without an answer.
@@ -129,6 +144,8 @@ func (s State) With(entries ...Entry) State {
 // clip keeps what is appended to a copy of s, or to s, from being seen in the other.
 func (s *State) clip() {
 	s.Pending, s.Steering, s.Background, s.heard = slices.Clip(s.Pending), slices.Clip(s.Steering), slices.Clip(s.Background), slices.Clip(s.heard)
+	s.Commands = slices.Clip(s.Commands)
+	s.Granted = slices.Clip(s.Granted)
 }
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
@@ -182,13 +199,14 @@ func (s *State) apply(e Entry) {
 		if d.Parent != "" { // the parent's run is not the fork's
 			s.join()
 			s.end("", "", "")
-			s.Created, s.Driver, s.Seed = e.Time, "", s.Messages
+			s.Created, s.Driver, s.Seed, s.Commands = e.Time, "", s.Messages, nil
 		}
 	case RunStarted:
 		if d.Attempt <= 1 {
 			s.Started = e.Time
 		}
 		s.start(e.Run, d)
+		s.own, s.gone = s.Messages.Len(), nil
 	case Resumed:
 		if s.Driver = d.Owner; s.Run != "" {
 			s.Status = ""
@@ -205,20 +223,27 @@ func (s *State) apply(e Entry) {
 			s.say(d.Message)
 		}
 		if e.Key == (Key{}) {
-			s.Seed, s.Prompt = s.Messages, d.Message
+			s.Seed, s.Prompt, s.own = s.Messages, d.Message, s.Messages.Len()
 		}
 	case Seeded:
 		s.edit(true, d.Edit)
-		s.Seed, s.Seeded = s.Messages, d.Board
+		s.Seed, s.Seeded, s.own = s.Messages, d.Board, s.Messages.Len()
 	case Prepared:
-		s.edit(main, d.Edit)
+		if s.edit(main, d.Edit); main {
+			s.own = s.Messages.Len()
+		}
 	case Compacted:
-		s.edit(main, d.Edit)
+		if d.Usage.Total() > 0 {
+			s.Spent, s.RunSpent = s.Spent.Plus(d.spent()), s.RunSpent.Plus(d.spent())
+		}
+		s.compact(main, d)
 	case ModelFinished:
 		s.Spent = s.Spent.Plus(SpentBy(d))
 		s.RunSpent = s.RunSpent.Plus(SpentBy(d))
 		s.hear(main, d)
-		s.reply(main, d)
+		if s.reply(main, d); main {
+			s.Context = d.Usage.Context()
+		}
 	case ToolJudged:
 		if d.Refused() {
 			s.answer(main, d.Call, d.Result)
@@ -234,6 +259,10 @@ func (s *State) apply(e Entry) {
 		if !d.Ask { // else a person has the last word; until then it had begun, no more
 			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
 		}
+	case CommandStarted:
+		s.Commands = append(slices.Clip(s.Commands), d)
+	case CommandEnded:
+		s.Commands = slices.DeleteFunc(slices.Clone(s.Commands), func(c CommandStarted) bool { return c.ID == d.ID })
 	case Asked:
 		s.Pending = append(s.Pending, Pending{e.Key, e.Time, d}) // what was handed out is clipped
 	case Answered:
@@ -251,7 +280,7 @@ func (s *State) apply(e Entry) {
 		s.Status = "interrupted"
 	case RunFinished:
 		if s.join(); d.Discarded {
-			s.Messages = s.Seed
+			s.Messages, s.Context = s.Seed, 0
 		}
 		s.end(d.Status, d.Class, d.Error)
 	}
@@ -265,7 +294,7 @@ func (s *State) start(run string, d RunStarted) {
 	}
 	s.join()
 	if d.Attempt > 1 {
-		s.Messages, s.Steering = s.Seed, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
+		s.Messages, s.Context, s.Steering = s.Seed, 0, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
 	} else {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
@@ -314,6 +343,28 @@ func same(a, b message.History) bool {
 	return true
 }
 
+// compact puts a summary in the place of messages, and remembers those that the attempt itself had said.
+func (s *State) compact(main bool, d Compacted) {
+	if !main || d.Error != "" {
+		return
+	}
+	s.join()
+	from := min(max(d.Edit.From, s.own), s.Messages.Len())
+	s.gone = append(append([]message.Message{}, s.gone...), s.Messages.Slice(min(s.own, from), from).Messages()...)
+	s.own = len(d.Edit.Head) + max(s.own-d.Edit.From, 0)
+	s.edit(true, d.Edit)
+	s.Context = 0
+}
+
+// Said is what the attempt under way has added to the transcript, what compactions have taken away included; ok is false when there was none: then the transcript has it all.
+func (s State) Said() (all []message.Message, ok bool) {
+	if s.gone == nil {
+		return nil, false
+	}
+	s.join()
+	return slices.Concat(s.gone, s.Messages.Slice(min(s.own, s.Messages.Len()), s.Messages.Len()).Messages()), true
+}
+
 // edit changes the transcript. An edit that only adds costs what it adds; any other may have cut calls from their results, and is mended.
 func (s *State) edit(main bool, e message.Edit) {
 	switch {
@@ -340,6 +391,12 @@ func (s *State) answered(main bool, d Answered) {
 	}
 	asked := s.Pending[i].Asked
 	s.Pending = slices.Delete(slices.Clone(s.Pending), i, i+1)
+	if d.Approved && d.Session && asked.Call != nil && !asked.Unknown { // to run something again is said of that once
+		g := Granted{asked.Call.Name, cmp.Or(d.Input, asked.Call.Input), d.Rule}
+		if !slices.Contains(s.Granted, g) {
+			s.Granted = append(slices.Clip(s.Granted), g)
+		}
+	}
 	if !d.Approved && asked.Call != nil {
 		s.answer(main, asked.Call.ID, func(c message.ToolCall) message.ToolResult { return asked.Result(c, d) })
 	}

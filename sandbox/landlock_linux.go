@@ -47,18 +47,21 @@ func (r ruleset) handled() uint64 {
 	return all
 }
 
+// rulesetAttr is struct landlock_ruleset_attr, as far as level 6 has it. The one of package unix grows, and its names change.
+type rulesetAttr struct{ files, network, scoped uint64 }
+
 func (r ruleset) create() (fd int, err error) {
-	attr := unix.LandlockRulesetAttr{Access_fs: r.handled()}
-	size := unsafe.Sizeof(attr.Access_fs) // older kernels know the beginning of it
+	attr := rulesetAttr{files: r.handled()}
+	size := unsafe.Sizeof(attr.files) // older kernels know the beginning of it
 	if r.abi >= 4 {
-		size = unsafe.Offsetof(attr.Scoped)
+		size = unsafe.Offsetof(attr.scoped)
 		if r.closedNetwork {
-			attr.Access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+			attr.network = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
 	if r.abi >= scopesABI {
 		size = unsafe.Sizeof(attr)
-		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		attr.scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
 	n, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // the kernel reads it
 	if errno != 0 {

@@ -61,6 +61,8 @@ type Call struct {
 	Errors   io.Writer // likewise, as the standard error stream
 	// Background is set when the call goes on behind a Result that asked for it.
 	Background bool
+	Session    string   // of the run; "" outside of one
+	Commands   Commands // for a tool that starts commands which go on behind its call; nil outside of a run
 }
 
 type callKey struct{}

@@ -10,17 +10,29 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // The commands that answer a pending call or question, from any process.
 
 func approveCommand(s streams) *cobra.Command {
 	var edit string
+	var session bool
 	var edited func() bool
-	cmd := answering(s, "approve ID CALL", "Let a pending call run", "  pawl approve run-abc call_1\n  pawl approve run-abc call_1 --edit '{\"amount\": 5}'", 2,
-		func(args []string, p journal.Pending) (journal.Answered, error) {
+	cmd := answering(s, "approve ID CALL", "Let a pending call run", "  pawl approve run-abc call_1\n  pawl approve run-abc call_1 --edit '{\"amount\": 5}'\n  pawl approve run-abc call_1 --session", 2,
+		func(args []string, p journal.Pending, dir string) (journal.Answered, error) {
 			a := journal.Answered{ID: p.ID, Approved: true}
+			if session {
+				if p.Call == nil || p.Unknown {
+					return a, usage("--session: %s can be answered for this once only", p.ID)
+				}
+				if a.Session = true; !edited() {
+					a.Rule = proposed(dir, *p.Call)
+				}
+				fmt.Fprintln(s.err, printable("approved for the session: "+forSession(a.Rule)))
+			}
 			if !edited() {
 				return a, nil
 			}
@@ -36,13 +48,34 @@ func approveCommand(s streams) *cobra.Command {
 		})
 	edited = func() bool { return cmd.Flags().Changed("edit") } // an empty one is a mistake, and not the model's input
 	cmd.Flags().StringVar(&edit, "edit", "", "run the call with this `JSON` as its input")
+	cmd.Flags().BoolVar(&session, "session", false, "don't ask again in this session: about this call, and, unless it is edited, its like, by the rule that is printed")
 	return cmd
+}
+
+// proposed is the permission rule that covers a call and its like, "" when there is none. dir is the project's.
+func proposed(dir string, c journal.Called) string {
+	if dir == "" { // a program of somebody's did not say where it works
+		return ""
+	}
+	rule, err := hook.ProposeRule(dir, &hook.ToolUse{Call: message.ToolCall{Name: c.Name, Input: c.Input}})
+	if err != nil {
+		return ""
+	}
+	return rule
+}
+
+// forSession is what is approved for a session, in words.
+func forSession(rule string) string {
+	if rule == "" {
+		return "this very call"
+	}
+	return rule
 }
 
 func rejectCommand(s streams) *cobra.Command {
 	var why string
 	cmd := answering(s, "reject ID CALL", "Refuse a pending call", "  pawl reject run-abc call_1 --reason \"too expensive\"", 2,
-		func(_ []string, p journal.Pending) (journal.Answered, error) {
+		func(_ []string, p journal.Pending, _ string) (journal.Answered, error) {
 			return journal.Answered{ID: p.ID, Text: why}, nil
 		})
 	cmd.Flags().StringVar(&why, "reason", "", "what the model is told, as `TEXT`")
@@ -51,7 +84,7 @@ func rejectCommand(s streams) *cobra.Command {
 
 func answerCommand(s streams) *cobra.Command {
 	return answering(s, "answer ID CALL TEXT", "Answer a pending question", "  pawl answer run-abc q1 \"the second one\"", 3,
-		func(args []string, p journal.Pending) (journal.Answered, error) {
+		func(args []string, p journal.Pending, _ string) (journal.Answered, error) {
 			if p.Call != nil {
 				return journal.Answered{}, usage("%s is a call: use pawl approve or pawl reject", p.ID)
 			}
@@ -59,8 +92,11 @@ func answerCommand(s streams) *cobra.Command {
 		})
 }
 
+// decider says what to answer to what is pending in a run that works in dir.
+type decider func(args []string, p journal.Pending, dir string) (journal.Answered, error)
+
 // answering is a command that finds what is pending, lets decide say what to answer, and puts it on record. One answer wins.
-func answering(s streams, use, short, example string, args int, decide func(args []string, p journal.Pending) (journal.Answered, error)) *cobra.Command {
+func answering(s streams, use, short, example string, args int, decide decider) *cobra.Command {
 	var c common
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
@@ -97,7 +133,7 @@ func answering(s streams, use, short, example string, args int, decide func(args
 }
 
 // answer puts an answer on record and gives what is pending still, and the session.
-func answer(ctx context.Context, store journal.Store, args []string, decide func([]string, journal.Pending) (journal.Answered, error)) (left []string, st journal.State, err error) {
+func answer(ctx context.Context, store journal.Store, args []string, decide decider) (left []string, st journal.State, err error) {
 	if err := mustBe(ctx, store, args[0]); err != nil {
 		return nil, st, err
 	}
@@ -110,7 +146,11 @@ func answer(ctx context.Context, store journal.Store, args []string, decide func
 		if names = append(names, p.ID); p.ID != args[1] {
 			continue
 		}
-		a, err := decide(args, p)
+		began, err := lastStart(ctx, store, args[0])
+		if err != nil {
+			return nil, st, err
+		}
+		a, err := decide(args, p, began.Dir)
 		if err != nil {
 			return nil, st, err
 		}

@@ -60,7 +60,8 @@ func (c common) waiting(res *agent.Result) string {
 
 // drive makes a Runtime, lets do use it, and shows what happens: as lines, or to a person.
 func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Options, do func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
-	o.OutputDir = c.outputs(o.ProjectRoot)
+	host := &lineHost{show: func(event.Event) {}}
+	o.OutputDir, o.Host = c.outputs(o.ProjectRoot), host
 	rt, err := pawl.New(ctx, o)
 	if err != nil {
 		return nil, wrongUse(err)
@@ -71,27 +72,31 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 		more = append(more, agent.WithWait())
 	}
 	if lines == nil {
-		return c.show(s, func(host agent.RunOption) (*agent.Result, error) { return do(ctx, rt, append(more, host)...) })
+		return c.show(s, rt.Dir(), host, func() (*agent.Result, error) { return do(ctx, rt, more...) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return do(ctx, rt, append(more, agent.WithEngineHost(&lineHost{show: func(e event.Event) {
+	host.show = func(e event.Event) {
 		if lines.event(e); lines.err != nil {
 			cancel() // nobody reads any more
 		}
-	}}))...)
+	}
+	return do(ctx, rt, more...)
 }
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
-// the answer among them.
-func (c common) show(s streams, do func(agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
-	words := s.err
+// the answer among them, and when somebody is there to answer, the run's questions are asked.
+func (c common) show(s streams, dir string, host *lineHost, do func() (*agent.Result, error)) (*agent.Result, error) {
+	words, screen := s.err, new(screen)
 	if terminal(s.out) {
 		words = s.out
 	}
-	p := newProgress(s.err, words, coloured(s.err))
+	p := newProgress(screen.writer(s.err), screen.writer(words), coloured(s.err))
 	p.holdAnswer = !terminal(s.out)
-	res, err := do(agent.WithEngineHost(&lineHost{show: p.event}))
+	if host.show = p.event; c.person {
+		p.asks, host.asker = true, newAsker(s, screen, dir)
+	}
+	res, err := do()
 	if res == nil {
 		return nil, err
 	}
@@ -104,10 +109,18 @@ func (c common) show(s streams, do func(agent.RunOption) (*agent.Result, error))
 	return res, err
 }
 
-// lineHost shows a run on a terminal or as lines. Nobody is there to answer questions.
+// lineHost shows a run on a terminal or as lines. Without an asker nobody is there to answer questions.
 type lineHost struct {
 	engine.NoopHost
-	show func(event.Event)
+	show  func(event.Event)
+	asker *asker
+}
+
+func (h *lineHost) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, error) {
+	if h.asker == nil {
+		return h.NoopHost.AskUser(ctx, p)
+	}
+	return h.asker.AskUser(ctx, p)
 }
 
 func (h *lineHost) Listening() bool { return true }

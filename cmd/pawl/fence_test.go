@@ -81,6 +81,46 @@ func TestRulesAndModesBindARun(t *testing.T) {
 	}
 }
 
+func TestACallThatIsApprovedForTheSessionIsNotAskedAboutAgain(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("turns.yaml", `turns:
+- tool_calls: [{id: c1, name: bash, input: {command: go version}}]
+- tool_calls: [{id: c2, name: bash, input: {command: go version -m .}}]
+- text: done
+- tool_calls: [{id: c3, name: bash, input: {command: go version}}]
+- text: done again
+- tool_calls: [{id: c4, name: bash, input: {command: go env GOROOT}}]
+- text: not reached
+`)
+	flags := []string{"--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "--no-sandbox"}
+	run := append([]string{"run", "--session", "s", "go"}, flags...)
+	if r := w.pawl(run...); r.code != exitWaiting {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("approve", "s", "c1", "--session", "--journal", w.journal); r.code != 0 || !strings.Contains(r.err, "approved for the session: Bash(go version:*)") {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl(append([]string{"resume", "s"}, flags...)...); r.code != 0 || r.out != "done\n" {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl(run...); r.code != 0 || r.out != "done again\n" {
+		t.Fatalf("in another process: %+v", r)
+	}
+	if r := w.pawl(run...); r.code != exitWaiting || !strings.Contains(r.err, "pawl approve s c4") {
+		t.Fatalf("what was not approved: %+v", r)
+	}
+	if r := w.pawl("sessions", "show", "s", "--journal", w.journal); !strings.Contains(r.out, "approved c1, for the session: Bash(go version:*)") {
+		t.Error(r.out)
+	}
+	if r := w.pawl("run", "--session", "t", "--journal", w.journal, "--dir", w.dir, "--model", "scripted/"+script, "--no-sandbox", "go"); r.code != exitWaiting {
+		t.Errorf("in another session: %+v", r)
+	}
+	plan := append(run, "--permission-mode", "plan")
+	if r := w.pawl(plan...); r.code == exitWaiting {
+		t.Errorf("in mode plan: %+v", r)
+	}
+}
+
 func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 	w := newWorld(t)
 	t.Setenv("ANTHROPIC_API_KEY", "sk-very-secret")

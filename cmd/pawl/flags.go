@@ -35,6 +35,7 @@ type common struct {
 	model, baseURL, dir, session, journal, engine, system string
 	unknown                                               string // resume only
 	json, wait                                            bool
+	person                                                bool // somebody is there to answer questions
 	maxSteps                                              int
 	budgetUSD                                             float64
 	budgetTokens                                          int64

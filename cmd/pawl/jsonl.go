@@ -87,6 +87,21 @@ func (j *jsonl) event(e event.Event) {
 			Name  string `json:"name"`
 			Input any    `json:"input"`
 		}{at, d.Call.ID, d.Call.Name, input(d.Call.Input)})
+	case journal.CommandStarted:
+		j.write(struct {
+			line
+			ID      string `json:"id"`
+			Call    string `json:"call_id"`
+			Command string `json:"command"`
+		}{at, d.ID, d.Call, d.Command})
+	case journal.CommandEnded:
+		j.write(struct {
+			line
+			ID     string `json:"id"`
+			Reason string `json:"reason"`
+			Code   int    `json:"code"`
+			Signal string `json:"signal,omitempty"`
+		}{at, d.ID, d.Reason, d.Code, d.Signal})
 	case journal.ToolFinished:
 		if d.Ask { // not the last word: a person is asked next
 			return
@@ -107,6 +122,18 @@ func (j *jsonl) event(e event.Event) {
 		}
 	case journal.Asked:
 		j.approval(as("approval.requested"), d)
+	case journal.Compacted:
+		if d.Error != "" {
+			j.warning(as("warning"), "the transcript could not be compacted: "+d.Error)
+			return
+		}
+		j.write(struct {
+			line
+			Before    int `json:"tokens_before"`
+			After     int `json:"tokens_after"`
+			Preserved int `json:"preserved_count"`
+			Summary   int `json:"summary_size"`
+		}{at, d.TokensBefore, d.TokensAfter, d.Preserved, d.SummarySize})
 	case journal.Stopped:
 		for _, text := range d.Errors {
 			j.warning(as("warning"), text)

@@ -126,6 +126,6 @@ func terminal(f any) bool {
 	if !ok {
 		return false
 	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	_, ok = columns(file)
+	return ok
 }

@@ -19,6 +19,7 @@ type progress struct {
 	colour bool
 	calls  map[string]message.ToolCall
 	inText bool // the last thing written was text without a line end
+	asks   bool // questions are asked here: they are not told beside that
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
@@ -63,9 +64,17 @@ func (p *progress) event(e event.Event) {
 			p.line("31", "  %s: %s", why, lastLine(d.Reason))
 		}
 	case journal.Asked:
-		p.line("33", "? %s", clean(d.Prompt))
+		if p.endText(); !p.asks {
+			p.line("33", "? %s", clean(d.Prompt))
+		}
 	case journal.ModelFailed:
 		p.endText()
+	case journal.Compacted:
+		if d.Error != "" {
+			p.line("33", "warning: the transcript could not be compacted: %s", clean(d.Error))
+		} else {
+			p.line("36", "≈ compacted: %d tokens are some %d now, the last %d messages stay as they are", d.TokensBefore, d.TokensAfter, d.Preserved)
+		}
 	case journal.Stopped:
 		for _, text := range d.Errors {
 			p.line("33", "warning: %s", clean(text))

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 func resumeCommand(s streams) *cobra.Command {
@@ -53,7 +56,7 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 			return nil, err
 		}
 		defer func() { _ = closeStore() }()
-		began, err := c.unfinished(ctx, store, id)
+		began, asked, err := c.unfinished(ctx, store, id)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +70,10 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Journal = store
+		o.Journal, c.person = store, !c.json && s.attended()
+		if c.person || asked {
+			o.Tools = append(o.Tools, askuser.New(nil))
+		}
 		res, err := c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			return rt.Resume(ctx, id, append(opts, agent.WithUnknown(engine.Unknown(c.unknown)))...)
 		})
@@ -78,24 +84,35 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 	})
 }
 
-// unfinished gives the beginning of a session's unfinished run.
-func (c common) unfinished(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
+// unfinished gives the beginning of a session's unfinished run, and whether its model asks people: then it goes on with that tool.
+func (c common) unfinished(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, asked bool, err error) {
 	log, err := journal.Open(ctx, store, id)
 	if err != nil {
-		return began, err
+		return began, false, err
 	}
 	switch st := log.State(); {
 	case st.Seq == 0:
-		return began, noSession(id)
+		return began, false, noSession(id)
 	case st.Run == "":
 		last := "it has none of its own yet"
 		if st.Status != "" {
 			last = "the last one is " + st.Status
 		}
-		return began, usage("session %q has no unfinished run: %s; go on with: %s", id, last, c.line("run", "--session", id, "…"))
+		return began, false, usage("session %q has no unfinished run: %s; go on with: %s", id, last, c.line("run", "--session", id, "…"))
 	case st.ParentRun != "", st.Agent != programAgent:
-		return began, usage("session %q is not one of this program's agent: %s", id, c.goOn(id, st))
+		return began, false, usage("session %q is not one of this program's agent: %s", id, c.goOn(id, st))
 	}
+	for _, m := range log.State().Messages.All() {
+		for call := range message.Of[message.ToolCall](m) {
+			asked = asked || strings.EqualFold(call.Name, askuser.Name)
+		}
+	}
+	began, err = lastStart(ctx, store, id)
+	return began, asked, err
+}
+
+// lastStart is how a session's last run began.
+func lastStart(ctx context.Context, store journal.Store, id string) (began journal.RunStarted, err error) {
 	for e, err := range store.Read(ctx, id, 0) {
 		if err != nil {
 			return began, err

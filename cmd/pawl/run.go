@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -26,13 +27,13 @@ func runCommand(s streams) *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] PROMPT",
-		Short: "One run, headless",
+		Short: "One run, from a prompt to its answer",
 		Long: `Runs an agent in a project directory from one prompt to its answer, with tools to read, write and search files and to run
 commands. The prompt - is read from standard input. Standard output has the answer alone, or with --json one event a line.
 
 Commands run in a sandbox that writes only the project and a temporary directory: nothing is asked there, and what would be a catastrophe
-outside of it is refused. Where there is no sandbox (see pawl doctor), and with --no-sandbox, commands that do more than read, and edits, wait for
-pawl approve.`,
+outside of it is refused. Where there is no sandbox (see pawl doctor), and with --no-sandbox, commands that do more than read, and edits, are
+asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 		Example: `  pawl run "Why does the build fail?"
   git diff | pawl run --model anthropic/claude-sonnet-5-5 -
   pawl run --file shot.png --session ui "What is wrong in this picture?"`,
@@ -61,6 +62,9 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 		o, err := c.options()
 		if err != nil {
 			return nil, err
+		}
+		if c.person = !c.json && prompt != "-" && s.attended(); c.person {
+			o.Tools = append(o.Tools, askuser.New(nil))
 		}
 		m, err := request(ctx, s, prompt, files)
 		if err != nil {

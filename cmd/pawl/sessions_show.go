@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // showSession prints what was said and done, each with the number of its entry: up to entry at, or all when that is 0.
@@ -131,10 +132,28 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 			return "not answered in time " + clean(d.ID), d.Text
 		case d.Approved && d.Text != "":
 			return "answered " + clean(d.ID), d.Text
+		case d.Approved && d.Session:
+			return "approved " + clean(d.ID) + ", for the session: " + clean(forSession(d.Rule)), d.Text
 		case d.Approved:
 			return "approved " + clean(d.ID), d.Text
 		}
 		return "rejected " + clean(d.ID), d.Text
+	case journal.Compacted:
+		if d.Error != "" {
+			return "not compacted", d.Error
+		}
+		return fmt.Sprintf("compacted · %d tokens to some %d, the last %d messages stay", d.TokensBefore, d.TokensAfter, d.Preserved), words(d.Edit.Head[0])
+	case journal.CommandStarted:
+		return "background command " + clean(d.ID) + " · started", d.Command
+	case journal.CommandEnded:
+		head = "background command " + clean(d.ID) + " · " + clean(d.Reason)
+		switch {
+		case d.Signal != "":
+			head += " by " + clean(d.Signal)
+		case d.Reason == string(tool.CommandExited):
+			head += fmt.Sprintf(" with code %d", d.Code)
+		}
+		return head, ""
 	case journal.ModelFailed:
 		return "model failed", d.Error
 	case journal.Parked:

@@ -185,3 +185,48 @@ func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 }
+
+// The model is told of it when the run is resumed.
+func TestACommandInTheBackgroundDiesWithAProgramThatIsKilled(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("it looks for processes in /proc")
+	}
+	path, dir := binary(t), t.TempDir()
+	script := filepath.Join(dir, "s.yaml")
+	turns := `turns:
+  - tool_calls: [{name: bash, input: {command: "(trap '' TERM; echo $BASHPID > orphan; while :; do sleep 1; done) & echo $$ > server; exec sleep 300", background: true}}]
+  - tool_calls: [{name: bash, input: {command: "while ! [ -s orphan ]; do sleep 0.05; done; echo $$ > waits; exec sleep 300"}}]
+  - text: "Over."
+`
+	if err := os.WriteFile(script, []byte(turns), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--model", "scripted/" + script, "--dir", dir, "--journal", "sqlite:" + filepath.Join(dir, "j.db")}
+	cmd := exec.Command(path, append([]string{"run", "--session", "s", "go"}, flags...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // nothing tells when another process has written
+		if b, err := os.ReadFile(filepath.Join(dir, "waits")); err == nil && len(b) > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the second command did not begin")
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, name := range []string{"server", "orphan", "waits"} {
+		gone(t, filepath.Join(dir, name))
+	}
+	out, err := exec.Command(path, append([]string{"resume", "s", "--json"}, flags...)...).Output()
+	if err != nil || !strings.Contains(string(out), `"type":"command.ended"`) || !strings.Contains(string(out), "is out of reach: the process that ran it has ended") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	shown, err := exec.Command(path, "sessions", "show", "s", flags[4], flags[5]).Output()
+	if err != nil || !strings.Contains(string(shown), " · started\n") || !strings.Contains(string(shown), " · lost\n") {
+		t.Errorf("%v\n%s", err, shown)
+	}
+}

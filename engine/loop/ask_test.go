@@ -219,3 +219,55 @@ func TestACancelWhileAPersonIsAskedIsCanceledAndTheCallDoesNotRun(t *testing.T) 
 		t.Errorf("the question is not on record: %v", asked)
 	}
 }
+
+// A person who approves something for the session is not asked about it again there: not in the run, not in a later one, and not when the session is read anew.
+func TestWhatAPersonApprovesForTheSessionIsNotAskedAboutAgain(t *testing.T) {
+	permissions, err := hook.Permission(hook.Permissions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	host := &listener{ask: func(p engine.Prompt) (engine.Reply, error) {
+		asked = append(asked, p.ID)
+		a := journal.Answered{Approved: true}
+		switch p.ID {
+		case "c1":
+			a.Session = true
+		case "c3":
+			a.Session, a.Rule = true, "other"
+		case "c6":
+			a.Approved, a.Session, a.Rule = false, true, "never" // a no grants nothing
+		}
+		return engine.Reply{Answered: a}, nil
+	}}
+	var ran []string
+	note := func(name string) tool.Tool {
+		return tool.Func(name, "", func(ctx context.Context, _ struct {
+			N int `json:"n"`
+		},
+		) (string, error) {
+			ran = append(ran, tool.FromContext(ctx).ID)
+			return "ok", nil
+		}, tool.Destructive)
+	}
+	m := plays(
+		uses(call("c1", "pay", `{"n":1}`)), uses(call("c2", "Pay", `{"n": 1}`)), // the same, in other words
+		uses(call("c3", "other", `{"n":1}`)), uses(call("c4", "other", `{"n":2}`)), // by the rule
+		uses(call("c5", "pay", `{"n":2}`)), uses(call("c6", "never", `{"n":1}`)), uses(call("c7", "never", `{"n":1}`)), says("done"),
+	)
+	d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{note("pay"), note("other"), note("never")}, Hooks: []hook.Middleware{permissions}}, host: host}.do(t)
+	if diff := cmp.Diff([]string{"c1", "c3", "c5", "c6", "c7"}, asked); diff != "" || d.err != nil {
+		t.Error(d.err, diff)
+	}
+	if diff := cmp.Diff([]string{"c1", "c2", "c3", "c4", "c5", "c7"}, ran); diff != "" {
+		t.Error(diff)
+	}
+	again, err := journal.Open(t.Context(), d.store, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []journal.Granted{{Tool: "pay", Input: `{"n":1}`}, {Tool: "other", Input: `{"n":1}`, Rule: "other"}}
+	if diff := cmp.Diff(want, again.State().Granted); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -22,6 +23,7 @@ type Config struct {
 	Output     json.RawMessage    // JSON Schema of the replies, which are JSON then; nil: free text
 	Tools      []tool.Tool        // offered in this order
 	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
+	Compact    Compact
 	Limits     Limits
 	Prices     *catalog.Catalog // nil: catalog.Default()
 	Logger     *slog.Logger     // nil: nothing is logged
@@ -85,13 +87,18 @@ func New(cfg Config) (*Engine, error) {
 			return nil, err
 		}
 	}
+	if err := l.cfg.Compact.check(); err != nil {
+		return nil, err
+	}
 	prices := cfg.Prices
 	if prices == nil {
 		prices = catalog.Default()
 	}
 	if m, ok := prices.Lookup(l.caps.Name); ok {
 		l.price = &m
+		l.cfg.Compact.Window = cmp.Or(l.cfg.Compact.Window, m.Window)
 	}
+	l.cfg.Compact.Window = cmp.Or(l.cfg.Compact.Window, unknownWindow)
 	return l, nil
 }
 

@@ -35,9 +35,9 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 		return err
 	}
 	talk = talk.Edit(ready.Edit)
-	from, used := talk.Len(), tally{limits: l.cfg.Limits}
+	from, used := talk.Len(), tally{limits: l.cfg.Limits, room: roomFor(ready, talk)}
 	for step := 1; ; step++ {
-		if err := used.mayCall(step); err != nil {
+		if talk, from, err = used.ready(ctx, do, step, talk, from); err != nil {
 			return err
 		}
 		reply, err := engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
@@ -50,7 +50,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			say(unanswered(reply, calls)...)
 			return err
 		}
-		switch next, tell, err := used.after(reply, calls); next {
+		switch next, tell, err := used.after(reply, calls, talk); next {
 		case failed:
 			say(unanswered(reply, calls)...)
 			return err

@@ -26,11 +26,14 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		e = scoped.Effect
 	}
 	l.behind(run, host)
+	run.Background.Flush(ctx, host)
 	switch e := e.(type) {
 	case engine.Prepare:
-		return l.prepare(ctx, run, e)
+		return l.prepare(ctx, run, key.Scope, e)
 	case engine.Generate:
 		return l.generate(ctx, run, host, key, e)
+	case engine.Compact:
+		return l.compact(ctx, run, host, e)
 	case engine.Tell:
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
@@ -61,7 +64,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 }
 
 // prepare runs the PreGeneration hooks, and mends a transcript that came from outside.
-func (l *Engine) prepare(ctx context.Context, run engine.Run, e engine.Prepare) (journal.Data, error) {
+func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e engine.Prepare) (journal.Data, error) {
 	g := &hook.Generation{Where: run.Where(), System: e.System, Messages: e.Messages}
 	var err error
 	run.Values.Do(func(values map[string]any) {
@@ -76,7 +79,12 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, e engine.Prepare) 
 			return nil, errdefs.Validation.Errorf("loop: message %d has the role %q: want user, assistant or tool; instructions go into the system prompt", i+1, m.Role())
 		}
 	}
-	return journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages))}, nil
+	out := journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages))}
+	if c := l.cfg.Compact; c.Enabled {
+		out.CompactAt = int(float64(c.Window) * c.Threshold)
+		out.Tokens = l.takes(run, scope, g.System, e.Messages.Edit(out.Edit))
+	}
+	return out, nil
 }
 
 func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
@@ -175,9 +183,11 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
-	run.Background.Flush(ctx, host)
 	var heard journal.ModelFinished
-	if key.Scope == "" { // in a scope the conversation is another one
+	if key.Scope == "" && run.Log != nil { // in a scope the conversation is another one
+		if err := engine.EndLost(ctx, run); err != nil {
+			return nil, err
+		}
 		for _, s := range steering(run.Log) {
 			heard.Heard, heard.HeardTo = append(heard.Heard, s.Message), s.Seq
 		}
@@ -191,6 +201,10 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 				Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 			}, err
 		}
+		if l.cfg.Compact.Enabled && errdefs.Overflow.Is(err) { // an outcome, which the loop does something about
+			free := int64(0)
+			return journal.ModelFinished{Stop: model.StopWindow, Reason: err.Error(), Model: e.Model, CostMicros: &free, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo}, nil
+		}
 		return nil, err
 	}
 	usage := sane(resp.Usage)
@@ -198,19 +212,23 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		Message: own(run.Log, resp.Message, key.Scope, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
 		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 	}
-	if l.price != nil {
-		if micros, known := l.price.Cost(usage); known {
-			out.CostMicros = &micros
-			budget.Spend(usage, micros)
-		}
-	}
-	if out.CostMicros == nil {
-		budget.Spend(usage, 0)
-	}
+	out.CostMicros = l.spend(budget, usage)
 	if err := report(ctx, host, usage); errdefs.BudgetExceeded.Is(err) {
 		return out, err
 	}
 	return out, nil
+}
+
+// spend gives the cost of a call, in millionths of a dollar; nil: not known.
+func (l *Engine) spend(budget *engine.Budget, usage model.Usage) *int64 {
+	if l.price != nil {
+		if micros, known := l.price.Cost(usage); known {
+			budget.Spend(usage, micros)
+			return &micros
+		}
+	}
+	budget.Spend(usage, 0)
+	return nil
 }
 
 // request is what the model is asked.

@@ -54,6 +54,7 @@ type tally struct {
 	tokens, calls, cut, blank, sent, same int
 	lastCalls                             []message.ToolCall
 	lastResults                           []message.ToolResult
+	room                                  room
 }
 
 // mayCall fails when a limit forbids the next model call.
@@ -67,8 +68,9 @@ func (t *tally) mayCall(step int) error {
 	return nil
 }
 
-// after decides what follows a reply, and what to tell the model if it has to go on.
-func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall) (next, string, error) {
+// after decides what follows a reply, with which talk ends, and what to tell the model if it has to go on.
+func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall, talk message.History) (next, string, error) {
+	t.room.replied(r, talk)
 	t.tokens += r.Usage.Total()
 	cut, blank := t.cut, t.blank
 	t.cut, t.blank = 0, 0
@@ -77,7 +79,15 @@ func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall) (next, 
 		return failed, "", errdefs.Refused.Errorf("loop: the model refused to answer%s", because(r.Reason))
 	case r.Stop == model.StopFilter:
 		return failed, "", errdefs.Refused.Errorf("loop: the provider's content filter stopped the reply%s", because(r.Reason))
+	case r.Stop == model.StopWindow && t.room.overflow(r):
+		if len(calls) == 0 && !r.Message.Blank() {
+			return again, tellContinue, nil
+		}
+		return again, "", nil
 	case r.Stop == model.StopWindow:
+		if r.Message.Blank() {
+			return failed, "", errdefs.Overflow.Errorf("loop: the transcript does not fit the model's context window%s", because(r.Reason))
+		}
 		return failed, "", errdefs.Overflow.Errorf("loop: the reply filled the model's context window")
 	case r.Cut():
 		if t.cut = cut + 1; t.cut > maxContinues {

@@ -41,7 +41,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 	if err != nil {
 		return refuse("invalid", err)
 	}
-	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c}
+	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c, Granted: run.Granted()}
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
@@ -204,7 +204,7 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
 	defer close(left)
 	lines, events := make(chan chunk), make(chan event.Event)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
 	if to.On() {
 		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
 	}
@@ -273,7 +273,7 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
 	e := l.use(run, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
-		if e.Data != nil { // deltas would be late, and many
+		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
 			run.Background.Publish(e)
 		}
 	})

@@ -3,6 +3,7 @@ package crashtest
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/agent/askuser"
@@ -18,7 +19,9 @@ import (
 )
 
 // Scenarios are those that every store has to stand.
-func Scenarios() []Scenario { return slices.Concat(alone(), unknown(), spoken(), below(), team()) }
+func Scenarios() []Scenario {
+	return slices.Concat(alone(), unknown(), spoken(), compacted(), below(), team())
+}
 
 // gate has a person asked about each call of ask.
 var gate = hook.Middleware{Name: "gate", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
@@ -90,6 +93,21 @@ func spoken() []Scenario {
 		{Name: "steering", Text: "the end", Build: looping(nil,
 			calls("one", say, call("c2", "pay")), calls("another", call("c3", "pay")), end)},
 	}
+}
+
+// compacted are those whose transcript is summarized on the way: two replies take more than there is room for.
+func compacted() []Scenario {
+	long := strings.Repeat("This takes some room. ", 30)
+	build := func(p *Process) (agent.Agent, engine.Engine, error) {
+		turns := counted([]scripted.Turn{
+			calls(long, call("c1", "pay")), calls(long, call("c2", "pay")), calls(long, call("c3", "pay")), calls(long, call("c4", "pay"), call("c5", "look")), says(long), calls(long, call("c6", "pay")), end,
+		})
+		eng, err := loop.New(loop.Config{
+			Model: p.Model(scripted.New(turns...)), Tools: toolbox(p), Compact: loop.Compact{Enabled: true, Window: 600, Threshold: 0.5, PreserveCount: 2},
+		})
+		return agent.Agent{ID: "crashtest", Instructions: "Work."}, eng, err
+	}
+	return []Scenario{{Name: "a transcript that is compacted", Text: "the end", Prompts: []string{"Go.", "Go on."}, Build: build}}
 }
 
 // looping builds a loop that plays a script, with the tools of [toolbox].

@@ -1,7 +1,8 @@
 // Package process runs a command together with everything that it starts: in a session of its own, without a terminal, ended as a whole, and dying with us.
 //
 // Whatever a command starts is known by its process group and, where there is /proc, by a mark in its environment and by its parents. It is asked to end with
-// SIGTERM and killed with SIGKILL 1 s later. On Linux the command itself is killed when this process dies, however it dies; what it started then is not.
+// SIGTERM and killed with SIGKILL 1 s later. When this process dies, however it dies, its guard does that for all that still runs: a process beside it, which is this program again
+// under another name and starts with the first command. On Linux the command itself is killed at once.
 //
 // Without process groups (Windows) commands fail with errdefs.NotAvailable.
 package process

@@ -127,7 +127,7 @@ func TestTheMarkKeepsThoseOfTheCommandsAround(t *testing.T) {
 	cmd, out := sh("echo $PAWL_CALL $PWD"), new(bytes.Buffer)
 	cmd.Env, cmd.Dir, cmd.Stdout = []string{"A=1", Mark + "=outer"}, "/", out
 	env := cmd.Env
-	if _, err := Run(t.Context(), cmd, "inner", time.Minute); err != nil || out.String() != "outer,inner /\n" {
+	if _, err := Run(t.Context(), cmd, "inner", time.Minute); err != nil || out.String() != "outer,"+watch.token+".inner /\n" {
 		t.Errorf("%q %v", out, err)
 	}
 	if len(env) != 2 {
@@ -137,21 +137,34 @@ func TestTheMarkKeepsThoseOfTheCommandsAround(t *testing.T) {
 
 const dies = "PROCESS_TEST_DIES"
 
-// The process that dies is another run of this test.
-func TestACommandDiesWithUs(t *testing.T) {
-	if os.Getenv(dies) != "" {
-		cmd := sh("echo $$; exec sleep 300")
+// The process that dies is another run of this test. Of what it started, everybody holds its output.
+func TestWhatACommandStartedDiesWithUs(t *testing.T) {
+	if text := os.Getenv(dies); text != "" {
+		cmd := sh(text)
 		cmd.Stdout = os.Stdout
 		if _, err := Start(cmd, "test.dies"); err != nil {
 			t.Fatal(err)
 		}
 		select {}
 	}
-	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("only Linux ties a child to its parent")
+	for name, text := range map[string]string{
+		"the command itself":             "echo $$; exec sleep 300",
+		"its children":                   "sleep 300 & echo $!; wait",
+		"those that don't want to":       `trap "" TERM; (trap "" TERM; while :; do sleep 1; done) & echo $!; wait`,
+		"an orphan":                      "(sleep 300 & echo $!); exec sleep 300",
+		"an orphan, the command is over": "(sleep 300 & echo $!)",
+	} {
+		t.Run(name, func(t *testing.T) { dieAndLook(t, text) })
 	}
-	parent := exec.Command(os.Args[0], "-test.run=^TestACommandDiesWithUs$")
-	parent.Env = append(os.Environ(), dies+"=1")
+	if _, err := os.Stat("/proc/self/stat"); err == nil { // elsewhere the group is all that is known
+		t.Run("an orphan in a session of its own", func(t *testing.T) { dieAndLook(t, "(setsid sh -c 'echo $$; exec sleep 300' &) ; sleep 300") })
+		t.Run("one without an environment", func(t *testing.T) { dieAndLook(t, "env -i sh -c 'echo $$; exec sleep 300' & wait") })
+	}
+}
+
+func dieAndLook(t *testing.T, text string) {
+	parent := exec.Command(os.Args[0], "-test.run=^TestWhatACommandStartedDiesWithUs$")
+	parent.Env = append(os.Environ(), dies+"="+text)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,11 +183,41 @@ func TestACommandDiesWithUs(t *testing.T) {
 	if pid, err := strconv.Atoi(strings.TrimSpace(line)); err != nil || !alive(pid) {
 		t.Fatal(line, err)
 	}
+	time.Sleep(100 * time.Millisecond) // an orphan becomes one
 	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	if _, err := io.Copy(io.Discard, out); err != nil { // it ends when the last one that has the pipe is dead
+	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := io.Copy(io.Discard, out); err != nil { // it ends when the last one that has the pipe is dead
+		t.Errorf("somebody lives: %v", err)
+	}
 }
+
+func TestAGuardThatIsGoneIsReplaced(t *testing.T) {
+	if err := Guarded(); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	watch.mu.Lock()
+	standing = watch.pipe
+	watch.pipe = w // as if nobody read it any more
+	watch.mu.Unlock()
+	if err := Guarded(); err != nil {
+		t.Fatal(err)
+	}
+	watch.mu.Lock()
+	defer watch.mu.Unlock()
+	if watch.pipe == nil || watch.pipe == w {
+		t.Error("there is no guard")
+	}
+}
+
+// standing keeps the pipe of a guard open: at its end that guard would stop what other tests run.
+var standing *os.File

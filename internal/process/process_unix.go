@@ -47,7 +47,7 @@ func Start(cmd *exec.Cmd, mark string) (*Process, error) {
 		cmd: cmd, copied: make(chan struct{}), started: make(chan error),
 		exited: make(chan struct{}), reap: make(chan struct{}), reaped: make(chan struct{}),
 	}
-	cmd.Env = environment(cmd, mark)
+	cmd.Env = environment(cmd, watch.token+"."+mark)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -94,6 +94,7 @@ func (p *Process) life(mark string) {
 	err := p.cmd.Start()
 	if err == nil {
 		p.kin = newKin(p.cmd.Process.Pid, mark)
+		watch.add(p.cmd.Process.Pid)
 	}
 	p.started <- err
 	if err != nil {
@@ -102,6 +103,7 @@ func (p *Process) life(mark string) {
 	awaitExit(p.cmd)
 	close(p.exited)
 	<-p.reap
+	watch.drop(p.cmd.Process.Pid) // before its number may be somebody else's
 	if p.cmd.ProcessState == nil {
 		_ = p.cmd.Wait()
 	}

@@ -30,7 +30,7 @@ func Samples() []journal.Entry {
 		journal.Resumed{Owner: "host/2"},
 		journal.Said{Message: message.New(message.RoleUser, message.Text{Text: tough}, file), By: "ann"},
 		journal.Seeded{Edit: edit, Board: journal.Board{Set: journal.Vars{"k": tough}, Delete: []string{"text"}, Append: map[string][]message.Message{"aside": {reply}}}},
-		journal.Prepared{System: tough, Edit: edit},
+		journal.Prepared{System: tough, Edit: edit, CompactAt: 160000, Tokens: 12},
 		journal.ModelStarted{Model: "m"},
 		journal.ModelFinished{
 			Message: reply, Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 1}, CostMicros: &cost,
@@ -40,14 +40,18 @@ func Samples() []journal.Entry {
 		journal.ModelFailed{Class: "rate_limit", Error: tough},
 		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`, Context: tough, Ends: "over"},
 		journal.Asked{ID: "c1", Prompt: tough, Call: &called, Unknown: true, TTL: 3600000},
-		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann"},
+		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann", Session: true, Rule: tough},
 		journal.ToolStarted{Call: called},
 		journal.ToolFinished{
 			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true, Background: &called, Ends: tough,
 			Files: []message.File{file, {MIME: "a/b", URL: "https://example.com/?a=1&b=2"}, {MIME: "a/b", Hash: "sha256:00"}},
 		},
 		journal.TaskStarted{Call: "c1", Session: "s/c1"},
-		journal.Compacted{Edit: edit},
+		journal.CommandStarted{ID: "bg-1", Call: "c1", Command: tough, Dir: "/src"},
+		journal.CommandEnded{ID: "bg-1", Reason: "exited", Code: 2, Signal: "SIGTERM", Millis: 1500},
+		journal.Compacted{
+			Edit: edit, TokensBefore: 170000, TokensAfter: 9000, Preserved: 5, SummarySize: 400, Model: "m-1", Usage: model.Usage{Input: 1, Output: 2}, CostMicros: &cost, Millis: 9, Error: tough,
+		},
 		journal.Stopped{Again: tough, Errors: []string{"one", "two"}, Steered: true},
 		journal.Parked{Cause: "awaiting_person", Detail: tough, Stack: "goroutine 1"},
 		journal.Board{

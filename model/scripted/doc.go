@@ -52,5 +52,6 @@
 //     the loop says that a reply was empty, and no assistant message stands before it, the next reply was played.
 //
 // A later run of the same session therefore goes on after the entries that earlier runs played. Asked for more than it has, a
-// script fails with errdefs.Validation. A compaction that drops assistant messages makes a script begin again accordingly.
+// script fails with errdefs.Validation. The loop's compactions are understood: a request for a summary gets [Summary], and the summary stands for the replies that it took the place of. Any other
+// change that drops assistant messages makes a script begin again accordingly.
 package scripted

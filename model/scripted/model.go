@@ -17,6 +17,9 @@ import (
 
 const provider = "scripted"
 
+// Summary is what every script says when the loop asks for a summary of the conversation.
+const Summary = "A script was played up to here."
+
 // Model plays a script. It has no state: the same request gets the same reply, from every Model of the same script. Make one with
 // [New] or [Script.Model]. It is safe for concurrent use.
 type Model struct {
@@ -73,6 +76,9 @@ func (m *Model) Capabilities() model.Capabilities {
 
 // Complete gives the reply of the entry that the transcript has come to.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	if why(req.Messages.Last()).Why == "summarize" {
+		return &model.Response{Message: message.Assistant(Summary), Stop: model.StopEnd, Model: m.name()}, ctx.Err()
+	}
 	i, err := m.begin(ctx, req)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/pawl-dev/pawl/message"
@@ -14,6 +15,10 @@ func next(turns []Turn, h message.History, attempt int) (turn, played int) {
 	asked := false // there is something that a reply was due to, so one that left no message may lie here
 	for i, m := range h.All() {
 		switch own := byLoop(m); {
+		case own && why(m).Why == "summary":
+			for range why(m).Replies {
+				at = min(reply(turns, at, message.History{}, false)+1, len(turns))
+			}
 		case m.Role() == message.RoleAssistant && !own:
 			if at = reply(turns, at, h.Slice(0, i), m.Blank()); at == len(turns) {
 				asked = false
@@ -73,11 +78,20 @@ func silent(turns []Turn, at int, h message.History) int {
 // goesOn reports whether a loop asks again after a reply that ended so, even if it makes no calls.
 func goesOn(s model.StopReason) bool { return s == model.StopLength || s == model.StopPause }
 
-// saysEmpty reports whether the loop says with m that the reply before it said nothing; that reply left no message.
-func saysEmpty(m message.Message) bool {
-	t, ok := m.Part(0).(message.Text)
-	return ok && t.Extra == `{"why":"empty"}`
+// why is what the loop says of a message that it made.
+func why(m message.Message) (w struct {
+	Why     string
+	Replies int
+},
+) {
+	if t, ok := m.Part(0).(message.Text); ok && t.Extra != "" {
+		_ = json.Unmarshal([]byte(t.Extra), &w)
+	}
+	return w
 }
+
+// saysEmpty reports whether the loop says with m that the reply before it said nothing; that reply left no message.
+func saysEmpty(m message.Message) bool { return why(m).Why == "empty" }
 
 // byLoop reports whether the loop made m, not a person or a model.
 func byLoop(m message.Message) bool {

@@ -26,15 +26,17 @@ type bashInput struct {
 	Timeout     period `json:"timeout"`
 	Workdir     string `json:"workdir"`
 	Description string `json:"description"`
+	Background  bool   `json:"background"`
 }
 
 const bashSchema = `{"type":"object","additionalProperties":false,"required":["command"],"properties":{
 "command":{"type":"string","description":"what bash -c runs; any number of lines, pipes, heredocs"},
 "timeout":{"anyOf":[{"type":"number"},{"type":"string"}],"description":"how long it may take: milliseconds, or a string with a unit such as \"90s\" or \"5m\"; default 2 minutes, at most 10 minutes"},
 "workdir":{"type":"string","description":"directory to run in, inside the project; default the project directory"},
-"description":{"type":"string","description":"what the command does, in a few words, for the people who watch"}}}`
+"description":{"type":"string","description":"what the command does, in a few words, for the people who watch"},
+"background":{"type":"boolean","description":"for servers and long work: go on at once, and get an id for bash_output and bash_kill; no time limit unless timeout is given"}}}`
 
-// Bash is the tool that runs a shell command: {command, timeout, workdir, description}.
+// Bash is the tool that runs a shell command: {command, timeout, workdir, description, background}.
 //
 // The command runs with bash -c (sh -c where there is no bash) in a session and process group of its own, without a terminal and with an empty standard input. What it
 // writes is given to [tool.Call] Output and Errors as it comes, raw; these writers must not block. The result has both streams in
@@ -51,6 +53,11 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 // that they are stopped in the same way, and the result says so. Those that write elsewhere (server >log 2>&1 &) go on, until
 // [Workspace.Close] where there is /proc.
 //
+// With background the call returns at once, with an id for [Workspace.BashOutput] and [Workspace.BashKill]. There is no time limit then, unless timeout is given. A session has at most 8 that
+// run. The last 10 MB of the output are kept in a file. The command goes on when its run ends or is cancelled; it is stopped, with everything that it started, by [Workspace.EndSession], by Close, with
+// the run of a task that started it, and when this process dies, however it dies. Its start and its end are on record in the journal, and the model is told of an end that it didn't bring about
+// itself; after a crash, too.
+//
 // With [WithSandbox], or a policy in the context, the command runs in a fence.
 //
 // Without process groups (Windows) the tool fails with errdefs.NotAvailable.
@@ -59,9 +66,9 @@ func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 func (w *Workspace) newBash() tool.Tool {
 	return tool.Func("bash", `Run a shell command in the project directory and get its output. Standard input is empty, so nothing may ask back. `+
 		`Each call is a new shell: directory changes and variables do not carry over. Long output is shortened and kept in a file. `+
-		`Start servers with their output sent to a file: cmd >log 2>&1 &. Prefer read, edit, glob and grep for files.`+w.fenceNote(),
+		`Start servers with background. Prefer read, edit, glob and grep for files.`+w.fenceNote(),
 		guarded(w, "bash", w.bash), tool.Destructive, tool.OpenWorld, tool.WithSchema(json.RawMessage(bashSchema)),
-		tool.WithAliases(map[string]string{"working_directory": "workdir"}))
+		tool.WithAliases(map[string]string{"working_directory": "workdir", "run_in_background": "background"}))
 }
 
 func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error) {
@@ -69,15 +76,18 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 		return tool.Result{}, errdefs.Validation.Errorf("the command is empty or has a NUL character: give one that a shell can run")
 	}
 	limit := time.Duration(in.Timeout)
-	if limit == 0 {
-		limit = bashDefault
-	}
 	dir, err := w.workdir(in.Workdir)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	call := tool.FromContext(ctx)
-	out := &capture{w: w, id: randomID()}
+	if in.Background {
+		return w.background.launch(ctx, call, in.Command, dir, limit)
+	}
+	if limit == 0 {
+		limit = bashDefault
+	}
+	out := &capture{w: w, id: randomID(), of: "bash"}
 	cmd, cleanUp, err := w.shell(ctx, in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
@@ -120,7 +130,7 @@ func report(ctx context.Context, e process.End, output string, limit time.Durati
 	}
 	lines := []string{output}
 	if e.Background {
-		lines = append(lines, "(background processes that still held the output were stopped; to keep one, send its output to a file: cmd >log 2>&1 &)")
+		lines = append(lines, "(background processes that still held the output were stopped; to keep one, start it with background)")
 	}
 	var err error
 	switch {
@@ -144,7 +154,7 @@ func report(ctx context.Context, e process.End, output string, limit time.Durati
 // stream takes one output stream of a command: as it is to who watches, as text to the result.
 type stream struct {
 	live io.Writer
-	to   *capture
+	to   interface{ add([]byte) } // valid UTF-8
 	text cleaner
 }
 

@@ -1,4 +1,4 @@
-// Package builtin has the tools for files, searches and commands: bash, read, write, edit, glob and grep.
+// Package builtin has the tools for files, searches and commands: bash, with bash_output and bash_kill for commands in the background, read, write, edit, glob and grep, and web_fetch for pages.
 //
 // [Open] binds them to a project directory:
 //

@@ -368,6 +368,8 @@ func TestToolsHonourACancelledContext(t *testing.T) {
 		{"file_path": "f", "old_string": "a", "new_string": "b"},
 		{"pattern": "*"},
 		{"pattern": "a"},
+		{},
+		{"id": "x"},
 	} {
 		f := w.Tools()[i]
 		if _, err := callWith(t, ctx, f, input); !errors.Is(err, context.Canceled) {
@@ -384,6 +386,7 @@ func TestTheToolsSayWhatTheyAre(t *testing.T) {
 	reads := tool.Annotations{ReadOnly: true, Idempotent: true}
 	want := map[string]tool.Annotations{
 		"bash": {Destructive: true, OpenWorld: true}, "read": reads, "write": {Idempotent: true, Destructive: true}, "edit": {Destructive: true}, "glob": reads, "grep": reads,
+		"bash_output": {ReadOnly: true}, "bash_kill": {Idempotent: true},
 	}
 	var names []string
 	for _, f := range w.Tools() {
@@ -393,11 +396,11 @@ func TestTheToolsSayWhatTheyAre(t *testing.T) {
 			t.Errorf("%+v", def)
 		}
 	}
-	if diff := cmp.Diff([]string{"bash", "read", "write", "edit", "glob", "grep"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"bash", "read", "write", "edit", "glob", "grep", "bash_output", "bash_kill"}, names); diff != "" {
 		t.Error(diff)
 	}
-	s, err := tool.NewSet(w.Bash(), w.Read(), w.Write(), w.Edit(), w.Glob(), w.Grep())
-	if err != nil || s.Len() != 6 {
+	s, err := tool.NewSet(w.Bash(), w.Read(), w.Write(), w.Edit(), w.Glob(), w.Grep(), w.BashOutput(), w.BashKill())
+	if err != nil || s.Len() != 8 {
 		t.Error(err)
 	}
 }

@@ -20,6 +20,7 @@ const (
 type capture struct {
 	w  *Workspace
 	id string
+	of string // what it is the output of: "bash"
 
 	mu      sync.Mutex
 	total   int64
@@ -59,7 +60,7 @@ func (c *capture) add(b []byte) {
 	}
 }
 
-func (c *capture) name() string { return "bash-" + c.id + ".txt" }
+func (c *capture) name() string { return c.of + "-" + c.id + ".txt" }
 
 // finish closes the file and gives the text for the model, without a line end at its end.
 func (c *capture) finish() string {

@@ -293,6 +293,8 @@ func TestAWorkspaceIsFreedOnce(t *testing.T) {
 		{"file_path": "a", "old_string": "a", "new_string": "b"},
 		{"pattern": "a"},
 		{"pattern": "a"},
+		{},
+		{"id": "x"},
 	}
 	for i, f := range w.Tools() {
 		if err := refusal(t, f, inputs[i], "closed"); !errors.Is(err, errdefs.NotAvailable) {

@@ -29,6 +29,7 @@ type Workspace struct {
 	ownOut          bool   // the output directory is ours to remove
 	id              string // marks the processes that our commands start
 	tools           []tool.Tool
+	background      *background
 	policy          sandbox.Policy
 	policyErr       error
 	fence           func() (*sandbox.Fence, error) // the fence of commands; once
@@ -82,7 +83,8 @@ func Open(dir string, opts ...Option) (*Workspace, error) {
 	})
 	w.life, w.end = context.WithCancel(context.Background())
 	w.close = sync.OnceValue(w.free)
-	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep()}
+	w.background = &background{w: w}
+	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep(), w.newBashOutput(), w.newBashKill()}
 	return w, nil
 }
 
@@ -132,10 +134,10 @@ func (w *Workspace) Dir() string { return w.dir }
 // OutputDir is where long outputs are kept, absolute.
 func (w *Workspace) OutputDir() string { return w.outDir }
 
-// Tools gives bash, read, write, edit, glob and grep, in this order.
+// Tools gives bash, read, write, edit, glob, grep, bash_output and bash_kill, in this order.
 func (w *Workspace) Tools() []tool.Tool { return slices.Clone(w.tools) }
 
-// Close stops the commands that still run, waits for all calls, stops the background processes that earlier commands left running
+// Close stops the commands that still run, those in the background too, waits for all calls, stops the processes that earlier commands left running
 // (where there is /proc) and removes the temporary output directory. Later calls of the tools fail with errdefs.NotAvailable.
 // Further Closes do nothing and return the same error.
 func (w *Workspace) Close() error { return w.close() }
@@ -146,6 +148,7 @@ func (w *Workspace) free() error {
 	w.mu.Unlock()
 	w.end()
 	w.calls.Wait()
+	w.background.running.Wait()
 	process.StopMarked(w.id)
 	var err error
 	if w.fenced.Load() {
