@@ -118,7 +118,7 @@ func (f *fence) command(params map[string]any) error {
 			}
 		}
 	}
-	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env})
+	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env, Plain: func(name string) bool { return rules[name] != nil }})
 	j := &examiner{fence: f}
 	j.script(s)
 	if err != nil {
@@ -216,7 +216,7 @@ func (j *examiner) environment(env []shell.Assign) {
 			}
 			j.ask("%s=%s makes programs load code", a.Name, v)
 		case "NODE_OPTIONS":
-			if strings.Contains(v, "-r ") || strings.Contains(v, "--require") || strings.Contains(v, "--import") || strings.Contains(v, "loader") {
+			if loads(v) {
 				j.ask("NODE_OPTIONS=%s makes node load code", v)
 			}
 		case "PATH":
@@ -225,5 +225,17 @@ func (j *examiner) environment(env []shell.Assign) {
 				j.ask("PATH=%s changes which programs the names stand for", v)
 			}
 		}
+		key, ok := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(a.Name), "_", "-"), "npm-config-")
+		switch {
+		case !ok || !slices.Contains(runningConfig, key) || v == "" && a.Value.Known || v == "/dev/null":
+		case key == "node-options" && a.Value.Known && !loads(v):
+		default:
+			j.ask("%s=%s makes npm run another program", a.Name, v)
+		}
 	}
+}
+
+// loads reports whether options of node make it load code.
+func loads(options string) bool {
+	return strings.Contains(options, "-r ") || strings.Contains(options, "--require") || strings.Contains(options, "--import") || strings.Contains(options, "loader")
 }

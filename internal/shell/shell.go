@@ -35,6 +35,10 @@ const (
 type Options struct {
 	Dir string                           // where it starts, absolute
 	Env func(name string) (string, bool) // its variables; false means that it is not known, and is not the same as a variable that is not set: ("", true)
+
+	// Plain reports programs that are known not to run their words, beyond those that this package knows. With it, words of an unknown program that name one are read as a command of
+	// that: a wrapper that nobody told us of. nil guesses nothing.
+	Plain func(name string) bool
 }
 
 // Script is what a command would execute.
