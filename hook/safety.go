@@ -72,6 +72,9 @@ func DefaultSafetyHook(ctx context.Context, toolName string, params map[string]a
 // asks about more privileges, code that comes from elsewhere, publishing, the project as a whole, history or changes that would be lost, and about what can't be told: a
 // command or a path that is not known. Everything else passes.
 //
+// A program that it doesn't know may start another one: words of it that name one which may do harm are judged as a command, too. Programs that only speak of others (man, grep,
+// echo, apt) are known.
+//
 // Judged are the command of a tool named bash in any case, which starts in its workdir, and the path or file_path of tools that write: write and edit, and inside
 // [Safety] every tool that doesn't say that it only reads. Programs that are started (make, npm run, ./script.sh) are not looked into, nor are links that are there already:
 // that is the sandbox's business, which this check does not replace.

@@ -223,7 +223,7 @@ func (r *reader) text(f frame, script Word) []Word {
 		r.doubt("%s runs %s, which is not known", by, short(script, ""))
 		return unknown
 	}
-	f.choice = nil
+	f.choice, f.guessed = nil, false
 	out, _ := r.source(f, script.Text)
 	return out
 }

@@ -144,14 +144,14 @@ func (r *reader) pages(f frame, args []Word) {
 }
 
 // naming are programs that take the names of programs, and text, without running them: what they are asked about, search, print or install.
-var naming = fields(`echo printf man info apropos whatis which whereis type hash help tldr cheat locate mlocate plocate updatedb dpkg-query apt-cache apt-mark apt-file dnf yum port emerge eopkg guix nix-env nix-store nix-search scoop choco winget mas asdf-plugin
-	grep egrep fgrep zgrep ag ack ugrep look strings cat tac nl head tail bat batcat cut paste join comm diff colordiff delta cmp sdiff uniq wc tr rev fold fmt column expand unexpand od xxd hexdump sum cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum base64 base32
-	ls dir vdir eza exa lsd tree stat file du df readlink realpath basename dirname pwd test [ [[ true false : expr seq date cal sleep yes id whoami groups users who w last uname hostname arch nproc uptime free vmstat iostat lscpu lsblk lsof lsmod lsusb lspci pgrep pidof pstree ps top htop getent getcap getfacl lsattr ldd nm objdump readelf size otool
+var naming = fields(`echo printf man info apropos whatis which whereis type hash help tldr cheat locate mlocate plocate updatedb dpkg-query apt-cache apt-mark apt-file dnf yum port emerge eopkg nix-env nix-store nix-search scoop choco winget mas asdf-plugin
+	grep egrep fgrep zgrep ag ack ugrep look strings cat tac nl head tail bat batcat cut paste join comm diff colordiff delta cmp sdiff uniq wc tr rev fold fmt column expand unexpand od xxd hexdump hexyl sum cksum md5sum shasum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum base64 base32
+	ls dir vdir eza exa lsd tree stat file du df readlink realpath basename dirname pwd test [ [[ true false : expr seq date cal sleep yes id whoami groups users who w last uname hostname arch nproc uptime free vmstat iostat lscpu lsblk lsof lsmod lsusb lspci pgrep pidof pstree ps top htop getent getcap getfacl lsattr ldd nm objdump readelf size otool codesign checksec bsdiff bloaty
 	jq yq xq gron tomlq fx dasel csvkit mlr yamllint shellcheck shfmt hadolint markdownlint prettier eslint tsc ruff black mypy flake8 pylint rubocop gofmt gofumpt goimports staticcheck golangci-lint typos codespell aspell hunspell wordlist cloc tokei scc ctags etags global cscope
 	jj hg svn fossil bzr cvs tig lazygit pre-commit commitizen cz conventional-changelog
 	export declare typeset local readonly alias unalias unset set shopt let getopts getopt history fc bind complete compgen compopt dirs jobs fg bg disown wait ulimit umask times caller logout
-	logger wall notify-send say mail mailx sendmail curl wget http https xh httpie open xdg-open code cowsay figlet toilet lolcat banner pbcopy pbpaste xclip xsel wl-copy dialog whiptail zenity gum fzf sk peco tput stty clear reset
-	pip pip3 gem cpan cpanm luarocks opam cabal stack composer rustup rustc gcc g++ cc clang ld as ar ranlib strip make cmake ninja meson bazel vagrant virsh lxc incus multipass adb fastboot minikube kind ansible-doc pydoc pydoc3 perldoc ri godoc gdb-doc llm claude aichat pawl skopeo buildah cosign crane trivy syft grype dive`)
+	logger wall notify-send say mail mailx sendmail curl wget http https xh httpie open xdg-open code cowsay figlet toilet lolcat banner pbcopy pbpaste xclip xsel wl-copy dialog whiptail zenity fzf sk peco tput stty clear reset
+	pip pip3 gem cpan cpanm luarocks composer rustc gcc g++ cc clang ld as ar ranlib strip make cmake ninja meson bazel vagrant virsh lxc incus multipass adb fastboot minikube kind ansible-doc pydoc pydoc3 perldoc ri godoc gdb-doc llm claude aichat pawl skopeo buildah cosign crane trivy syft grype dive`)
 
 func fields(s string) map[string]bool {
 	m := map[string]bool{}
@@ -163,9 +163,12 @@ func fields(s string) map[string]bool {
 
 // grave are the programs that words of an unknown program are taken for. Words that are often a subcommand of something else (kill, mount, install, reboot) are not among them
 // but by their path.
-var grave = fields("rm dd shred unlink wipefs blkdiscard fdisk sfdisk sgdisk chmod chown chgrp chattr mv cp tee truncate find xargs env eval nohup setsid sudo doas su pkexec busybox toybox killall pkill userdel passwd chpasswd iptables")
+var grave = fields("rm dd shred unlink wipefs blkdiscard fdisk sfdisk sgdisk parted mkswap cryptsetup hdparm git docker podman kubectl systemctl crontab usermod chmod chown chgrp chattr mv cp tee truncate find xargs env eval nohup setsid sudo doas su pkexec busybox toybox killall pkill userdel passwd chpasswd iptables")
 
 var programPath = regexp.MustCompile(`^(/usr|/usr/local|/run/current-system/sw)?/s?bin/[^/]+$`)
+
+// maxGuesses bounds how many words of one program are taken for a command.
+const maxGuesses = 8
 
 // runnable reports whether a word names a program that may do harm.
 func runnable(w Word) bool {
@@ -179,7 +182,7 @@ func runnable(w Word) bool {
 		}
 		name = base(name)
 	}
-	return grave[name] || shells[name] || strings.HasPrefix(name, "mkfs")
+	return grave[name] || shells[name] || languageOf(name) != nil || strings.HasPrefix(name, "mkfs")
 }
 
 // guess reads the words of a program that nothing is known of, from the first that names a program: it may run them. The same with the text behind -c and its like.
@@ -187,19 +190,39 @@ func (r *reader) guess(f frame, c Command) {
 	if r.o.Plain == nil || naming[c.Name] || specials[c.Name] || languageOf(c.Name) != nil || r.o.Plain(c.Name) {
 		return
 	}
+	if f.guessed { // the words are those of a guess, whose program has looked at all of them
+		return
+	}
+	f = f.under(c.Name)
+	f.guessed = true
+	found := 0
 	for i, a := range c.Args {
 		switch {
+		case found == maxGuesses:
+			return
 		case runnable(a) && i+1 < len(c.Args):
+			found++
 			rest := c.Args[i:]
 			if rest[1].Text == "--" { // prog -x /bin/rm -- -rf /
-				r.exec(f.under(c.Name).fork(), append([]Word{a}, rest[2:]...), nil, nil, c.Source)
+				r.exec(f.fork(), append([]Word{a}, rest[2:]...), nil, nil, c.Source)
 			}
-			r.exec(f.under(c.Name).fork(), rest, nil, nil, c.Source)
-			return
-		case i > 0 && a.Known && Listed("-c -e -x --command --cmd --exec --eval --run --shell", c.Args[i-1].Text) && strings.ContainsAny(a.Text, " \t;&|"):
-			if first := strings.Fields(a.Text); len(first) > 0 && runnable(lit(strings.Trim(first[0], `'"\({;`))) {
-				r.text(f.under(c.Name).fork(), a)
+			r.exec(f.fork(), rest, nil, nil, c.Source)
+		case i > 0 && Listed(scripted, c.Args[i-1].Text):
+			r.guessText(f, a)
+		case strings.HasPrefix(a.Text, "--"):
+			if name, v, ok := strings.Cut(a.Text, "="); ok && Listed(scripted, name) {
+				r.guessText(f, Word{Text: v, Known: a.Known, Source: a.Source})
 			}
 		}
+	}
+}
+
+// scripted are options whose value is often a command.
+const scripted = "-c -e -x --command --cmd --exec --eval --run --shell"
+
+// guessText reads a text as a script if it begins as one that may do harm.
+func (r *reader) guessText(f frame, w Word) {
+	if first := strings.Fields(w.Text); w.Known && len(first) > 1 && runnable(lit(strings.Trim(first[0], `'"\({;`))) {
+		r.text(f.fork(), w)
 	}
 }

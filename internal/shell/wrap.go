@@ -205,5 +205,8 @@ func (r *reader) commandsIn(f frame, env []Assign) {
 		if slices.Contains(commandVariables, a.Name) && a.Value.Text != "" {
 			r.text(f.under(a.Name), a.Value)
 		}
+		if _, s, ok := strings.Cut(a.Value.Text, "+!"); ok && (a.Name == "LESS" || a.Name == "MORE") {
+			r.text(f.under(a.Name), Word{Text: s, Known: a.Value.Known})
+		}
 	}
 }
