@@ -182,19 +182,20 @@ func equal(a, b variable) bool {
 
 // A frame is where in the script the reader is.
 type frame struct {
-	sc     *scope
-	src    string   // the text that positions refer to
-	by     []string // see Command.By
-	in     stream
-	async  bool
-	quiet  bool // seen before: show nothing
-	depth  int
-	choice *choices
-	again  int            // 1 + the index of the first command of the loop that is read again
-	active []*syntax.Stmt // bodies of functions that are being read
-	fn     *wayOut        // of the function at hand
-	loop   *wayOut        // of the loop
-	remote bool           // on another machine: its directory is not known
+	sc      *scope
+	src     string   // the text that positions refer to
+	by      []string // see Command.By
+	in      stream
+	async   bool
+	quiet   bool // seen before: show nothing
+	depth   int
+	choice  *choices
+	again   int            // 1 + the index of the first command of the loop that is read again
+	active  []*syntax.Stmt // bodies of functions that are being read
+	fn      *wayOut        // of the function at hand
+	loop    *wayOut        // of the loop
+	remote  bool           // on another machine: its directory is not known
+	guessed bool           // the words of an unknown program are read as a command
 }
 
 // A stream is what a command may read.

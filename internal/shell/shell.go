@@ -1,7 +1,7 @@
 // Package shell reads a shell command and says what it would execute: every simple command in it, with what wraps it peeled off, its words as far as they can be
 // known, the files that it redirects to, the directory that it runs in. It executes nothing and looks at no file.
 //
-// It judges nothing either. package hook does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too.
+// It judges nothing either. package hook does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too; guesses (Options.Plain) only the safety check asks for.
 //
 // Reading is following the script as bash would, with values that may be unknown or several: both sides of a branch, each item of a list, a loop until nothing changes any more.
 // What a well-known program would print (echo, printf, base64 -d, …) is worked out, so that a script that comes out of a pipe is read too. Everything is bounded; what is over a
@@ -35,6 +35,10 @@ const (
 type Options struct {
 	Dir string                           // where it starts, absolute
 	Env func(name string) (string, bool) // its variables; false means that it is not known, and is not the same as a variable that is not set: ("", true)
+
+	// Plain reports programs that are known not to run their words, beyond those that this package knows. With it, words of an unknown program that name one are read as a command of
+	// that: a wrapper that nobody told us of. nil guesses nothing.
+	Plain func(name string) bool
 }
 
 // Script is what a command would execute.
