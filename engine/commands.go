@@ -49,16 +49,16 @@ func (c *commands) Started(ctx context.Context, cmd tool.Command) error {
 // Ended implements [tool.Commands].
 func (c *commands) Ended(ctx context.Context, cmd tool.Command, e tool.CommandEnd) error {
 	defer held.Delete(holding(c.log, cmd.ID)) // not before it is on record: nobody else takes it for lost meanwhile
-	entries, err := endCommand(ctx, c.log, cmd, e, c.told(cmd, e))
-	if err != nil {
-		return err
-	}
-	c.publish(entries)
-	return nil
+	return c.end(ctx, cmd, e)
 }
 
-func endCommand(ctx context.Context, log *journal.Log, cmd tool.Command, e tool.CommandEnd, tell message.Message) ([]journal.Entry, error) {
-	return log.EndCommand(ctx, journal.CommandEnded{ID: cmd.ID, Reason: string(e.Reason), Code: e.Code, Signal: e.Signal, Millis: e.Took.Milliseconds()}, tell)
+func (c *commands) end(ctx context.Context, cmd tool.Command, e tool.CommandEnd) error {
+	ended := journal.CommandEnded{ID: cmd.ID, Reason: string(e.Reason), Code: e.Code, Signal: e.Signal, Millis: e.Took.Milliseconds()}
+	entries, err := c.log.EndCommand(ctx, ended, c.told(cmd, e))
+	if err == nil {
+		c.publish(entries)
+	}
+	return err
 }
 
 // told is what the model hears of an end. Of one that it brought about it knows; what ended with the run of a task, nobody asks about any more.
@@ -96,10 +96,8 @@ func (c *commands) publish(entries []journal.Entry) {
 }
 
 // Open implements [tool.Commands].
-func (c *commands) Open() []tool.Command { return openCommands(c.log) }
-
-func openCommands(log *journal.Log) (all []tool.Command) {
-	for _, d := range log.Commands() {
+func (c *commands) Open() (all []tool.Command) {
+	for _, d := range c.log.Commands() {
 		all = append(all, tool.Command{ID: d.ID, Text: d.Command, Dir: d.Dir})
 	}
 	return all
@@ -116,17 +114,14 @@ func (c *commands) Lifetime() context.Context {
 // EndLost puts on record which commands of the run's session are not running in this process: after a crash, they are gone. The model hears of it. A Performer calls it before a model
 // call.
 func EndLost(ctx context.Context, run Run) error {
-	for _, cmd := range openCommands(run.Log) {
+	c := commands{log: run.Log, background: run.Background}
+	for _, cmd := range c.Open() {
 		if _, here := held.Load(holding(run.Log, cmd.ID)); here {
 			continue
 		}
-		c := &commands{log: run.Log, background: run.Background}
-		end := tool.CommandEnd{Reason: tool.CommandLost}
-		entries, err := endCommand(ctx, run.Log, cmd, end, c.told(cmd, end))
-		if err != nil && !errdefs.Conflict.Is(err) {
+		if err := c.end(ctx, cmd, tool.CommandEnd{Reason: tool.CommandLost}); err != nil && !errdefs.Conflict.Is(err) {
 			return err
 		}
-		c.publish(entries)
 	}
 	return nil
 }

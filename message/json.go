@@ -2,6 +2,7 @@ package message
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -230,4 +231,29 @@ func parseFields(raw []byte) (f fields, err error) {
 		return f, errdefs.Validation.Errorf("message: part: %w", err)
 	}
 	return f, nil
+}
+
+// MarshalJSON writes the messages as a list. A message without a role, the zero Message too, is an error: it could not be read back.
+func (h History) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, m := range h.All() {
+		if !m.Role().Valid() {
+			return nil, errdefs.Validation.Errorf("message: message %d: role %q: want user, assistant or tool", i, m.Role())
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = m.AppendJSON(b)
+	}
+	return append(b, ']'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *History) UnmarshalJSON(b []byte) error {
+	var ms []Message
+	if err := json.Unmarshal(b, &ms); err != nil {
+		return err
+	}
+	*h = NewHistory(ms...)
+	return nil
 }

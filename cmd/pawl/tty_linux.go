@@ -6,14 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// columns is how wide a terminal is, 0 when it does not say; ok is false for what is none.
-func columns(f *os.File) (n int, ok bool) {
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0, false
-	}
-	return int(size.Col), true
-}
-
 // forget drops what was typed at a terminal and not read yet.
 func forget(f *os.File) { _ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) }

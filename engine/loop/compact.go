@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -84,6 +85,7 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	out.Usage, out.Millis = sane(resp.Usage), time.Since(began).Milliseconds()
 	out.CostMicros = l.spend(run.Bounds.Budget, out.Usage)
+	over := report(ctx, host, out.Usage) // whatever comes of it, it was paid
 	summary := strings.TrimSpace(resp.Message.Text())
 	edit.Head = slices.Insert(edit.Head, 0, summaryMessage(summary, replies(e.Messages.Slice(0, edit.From))))
 	before, after := tokens.In(e.Messages), tokens.In(e.Messages.Edit(edit))
@@ -94,16 +96,14 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 		err = errdefs.NoProgress.Errorf("the summary is not shorter than what it stands for")
 	}
 	if err != nil {
-		return failed(err)
+		out, err := failed(err)
+		return out, cmp.Or(err, exceeded(over))
 	}
 	out.Edit, out.Preserved, out.SummarySize = edit, n-edit.From, tokens.Text(summary)
 	if out.TokensAfter = e.Tokens - (before - after); e.Tokens < before { // then what was estimated is too much
 		out.TokensAfter = e.Tokens * after / before
 	}
-	if err := report(ctx, host, out.Usage); errdefs.BudgetExceeded.Is(err) {
-		return out, err
-	}
-	return out, nil
+	return out, exceeded(over)
 }
 
 // shorter is the edit that leaves out all but the last messages, still without the summary: before keep of them, and not between a call and its result. The newest message of a person stays.
@@ -138,6 +138,9 @@ func shorter(h message.History, keep int) (edit message.Edit, err error) {
 
 // ours reports whether no person said a message.
 func ours(m message.Message) bool {
+	if m.Len() == 0 {
+		return false
+	}
 	t, ok := m.Part(0).(message.Text)
 	return ok && t.Provider == "pawl"
 }

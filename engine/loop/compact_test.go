@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -175,6 +176,26 @@ func TestTheNextRunKnowsWhatTheSessionTakes(t *testing.T) {
 	if diff := cmp.Diff([]string{"user: " + summary, "assistant: first", "user: more", "assistant: second"}, dump(d.talk)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestTheHostIsToldWhatASummaryTookThatIsOfNoUse(t *testing.T) {
+	m := plays(takes(100, uses(look("1"))), takes(520, uses(look("2"))), takes(77, says("  ")), takes(540, says("done")))
+	told := 0
+	d := play{cfg: small(m, looks()), host: engine.HostFuncs{ReportUsageFunc: func(_ context.Context, u model.Usage) error { told += u.Input; return nil }}}.do(t)
+	if d.err != nil || told != 100+520+77+540 {
+		t.Error(d.err, told)
+	}
+}
+
+func TestAMessageWithoutPartsIsNobodys(t *testing.T) {
+	m := plays(takes(100, uses(look("1"))), takes(600, uses(look("2"))), takes(40, says("all of it")), takes(90, says("done")))
+	empty := hook.Middleware{Name: "empty", PreGeneration: func(_ context.Context, g *hook.Generation) error {
+		g.Messages = message.NewHistory(message.New(message.RoleUser)).Append(g.Messages.Messages()...)
+		return nil
+	}}
+	cfg := small(m, looks())
+	cfg.Hooks = []hook.Middleware{empty}
+	wantErr(t, play{cfg: cfg}.do(t).err, nil)
 }
 
 func TestACompactionIsPaidFromTheBudget(t *testing.T) {

@@ -213,10 +213,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 	}
 	out.CostMicros = l.spend(budget, usage)
-	if err := report(ctx, host, usage); errdefs.BudgetExceeded.Is(err) {
-		return out, err
-	}
-	return out, nil
+	return out, exceeded(report(ctx, host, usage))
 }
 
 // spend gives the cost of a call, in millionths of a dollar; nil: not known.
@@ -265,6 +262,14 @@ func steering(log *journal.Log) []journal.Steering {
 func report(ctx context.Context, host engine.Host, u model.Usage) (err error) {
 	defer func() { _ = recover() }()
 	return host.ReportUsage(ctx, u)
+}
+
+// exceeded is what of a host's error ends a run.
+func exceeded(err error) error {
+	if errdefs.BudgetExceeded.Is(err) {
+		return err
+	}
+	return nil
 }
 
 // complete calls the model, as a stream when somebody listens. With an error, text is what had come by then.

@@ -91,6 +91,13 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 
 // CompleteStream streams the reply of the entry that the transcript has come to: its reasoning and its text word by word.
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	if why(req.Messages.Last()).Why == "summarize" {
+		resp, err := m.Complete(ctx, req)
+		if err != nil {
+			return err
+		}
+		return cb(model.StreamResult{Final: true, Response: resp})
+	}
 	i, err := m.begin(ctx, req)
 	if err != nil {
 		return err

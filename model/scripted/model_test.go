@@ -266,3 +266,20 @@ func TestChildAgentsHaveScriptsOfTheirOwn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestARequestForASummaryGetsItInBothWays(t *testing.T) {
+	ask := message.New(message.RoleUser, message.Text{Text: "Summarize it.", Origin: message.Origin{Provider: "pawl", Extra: `{"why":"summarize"}`}})
+	req, m := model.Request{Messages: message.NewHistory(ask)}, New(Text("the first turn"))
+	resp, err := m.Complete(t.Context(), req)
+	if err != nil || resp.Message.Text() != Summary {
+		t.Error(resp, err)
+	}
+	if _, err := m.Complete(t.Context(), model.Request{}); !errdefs.Validation.Is(err) {
+		t.Error("a request without a message:", err)
+	}
+	var last *model.Response
+	err = m.CompleteStream(t.Context(), req, func(r model.StreamResult) error { last = r.Response; return nil })
+	if err != nil || last == nil || last.Message.Text() != Summary {
+		t.Error(last, err)
+	}
+}

@@ -84,6 +84,9 @@ func why(m message.Message) (w struct {
 	Replies int
 },
 ) {
+	if m.Len() == 0 {
+		return w
+	}
 	if t, ok := m.Part(0).(message.Text); ok && t.Extra != "" {
 		_ = json.Unmarshal([]byte(t.Extra), &w)
 	}

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -87,6 +88,7 @@ func (b *background) begin(ctx context.Context, call tool.Call, id, text, dir st
 	}
 	life, c.stop = context.WithCancelCause(life)
 	if err := b.enter(c); err != nil {
+		c.stop(nil)
 		return tool.Result{}, err
 	}
 	if err := b.start(ctx, life, call, c, limit); err != nil {
@@ -202,7 +204,8 @@ func endOf(e process.End, cause error) tool.CommandEnd {
 		out.Reason = tool.CommandTimeout
 	case e.Canceled:
 		out.Reason = tool.CommandStopped
-		if s, ok := cause.(stopped); ok { //nolint:errorlint // it is never wrapped
+		var s stopped
+		if errors.As(cause, &s) {
 			out.Reason = tool.CommandReason(s)
 		}
 	}

@@ -227,7 +227,7 @@ func TestWhatCannotBePutOnRecordIsNotStarted(t *testing.T) {
 	if files, err := os.ReadDir(w.OutputDir()); err != nil || len(files) != 0 {
 		t.Error(files, err)
 	}
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // what must not happen would have by then
 	if _, err := os.Stat(filepath.Join(w.Dir(), "made")); err == nil {
 		t.Error("it ran")
 	}
@@ -279,7 +279,7 @@ func TestACancelledCallLeavesItsBackgroundCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(called(t, "s", &book{}))
 	id := launch(t, ctx, w, "sleep 300")
 	cancel()
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // what must not happen would have by then
 	if got := output(t, called(t, "s", &book{}), w, id, ""); !strings.Contains(got, "runs since") {
 		t.Error(got)
 	}
