@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -112,7 +113,7 @@ func (w *watch) wait(ctx context.Context, tr *trace) bool {
 				continue
 			}
 			if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-				_ = w.watcher.Remove(e.Name) // a directory of that name that comes later is another one
+				w.forget(e.Name)
 			}
 			settled = time.After(quiet)
 			if overdue == nil {
@@ -127,6 +128,15 @@ func (w *watch) wait(ctx context.Context, tr *trace) bool {
 			return true
 		case <-overdue:
 			return true
+		}
+	}
+}
+
+// forget ends watches at and below a path that went away: directories of these names that come later are other ones.
+func (w *watch) forget(path string) {
+	for _, dir := range w.watcher.WatchList() {
+		if dir == path || strings.HasPrefix(dir, path+string(filepath.Separator)) {
+			_ = w.watcher.Remove(dir) // it may be forgotten already
 		}
 	}
 }
