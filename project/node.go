@@ -106,7 +106,10 @@ func (s *source) value(d *json.Decoder, r *report, depth int) (n node, err error
 	}
 	switch v := tok.(type) {
 	case json.Delim:
-		n.kind = byte(v)
+		n.kind = '['
+		if v == '{' {
+			n.kind = '{'
+		}
 		seen := map[string]bool{}
 		for d.More() {
 			var name string

@@ -62,7 +62,7 @@ type MCPServer struct {
 
 // Value is what one line of a settings file says, for who wants to see where a setting comes from.
 type Value struct {
-	Place
+	Place Place
 	Layer Layer
 	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
 	Text  string // as JSON; values of variables and headers, which may be secrets, are left out

@@ -120,11 +120,11 @@ func TestHooksAddUpFromTheLowestLayerEachOnce(t *testing.T) {
 
 func TestWhatHasNoEffectIsAProblemWithFileLineAndColumn(t *testing.T) {
 	w := newWorld(t)
-	w.put(".agents/settings.json", "{\n  \"modle\": 1,\n  \"permissions\": {\n    \"denny\": [],\n    \"allow\": [\"Bash(\", \"Read\"]},\n"+
+	w.put(".agents/settings.json", "{\n  \"modal\": 1,\n  \"permissions\": {\n    \"denny\": [],\n    \"allow\": [\"Bash(\", \"Read\"]},\n"+
 		"  \"hooks\": {\"PreToolUze\": [],\n    \"Stop\": [{\"hooks\": [{\"type\": \"prompt\", \"prompt\": \"x\"}]}]},\n  \"mcp\": {\"srv\": {}},\n  \"äöü\": {\"model\": 1}, \"Model\": \"x\"\n}")
 	p := w.load()
 	for _, want := range [][]string{
-		{`.agents/settings.json:2:3: there is no key "modle": it has no effect: did you mean model?`},
+		{`.agents/settings.json:2:3: there is no key "modal": it has no effect: did you mean model?`},
 		{`.agents/settings.json:4:5: there is no key "permissions.denny"`, "did you mean permissions.deny?"},
 		{`.agents/settings.json:5:15: the rule "Bash(" can't be understood`},
 		{`.agents/settings.json:6:13: hooks: PreToolUze: there is no event`},

@@ -276,7 +276,8 @@ func mentions(text, word string) bool {
 	}
 	for i := 0; i+len(w) <= len(t); i++ {
 		end := i + len(w)
-		if slices.Equal(t[i:end], w) && !(i > 0 && part(t[i-1]) && part(w[0])) && !(end < len(t) && part(t[end]) && part(w[len(w)-1])) {
+		goesOn := i > 0 && part(t[i-1]) && part(w[0]) || end < len(t) && part(t[end]) && part(w[len(w)-1])
+		if !goesOn && slices.Equal(t[i:end], w) {
 			return true
 		}
 	}

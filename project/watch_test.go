@@ -180,7 +180,10 @@ func TestWatchEndsWithItsContextAndWithItsLoop(t *testing.T) {
 		}
 		cancel()
 	}
-	for range project.Watch(t.Context(), w.root, w.options()...) {
+	for _, err := range project.Watch(t.Context(), w.root, w.options()...) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	ctx, cancel = context.WithCancel(t.Context())
