@@ -170,10 +170,17 @@ func (d *decoder) text(n node, key string) (v string, ok bool) {
 	return v, ok
 }
 
+// maxList is how long a list may be: each rule costs a look at the disk.
+const maxList = 5000
+
 // texts calls each for every text of a list.
 func (d *decoder) texts(n node, key string, each func(n node, v string)) {
 	if n.kind != '[' {
 		d.wrong(n, key, "a list of texts in brackets")
+		return
+	}
+	if len(n.children) > maxList {
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("%s has more than %d elements", key, maxList), "have fewer"})
 		return
 	}
 	for i, c := range n.children {
@@ -201,8 +208,10 @@ func (d *decoder) textMap(n node, key string, each func(n node, v string)) {
 
 // listed adds a text to a list, once.
 func (d *decoder) listed(n node, key, v string, widens bool, list func(*Settings) *[]string) {
-	has := func(s *Settings) bool { return slices.Contains(*list(s), v) }
-	e := entry{key: key, has: has, apply: func(s *Settings) { *list(s) = append(*list(s), v) }}
+	e := entry{key: key, same: v, apply: func(s *Settings) { *list(s) = append(*list(s), v) }}
+	if filepath.IsAbs(v) {
+		e.path = v
+	}
 	if widens {
 		e.loosens = func(*Settings) bool { return true } // else the list has it
 	}
@@ -280,11 +289,7 @@ func (d *decoder) rules(n node, verdict hook.Verdict) {
 			}
 			return
 		}
-		same := func(r hook.Rule) bool { return r.Verdict == verdict && r.Text == v }
-		e := entry{
-			key: key, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rule) },
-			has: func(s *Settings) bool { return slices.ContainsFunc(s.Permissions.Rules, same) },
-		}
+		e := entry{key: key, same: v, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rule) }}
 		if verdict == hook.Allow {
 			e.loosens = func(*Settings) bool { return true }
 		}
@@ -473,7 +478,7 @@ func (d *decoder) hooks(n node) {
 		d.fail(p)
 		return
 	}
-	for _, p := range problems {
+	for _, p := range problems[:min(len(problems), maxProblems)] {
 		d.problem(Problem{d.inHooks(n, p.Line, p.Path), "hooks: " + p.Path + ": " + p.Text, ""})
 	}
 	for _, h := range list {
@@ -481,10 +486,8 @@ func (d *decoder) hooks(n node) {
 		text := sayHook(h)
 		line, _ := strconv.Atoi(strings.TrimPrefix(h.Place, "line ")) // 0, the whole file, if it should ever say something else
 		h.Place = Place{d.file, line, 0}.String()
-		same := func(o hook.ShellHook) bool { return sayHook(o) == text }
 		d.add(n, entry{
-			key: "hooks." + string(h.Event), text: text,
-			has:     func(s *Settings) bool { return slices.ContainsFunc(s.Hooks, same) },
+			key: "hooks." + string(h.Event), text: text, same: text,
 			apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
 			loosens: func(*Settings) bool { return true },
 		})
@@ -538,25 +541,26 @@ func hidden(m map[string]string) map[string]string {
 
 // find looks for the part of a hooks object that hook.Problem.Path names.
 func find(n node, path string) (node, bool) {
-	var search func(n node, at string) (node, bool)
-	search = func(n node, at string) (node, bool) {
-		if at == path {
-			return n, true
-		}
-		for i, c := range n.children {
-			names := []string{fmt.Sprintf("%s[%d]", at, i)}
-			if n.kind == '{' {
-				names = []string{join(at, c.name), fmt.Sprintf("%s[%q]", at, c.name)}
-			}
-			for _, name := range names {
-				if strings.HasPrefix(path, name) {
-					if found, ok := search(c, name); ok {
-						return found, true
-					}
-				}
-			}
-		}
-		return node{}, false
+	if path == "" {
+		return n, true
 	}
-	return search(n, "")
+	for i, c := range n.children {
+		var rest string
+		var ok bool
+		switch {
+		case n.kind == '[':
+			rest, ok = strings.CutPrefix(path, "["+strconv.Itoa(i)+"]")
+		case path[0] == '[':
+			rest, ok = strings.CutPrefix(path, "["+strconv.Quote(c.name)+"]")
+		default:
+			rest, ok = strings.CutPrefix(strings.TrimPrefix(path, "."), c.name)
+			ok = ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}
+		if ok && len(rest) < len(path) {
+			if found, ok := find(c, rest); ok {
+				return found, true
+			}
+		}
+	}
+	return node{}, false
 }

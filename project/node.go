@@ -29,22 +29,44 @@ type source struct {
 	file  string
 	data  []byte
 	lines []int // offsets of their beginnings
+	runes []int // how many characters begin before each stretch of the text: one long line may have many places
 }
+
+const stretch = 1024
 
 func newSource(file string, data []byte) *source {
 	s := &source{file: file, data: data, lines: []int{0}}
+	runes := 0
 	for i, c := range data {
+		if i%stretch == 0 {
+			s.runes = append(s.runes, runes)
+		}
+		if utf8.RuneStart(c) {
+			runes++
+		}
 		if c == '\n' {
 			s.lines = append(s.lines, i+1)
 		}
 	}
+	s.runes = append(s.runes, runes) // for the end of the text, if it is that of a stretch
 	return s
 }
 
 func (s *source) place(at int) Place {
 	at = max(0, min(at, len(s.data)))
 	line := sort.SearchInts(s.lines, at+1)
-	return Place{s.file, line, 1 + utf8.RuneCount(s.data[s.lines[line-1]:at])}
+	return Place{s.file, line, 1 + s.before(at) - s.before(s.lines[line-1])}
+}
+
+// before is how many characters begin before an offset.
+func (s *source) before(at int) int {
+	n := s.runes[at/stretch]
+	for _, c := range s.data[at-at%stretch : at] {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // parse reads the whole text as one JSON object. A member that is there twice is a problem, and each of the two counts: so nothing that forbids something is lost.

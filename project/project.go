@@ -163,7 +163,7 @@ func (l *loader) settings(p *Project) error {
 	if l.overrides != nil {
 		over = l.decode(newSource("overrides", l.overrides), LayerOverride, false)
 	}
-	settings, _, _ := merge(l.root, slices.Concat(entries, project, local, over), true)
+	settings, _ := merge(l.root, slices.Concat(entries, project, local, over), true)
 	if settings.Compat { // the directory's own files beat the other program's
 		project = slices.Concat(decoded(l.project, ".mcp.json", LayerProject, true), decoded(l.project, ".claude/settings.json", LayerProject, true), project)
 		local = append(decoded(l.project, ".claude/settings.local.json", LayerLocal, true), local...)
@@ -174,11 +174,14 @@ func (l *loader) settings(p *Project) error {
 	entries = slices.Concat(entries, project, local, over)
 	wants := wanted(entries)
 	p.trust, p.trustHash = l.trust, contentHash(wants)
-	approved := l.approved(p.trustHash)
-	var waiting []entry
-	p.Settings, p.values, waiting = merge(l.root, entries, approved)
-	for _, e := range waiting {
-		p.waiting = append(p.waiting, Value{e.place, e.layer, e.key, e.text, StateWaiting})
+	p.Settings, p.values = merge(l.root, entries, l.approved(p.trustHash))
+	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting }) {
+		for i, e := range entries {
+			if v := p.values[i]; e.wants() { // all that an approval would be of, also what changes nothing today
+				v.Text = e.text
+				p.waiting = append(p.waiting, v)
+			}
+		}
 	}
 	p.Settings.settle(p.values, &l.report)
 	return nil

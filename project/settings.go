@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +66,8 @@ type Value struct {
 	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
 	Text  string // as JSON; values of variables and headers, which may be secrets, are left out
 	State State
+
+	path string
 }
 
 // State says whether a value counts.
@@ -91,7 +92,8 @@ type entry struct {
 	// loosens reports whether it would let more happen than the settings before it; nil: it never does. What has one is a part of what is approved.
 	loosens func(*Settings) bool
 	apply   func(*Settings)
-	has     func(*Settings) bool // an earlier entry said the same; nil: no
+	same    string // a second entry of the key with the same one is a repetition; "": there is none
+	path    string // absolute, if it is about one
 }
 
 // defaults are the lowest layer.
@@ -103,27 +105,28 @@ const defaults = `{
   "compat": false
 }`
 
-// merge applies entries in the order of their layers. What would loosen something and comes with the project is left out unless it is approved, and is in waiting then.
-func merge(root string, entries []entry, approved bool) (s Settings, values []Value, waiting []entry) {
+// merge applies entries in the order of their layers, and says what became of each. What would loosen something and comes with the project is left out unless it is approved.
+func merge(root string, entries []entry, approved bool) (s Settings, values []Value) {
 	s = Settings{Env: map[string]string{}, mcp: map[string]MCPServer{}}
 	s.Permissions.Dir, s.Sandbox.Root = root, root
 	last := map[string]int{} // of single keys: the value that counts
+	seen := map[[2]string]bool{}
 	for _, e := range entries {
-		v := Value{e.place, e.layer, e.key, e.text, StateActive}
+		v := Value{e.place, e.layer, e.key, e.text, StateActive, e.path}
 		if e.shown != "" {
 			v.Text = e.shown
 		}
 		switch {
-		case e.has != nil && e.has(&s):
+		case e.same != "" && seen[[2]string{e.key, e.same}]:
 			v.State = StateRepeated
 		case e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
 			v.State = StateWaiting
-			waiting = append(waiting, e)
 		default:
 			if before, ok := last[e.key]; ok && e.single {
 				values[before].State = StateOverridden
 			}
 			last[e.key] = len(values)
+			seen[[2]string{e.key, e.same}] = true
 			e.apply(&s)
 			s.SandboxSet = s.SandboxSet || e.layer != LayerDefault && strings.HasPrefix(e.key, "sandbox.")
 		}
@@ -135,7 +138,7 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 	if s.disableAllHooks {
 		s.Hooks = nil
 	}
-	return s, values, waiting
+	return s, values
 }
 
 // settle leaves out directories that are not there, which a sandbox could not be made with, and says so.
@@ -147,7 +150,7 @@ func (s *Settings) settle(values []Value, r *report) {
 			}
 			at := Place{}
 			for _, v := range values {
-				if v.Key == key && strings.HasSuffix(strings.Trim(v.Text, `"`), filepath.Base(dir)) {
+				if v.Key == key && v.path == dir {
 					at = v.Place
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -354,5 +355,41 @@ func TestTheHomeDirectoryAsAProjectHasOneSettingsFileWhichIsTheUsers(t *testing.
 	p := w.load()
 	if len(p.Untrusted()) != 0 || len(rules(p, hook.Allow)) != 1 {
 		t.Errorf("%+v", p.Settings)
+	}
+}
+
+func TestHostileSettingsTakeLittleTime(t *testing.T) {
+	many := func(n int, f func(i int) string) string {
+		var parts []string
+		for i := range n {
+			parts = append(parts, f(i))
+		}
+		return strings.Join(parts, ",")
+	}
+	for name, text := range map[string]string{
+		"many variables":     `{"env": {` + many(60_000, func(i int) string { return `"V` + strconv.Itoa(i) + `":"x"` }) + `}}`,
+		"one variable often": `{"env": {` + many(100_000, func(int) string { return `"V":"x"` }) + `}}`,
+		"many unknown keys":  `{` + many(90_000, func(i int) string { return `"k` + strconv.Itoa(i) + `":1` }) + `}`,
+		"many rules":         `{"permissions": {"deny": [` + many(4_900, func(i int) string { return `"Bash(x` + strconv.Itoa(i) + `:*)"` }) + `]}}`,
+		"too many rules":     `{"permissions": {"deny": [` + many(200_000, func(int) string { return `"B"` }) + `]}}`,
+		"many hooks":         `{"hooks": {"Stop": [{"hooks": [` + many(20_000, func(i int) string { return `{"command":"` + strconv.Itoa(i) + `"}` }) + `]}]}}`,
+		"many bad hooks":     `{"hooks": {"Stop": [{"hooks": [` + many(20_000, func(i int) string { return `{"type":"x` + strconv.Itoa(i) + `"}` }) + `]}]}}`,
+		"many events":        `{"hooks": {` + many(50_000, func(i int) string { return `"E` + strconv.Itoa(i) + `":[]` }) + `}}`,
+		"many servers":       `{"mcpServers": {` + many(20_000, func(i int) string { return `"s` + strconv.Itoa(i) + `":{"command":"x"}` }) + `}}`,
+	} {
+		w := newWorld(t)
+		w.put(".agents/settings.json", text)
+		began := time.Now()
+		p, err := w.try()
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: %v", name, took)
+		}
+		if (err != nil) != (name == "too many rules") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+		if p != nil && len(p.Problems) > 1000 {
+			t.Errorf("%s: %d problems", name, len(p.Problems))
+		}
+		t.Logf("%s: %v", name, time.Since(began))
 	}
 }

@@ -65,11 +65,16 @@ func (l *loader) skills(p *Project) {
 
 type skillReader struct {
 	*loader
-	found []Skill
+	found  []Skill
+	looked int // directories
 }
 
 // directory reads the skills below a directory.
 func (s *skillReader) directory(t tree, dir string, layer Layer, deep int) {
+	if s.looked++; s.looked > maxEntries {
+		s.problem(Problem{t.place(dir), fmt.Sprintf("there are more than %d directories: it is not looked at", maxEntries), "have fewer"})
+		return
+	}
 	list, err := t.list(dir)
 	var broken *fileError
 	if errors.As(err, &broken) {
@@ -101,6 +106,8 @@ func (s *skillReader) directory(t tree, dir string, layer Layer, deep int) {
 				if s.directory(t, at, layer, deep+1); len(s.found) == before {
 					s.add(t, Skill{Name: e.name, Layer: layer, Dir: t.abs(at)}, Problem{t.place(at), "it has no SKILL.md", "add one, or remove the directory"})
 				}
+			default:
+				s.add(t, Skill{Name: e.name, Layer: layer, Dir: t.abs(at)}, Problem{t.place(at), fmt.Sprintf("it is more than %d directories deep", maxSkillDepth), "put it higher up"})
 			}
 		}
 	}

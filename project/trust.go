@@ -46,9 +46,12 @@ type approval struct {
 // keptApprovals is how many contents of a project stay approved, so that going back to another branch asks nothing again.
 const keptApprovals = 32
 
+// wants reports whether an approval is of the entry.
+func (e entry) wants() bool { return e.layer.ofProject() && e.loosens != nil }
+
 // wanted are the entries of the project's own files that would let something happen, in an order that does not depend on how the files are formatted.
 func wanted(entries []entry) []entry {
-	out := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return !e.layer.ofProject() || e.loosens == nil })
+	out := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return !e.wants() })
 	slices.SortStableFunc(out, func(a, b entry) int {
 		by := cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.key, b.key))
 		if by == 0 && !a.single && !strings.HasPrefix(a.key, "hooks.") { // of hooks, and of what is there twice, the order matters
@@ -73,7 +76,8 @@ func contentHash(wants []entry) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Untrusted is what the project's files want and a person has to approve first, in the order of the files. Its texts are whole: they are what is approved.
+// Untrusted is what a person has to approve because something of it waits, in the order of the files; nil when nothing waits. It is all that the approval is of, so that nothing is approved
+// unseen; State says what waits. The texts are whole.
 func (p *Project) Untrusted() []Value { return slices.Clone(p.waiting) }
 
 // TrustHash stands for all that the project's files want: what an approval is of. "" when they want nothing.

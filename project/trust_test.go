@@ -28,6 +28,9 @@ const everything = `{
 
 func waits(p *project.Project) (keys []string) {
 	for _, v := range p.Untrusted() {
+		if v.State != project.StateWaiting {
+			v.Key += " (" + string(v.State) + ")"
+		}
 		keys = append(keys, v.Key)
 	}
 	return keys
@@ -42,7 +45,7 @@ func TestWhatAProjectWantsWaitsForApprovalAndWhatItForbidsCounts(t *testing.T) {
 		p := w.load()
 		want := []string{
 			"permissions.allow", "permissions.defaultMode", "permissions.additionalDirectories", "env.PATH", "hooks.SessionStart", "disableAllHooks", "mcp.servers.evil",
-			"sandbox.enabled", "sandbox.write", "sandbox.read", "sandbox.env", "sandbox.network.hosts", "sandbox.limits.cpu",
+			"sandbox.enabled", "sandbox.write", "sandbox.read", "sandbox.env", "sandbox.network.hosts", "sandbox.limits.cpu", "sandbox.limits.processes (active)",
 		}
 		if d := cmp.Diff(want, waits(p)); d != "" {
 			t.Error(d)
@@ -72,6 +75,16 @@ func TestWhatAProjectWantsWaitsForApprovalAndWhatItForbidsCounts(t *testing.T) {
 		if p = w.load(); len(p.Untrusted()) != len(want) {
 			t.Errorf("revoked, and it counts: %v", waits(p))
 		}
+	}
+}
+
+func TestNothingIsApprovedThatWasNotShown(t *testing.T) {
+	w := newWorld(t)
+	w.put("~/.agents/settings.json", `{"permissions": {"defaultMode": "bypassPermissions"}}`)
+	w.put(".agents/settings.json", `{"permissions": {"defaultMode": "acceptEdits"}, "env": {"A": "1"}}`)
+	p := w.load() // the mode is no looser than the user's, today
+	if d := cmp.Diff([]string{"permissions.defaultMode (active)", "env.A"}, waits(p)); d != "" {
+		t.Error(d)
 	}
 }
 
