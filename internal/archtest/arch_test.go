@@ -28,6 +28,7 @@ var floors = map[string]float64{
 	"event": 3, "hook/internal/permit": 2.9, "hook": 3,
 	"engine": 4, "engine/enginetest": 4.1,
 	"engine/loop": 5,
+	"project":     7,
 	"agent":       7, "agent/askuser": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
 	"":         8,
 	"cmd/pawl": 10, "internal/archtest": 10,
