@@ -208,7 +208,7 @@ func chooses(c *shell.Command) bool {
 		if !said && len(l.operands) > 0 {
 			w = l.operands[0]
 		}
-		return !l.has("-v", "--invert-match") && !(w.Known && vacuous.MatchString(w.Text))
+		return !l.has("-v", "--invert-match") && (!w.Known || !vacuous.MatchString(w.Text))
 	case "awk", "gawk", "mawk", "nawk":
 		return slices.ContainsFunc(parse(c, "-F -v").operands, func(w shell.Word) bool {
 			return !wholeProgram.MatchString(w.Text) || strings.Contains(w.Text, "if")
