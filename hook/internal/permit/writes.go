@@ -12,14 +12,10 @@ import (
 
 // What programs write that their operands alone don't say.
 
-// writers are the programs of which more is known than that -o is an output. It is filled by init, since git is in it by what it copies.
-var writers map[string]func(*reached)
-
-func init() {
-	writers = map[string]func(*reached){
-		"git": (*reached).git, "tar": (*reached).tar, "gtar": (*reached).tar, "bsdtar": (*reached).tar, "unzip": (*reached).unzip, "zip": (*reached).zip, "cpio": (*reached).cpio,
-		"7z": (*reached).sevenZip, "7za": (*reached).sevenZip, "7zz": (*reached).sevenZip, "patch": (*reached).patch, "curl": (*reached).curl, "wget": (*reached).wget, "wget2": (*reached).wget,
-	}
+// writers are the programs of which more is known than that -o is an output.
+var writers = map[string]func(*reached){
+	"git": (*reached).git, "tar": (*reached).tar, "gtar": (*reached).tar, "bsdtar": (*reached).tar, "unzip": (*reached).unzip, "zip": (*reached).zip, "cpio": (*reached).cpio,
+	"7z": (*reached).sevenZip, "7za": (*reached).sevenZip, "7zz": (*reached).sevenZip, "patch": (*reached).patch, "curl": (*reached).curl, "wget": (*reached).wget, "wget2": (*reached).wget,
 }
 
 // here is the directory that a command runs in.
