@@ -26,7 +26,7 @@ const recordWithin = 10 * time.Second
 
 // background is the commands that go on behind their calls.
 type background struct {
-	w       *Workspace
+	core    *core
 	running sync.WaitGroup
 	mu      sync.Mutex
 	all     []*command // in the order in which they began
@@ -51,12 +51,12 @@ type stopped tool.CommandReason
 func (s stopped) Error() string { return string(s) }
 
 // launch starts a command.
-func (b *background) launch(ctx context.Context, call tool.Call, text, dir string, limit time.Duration) (tool.Result, error) {
+func (b *background) launch(ctx context.Context, w *Workspace, call tool.Call, text, dir string, limit time.Duration) (tool.Result, error) {
 	if err := process.Guarded(); err != nil {
 		return tool.Result{}, err
 	}
 	c := &command{Command: tool.Command{ID: "bg-" + randomID()[:8], Text: text, Dir: dir}, session: call.Session, began: time.Now(), over: make(chan struct{})}
-	c.out = &kept{root: b.w.out, name: "bash-" + c.ID + ".txt", dir: b.w.outDir}
+	c.out = &kept{root: b.core.out, name: "bash-" + c.ID + ".txt", dir: b.core.outDir}
 	life := context.Background()
 	if call.Commands != nil {
 		life = call.Commands.Lifetime()
@@ -65,7 +65,7 @@ func (b *background) launch(ctx context.Context, call tool.Call, text, dir strin
 	if err := b.enter(c); err != nil {
 		return tool.Result{}, err
 	}
-	if err := b.start(ctx, life, call, c, limit); err != nil {
+	if err := b.start(ctx, life, w, call, c, limit); err != nil {
 		b.forget(c)
 		return tool.Result{}, err
 	}
@@ -91,7 +91,7 @@ func (b *background) enter(c *command) error {
 	}
 	if own >= mostRemembered {
 		i := slices.IndexFunc(b.all, func(o *command) bool { return o.session == c.session && o.ended() != nil })
-		_ = b.w.out.Remove(b.all[i].out.name)
+		_ = b.core.out.Remove(b.all[i].out.name)
 		b.all = slices.Delete(b.all, i, i+1)
 	}
 	b.all = append(b.all, c)
@@ -110,8 +110,8 @@ func (b *background) forget(c *command) {
 }
 
 // start puts the command on record, and starts it.
-func (b *background) start(ctx, life context.Context, call tool.Call, c *command, limit time.Duration) error {
-	cmd, cleanUp, err := b.w.shell(ctx, c.Text, c.ID)
+func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Call, c *command, limit time.Duration) error {
+	cmd, cleanUp, err := w.shell(ctx, c.Text, c.ID)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	drop := func() {
 		cleanUp()
 		c.out.close()
-		_ = b.w.out.Remove(c.out.name)
+		_ = b.core.out.Remove(c.out.name)
 	}
 	if call.Commands != nil {
 		if err := call.Commands.Started(ctx, c.Command); err != nil {
@@ -132,7 +132,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	}
 	stdout, stderr := &stream{live: io.Discard, to: c.out}, &stream{live: io.Discard, to: c.out}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, stdout, stderr
-	p, err := process.Start(cmd, b.w.id+"."+c.ID)
+	p, err := process.Start(cmd, b.core.id+"."+c.ID)
 	if err != nil {
 		c.record(call.Commands, tool.CommandEnd{Reason: tool.CommandFailed}) //nolint:contextcheck // it has its own time
 		drop()
@@ -141,7 +141,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	go func() {
 		defer b.running.Done()
 		defer close(c.over)
-		stop := context.AfterFunc(b.w.life, func() { c.stop(stopped(tool.CommandStopped)) }) //nolint:contextcheck // it outlives the call
+		stop := context.AfterFunc(b.core.life, func() { c.stop(stopped(tool.CommandStopped)) }) //nolint:contextcheck // it outlives the call
 		defer stop()
 		end := p.Wait(life, limit)
 		stdout.flush()
