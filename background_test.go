@@ -41,7 +41,7 @@ func (f thinking) CompleteStream(ctx context.Context, req model.Request, cb mode
 	return cb(model.StreamResult{Final: true, Response: resp})
 }
 
-var commandID = regexp.MustCompile(`bg-[0-9a-f]+`)
+var commandID = regexp.MustCompile(`bg-[0-9a-zA-Z_-]+`)
 
 // told is the texts of a request that no person and no model wrote.
 func told(req model.Request) (texts []string) {

@@ -29,15 +29,17 @@ type commands struct {
 	background *Background
 }
 
-// held has the ids of the commands that this process runs.
+// held has the commands that this process runs, by session and id.
 var held sync.Map
+
+func holding(log *journal.Log, id string) [2]string { return [2]string{log.Session(), id} }
 
 // Started implements [tool.Commands].
 func (c *commands) Started(ctx context.Context, cmd tool.Command) error {
 	entry := []journal.Entry{{Run: c.run, Key: journal.CommandKey(cmd.ID), Data: journal.CommandStarted{ID: cmd.ID, Call: c.call, Command: cmd.Text, Dir: cmd.Dir}}}
-	held.Store(cmd.ID, true)
+	held.Store(holding(c.log, cmd.ID), true)
 	if err := c.log.Append(ctx, entry...); err != nil {
-		held.Delete(cmd.ID)
+		held.Delete(holding(c.log, cmd.ID))
 		return err
 	}
 	c.publish(entry)
@@ -46,7 +48,7 @@ func (c *commands) Started(ctx context.Context, cmd tool.Command) error {
 
 // Ended implements [tool.Commands].
 func (c *commands) Ended(ctx context.Context, cmd tool.Command, e tool.CommandEnd) error {
-	defer held.Delete(cmd.ID) // not before it is on record: nobody else takes it for lost meanwhile
+	defer held.Delete(holding(c.log, cmd.ID)) // not before it is on record: nobody else takes it for lost meanwhile
 	entries, err := endCommand(ctx, c.log, cmd, e, c.told(cmd, e))
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func (c *commands) Lifetime() context.Context {
 // call.
 func EndLost(ctx context.Context, run Run) error {
 	for _, cmd := range openCommands(run.Log) {
-		if _, here := held.Load(cmd.ID); here {
+		if _, here := held.Load(holding(run.Log, cmd.ID)); here {
 			continue
 		}
 		c := &commands{log: run.Log, background: run.Background}

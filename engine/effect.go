@@ -154,11 +154,17 @@ func (t Tell) Key() journal.Key { return journal.Key{Op: "tell", ID: strconv.Ito
 // Judge asks whether a call may run: the tool is known and admitted, its input valid, the hooks content. Outcome: journal.ToolJudged.
 type Judge struct {
 	once
-	Call message.ToolCall
+	Call   message.ToolCall
+	Edited string // the question in whose answer a person gave the call another input; "" for the call as the model made it
 }
 
-// Key is "judge/CALL".
-func (j Judge) Key() journal.Key { return journal.Key{Op: "judge", ID: j.Call.ID} }
+// Key is "judge/CALL", of an edited call "judge/QUESTION/edited".
+func (j Judge) Key() journal.Key {
+	if j.Edited != "" {
+		return journal.Key{Op: "judge", ID: j.Edited + "/edited"}
+	}
+	return journal.Key{Op: "judge", ID: j.Call.ID}
+}
 
 // Ask puts a question to a person; nobody there parks the run. Outcome: journal.Answered, from here or by journal.Log.Answer.
 type Ask struct {

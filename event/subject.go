@@ -13,7 +13,7 @@ import (
 //	agent.run.RUN.start                run.started of attempt 1, resumed
 //	agent.run.RUN.attempt              run.started of a further attempt
 //	agent.run.RUN.end                  run.finished, parked, RunLeft
-//	agent.run.RUN.step.ACTOR.start     model.started, tool.started, asked
+//	agent.run.RUN.step.ACTOR.start     model.started, tool.started, asked, command.started
 //	agent.run.RUN.step.ACTOR.complete  the outcome of a step: any other entry with a Key
 //	agent.run.RUN.step.ACTOR.error     model.failed; tool.finished with another outcome than ok
 //	agent.run.RUN.stream.ACTOR.delta   a delta with a Key
@@ -151,7 +151,7 @@ func (e *Event) path() (p path) {
 // progress is how far a step is with an entry of its key.
 func progress(d journal.Data) string {
 	switch d := d.(type) {
-	case journal.ModelStarted, journal.ToolStarted, journal.Asked:
+	case journal.ModelStarted, journal.ToolStarted, journal.Asked, journal.CommandStarted:
 		return "start"
 	case journal.ModelFailed:
 		return "error"

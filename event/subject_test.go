@@ -47,6 +47,9 @@ func TestEveryEventHasASubject(t *testing.T) {
 		{entry("r", scoped, journal.ToolStarted{}), "agent.run.r.step.review:draft.tool.c1.start"},
 		{entry("r", journal.Key{Op: "again", ID: "c1/2"}, journal.ToolStarted{}), "agent.run.r.step.-.again.c1/2.start"},
 		{entry("r", journal.Key{Op: "task", ID: "c1"}, journal.TaskStarted{}), "agent.run.r.step.-.task.c1.complete"},
+		{entry("r", journal.CommandKey("bg-c1"), journal.CommandStarted{}), "agent.run.r.step.-.command.bg-c1.start"},
+		{entry("r", journal.CommandKey("bg-c1"), journal.CommandEnded{}), "agent.run.r.step.-.command.bg-c1.complete"},
+		{entry("", journal.CommandKey("bg-c1"), journal.CommandEnded{}), "agent.session.s.note.command.ended"}, // between two runs
 		{entry("r", journal.Key{Op: "compact"}, journal.Compacted{}), "agent.run.r.step.-.compact.-.complete"},
 		{entry("r", journal.Key{Op: "stop", ID: "1"}, journal.Stopped{}), "agent.run.r.step.-.stop.1.complete"},
 		{entry("r", journal.Key{Op: "node", ID: "n"}, journal.Board{}), "agent.run.r.step.-.node.n.complete"},

@@ -305,7 +305,7 @@ func (d *decoder) add(n node, h ShellHook) error {
 		d.problem(n, "SessionEnd has %v at most: its timeout is that", sessionEndMost)
 		h.Timeout = sessionEndMost
 	}
-	h.Place = fmt.Sprintf("line %d", d.line(n.at))
+	h.Place, h.Claude = fmt.Sprintf("line %d", d.line(n.at)), true // the form is Claude Code's: so are the names that its matchers and scripts have
 	if strings.TrimSpace(h.Command) == "" {
 		return d.wrong(n, "has no command: give one")
 	}

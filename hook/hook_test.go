@@ -302,3 +302,19 @@ func TestAVerdictHasAName(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryHookIsAskedWhateverOthersSayAndTheFirstOfTheStrictestGivesTheReason(t *testing.T) {
+	var asked []string
+	says := func(name string, d hook.Decision) hook.Middleware {
+		return hook.Middleware{Name: name, PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+			asked = append(asked, name)
+			return d, nil
+		}}
+	}
+	d := hook.Judge(t.Context(), []hook.Middleware{
+		says("allows", hook.Allowed("fine")), says("denies", hook.Denied("first")), says("asks", hook.Asking("may I?")), says("denies too", hook.Denied("second")), says("last", hook.Decision{}),
+	}, &hook.ToolUse{}, nil)
+	if strings.Join(asked, ",") != "allows,denies,asks,denies too,last" || d.Verdict != hook.Deny || d.Reason != "first" {
+		t.Error(asked, d)
+	}
+}

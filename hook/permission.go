@@ -240,7 +240,7 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 			return nil
 		}
 	}
-	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil) { // who approved a rule did not see this call
+	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask) { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
 		return rule
 	}

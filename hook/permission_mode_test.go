@@ -489,3 +489,20 @@ func TestWhatWasApprovedOnRecordCountsLikeWhatIsInMemory(t *testing.T) {
 		}
 	}
 }
+
+func TestARuleApprovedForASessionLiftsNothingThatTheSafetyCheckAsksAbout(t *testing.T) {
+	dir := project(t)
+	m := permission(t, hook.Permissions{Dir: dir, Safety: hook.SafetyIn(dir), Ask: []string{"Bash(git push:*)"}})
+	forced := call("bash git push --force")
+	for s, want := range map[string]hook.Verdict{"bash git push origin main": hook.Allow, "bash git push --force": hook.Ask} {
+		u := call(s)
+		u.Granted = []hook.Grant{{Rule: "Bash(git push:*)"}}
+		if d := judged(t, m, u); d.Verdict != want {
+			t.Errorf("%s: %v, want %v", s, d, want)
+		}
+	}
+	forced.Granted = []hook.Grant{{Tool: "Bash", Input: forced.Call.Input}}
+	if d := judged(t, m, forced); d.Verdict != hook.Allow {
+		t.Error("this very call:", d)
+	}
+}

@@ -72,6 +72,9 @@ func DefaultSafetyHook(ctx context.Context, toolName string, params map[string]a
 // asks about more privileges, code that comes from elsewhere, publishing, the project as a whole, history or changes that would be lost, and about what can't be told: a
 // command or a path that is not known. Everything else passes.
 //
+// A program that it doesn't know may start another one: words of it that name one which may do harm are judged as a command, too. Programs that only speak of others (man, grep,
+// echo, apt) are known.
+//
 // Judged are the command of a tool named bash in any case, which starts in its workdir, and the path or file_path of tools that write: write and edit, and inside
 // [Safety] every tool that doesn't say that it only reads. Programs that are started (make, npm run, ./script.sh) are not looked into, nor are links that are there already:
 // that is the sandbox's business, which this check does not replace.
@@ -118,7 +121,7 @@ func (f *fence) command(params map[string]any) error {
 			}
 		}
 	}
-	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env})
+	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env, Plain: func(name string) bool { return rules[name] != nil }})
 	j := &examiner{fence: f}
 	j.script(s)
 	if err != nil {
@@ -216,7 +219,7 @@ func (j *examiner) environment(env []shell.Assign) {
 			}
 			j.ask("%s=%s makes programs load code", a.Name, v)
 		case "NODE_OPTIONS":
-			if strings.Contains(v, "-r ") || strings.Contains(v, "--require") || strings.Contains(v, "--import") || strings.Contains(v, "loader") {
+			if loads(v) {
 				j.ask("NODE_OPTIONS=%s makes node load code", v)
 			}
 		case "PATH":
@@ -225,5 +228,17 @@ func (j *examiner) environment(env []shell.Assign) {
 				j.ask("PATH=%s changes which programs the names stand for", v)
 			}
 		}
+		key, ok := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(a.Name), "_", "-"), "npm-config-")
+		switch {
+		case !ok || !slices.Contains(runningConfig, key) || v == "" && a.Value.Known || v == "/dev/null":
+		case key == "node-options" && a.Value.Known && !loads(v):
+		default:
+			j.ask("%s=%s makes npm run another program", a.Name, v)
+		}
 	}
+}
+
+// loads reports whether options of node make it load code.
+func loads(options string) bool {
+	return strings.Contains(options, "-r ") || strings.Contains(options, "--require") || strings.Contains(options, "--import") || strings.Contains(options, "loader")
 }

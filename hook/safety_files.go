@@ -84,6 +84,9 @@ func join(dir, p string) string {
 
 func installs(j *examiner, c *shell.Command) {
 	l := parse(c, targetOptions+" -m --mode -o --owner -g --group")
+	if w, ok := l.value("-m", "--mode"); ok && (setuid.MatchString(w.Text) || setgid.MatchString(w.Text)) {
+		j.ask("%s gives whoever starts the file the rights of its owner: mode %s", c.Name, w.Text)
+	}
 	if l.has("-d", "--directory") {
 		j.on(c, creates, l.operands...)
 		return
@@ -118,6 +121,8 @@ func syncs(j *examiner, c *shell.Command) {
 	j.onValue(l, overwrites, "--log-file")
 }
 
+// secureCopy judges what is written here. Copying to another machine passes, as with rsync without --delete: the command says which files and where to, and it is how things are
+// deployed. What a session of sftp puts there is asked about, since it comes with commands that remove and rename.
 func secureCopy(j *examiner, c *shell.Command) {
 	l := parse(c, "-c -D -F -i -J -l -o -P -S -X")
 	if n := len(l.operands); n >= 2 && !host.MatchString(l.operands[n-1].Text) {
@@ -142,12 +147,21 @@ func convert(j *examiner, c *shell.Command) {
 	}
 }
 
+// setuid are modes by which a program runs as its owner, setgid those by which it runs as its group. On a directory the latter only says whose group its files get.
+var (
+	setuid = regexp.MustCompile(`^0*[4-7][0-7]{3}$|(^|,)[go]*[ua]?[ugo]*[+=][rwxXt]*s`)
+	setgid = regexp.MustCompile(`^0*[2367][0-7]{3}$|g[+=][rwxXt]*s`)
+)
+
 var symbolic = regexp.MustCompile(`^-[rwxXstugo,=+-]+$`)
 
 // mode judges chmod and its relatives: the first operand is what changes, the rest is where.
 func mode(j *examiner, c *shell.Command) {
 	l := parse(c, "--reference")
 	ops := l.operands
+	if c.Name == "chmod" && setuid.MatchString(l.first()) {
+		j.ask("chmod gives whoever starts a file the rights of its owner: mode %s", l.first())
+	}
 	if _, ok := l.value("--reference"); !ok && len(ops) > 0 && !(c.Name == "chmod" && slices.ContainsFunc(l.options, func(o string) bool { return symbolic.MatchString(o) && o != "-R" })) {
 		ops = ops[1:]
 	}
@@ -375,6 +389,30 @@ func goTool(j *examiner, c *shell.Command) {
 			case !w.Known && (name == "GOFLAGS" || !strings.Contains(w.Text, "=")):
 				j.ask("go env -w sets what is not known: %s", w.Source)
 			}
+		}
+	}
+}
+
+// edits are the options of editors that have a value.
+var edits = map[string]string{
+	"nano": "-C --backupdir -Q --quotestr -T --tabsize -X --wordchars -Y --syntax -f --rcfile -o --operatingdir -r --fill -s --speller -J --guidestripe",
+	"ed":   "-p --prompt",
+	"vim":  "-c --cmd -S -u -U -i -w -W -T -V -t -q -r",
+}
+
+// edit judges the files that an editor opens to write them.
+func edit(j *examiner, c *shell.Command) {
+	valued := edits[c.Name]
+	if valued == "" && c.Name != "pico" {
+		valued = edits["vim"]
+	}
+	l := parse(c, valued)
+	if l.has("-R", "-M", "-v", "--view", "--readonly") {
+		return
+	}
+	for _, w := range l.operands {
+		if !strings.HasPrefix(w.Text, "+") { // +LINE
+			j.on(c, overwrites, w)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -59,9 +60,32 @@ func drive(j *examiner, c *shell.Command) {
 	}
 }
 
+// core are directories that the machine runs by: what is mounted over one hides what is in it.
+var core = []string{"/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/dev", "/proc", "/sys", "/root"}
+
 func mount(j *examiner, c *shell.Command) {
-	if l := parse(c, "-t -o -O"); len(l.operands) > 0 || l.has("-a", "--all", "--bind", "-o") {
+	l := parse(c, "-t --types -o --options -O --test-opts -L --label -U --uuid")
+	if n := len(l.operands); n > 0 {
+		how, _ := l.value("-o", "--options")
+		again := strings.Contains(how.Text, "remount")
+		to := l.operands[n-1]
+		if to.Known && (n > 1 || again) && strings.HasPrefix(to.Text, "/") {
+			p := path.Clean(to.Text)
+			top := strings.Count(p, "/") == 1 && j.where(overwrites, p) == outside && p != "/mnt" && p != "/media"
+			if top || within(j.home, p) || slices.ContainsFunc(core, func(dir string) bool { return within(p, dir) }) {
+				j.deny("mount puts another file system over %s, or changes how it is mounted", p)
+			}
+		}
+	}
+	if len(l.operands) > 0 || l.has("-a", "--all", "--bind", "-o") {
 		j.ask("mount changes the file systems")
+	}
+}
+
+// logsave writes to its first operand what the command behind it prints.
+func logsave(j *examiner, c *shell.Command) {
+	if l := parse(c, ""); len(l.operands) > 0 && l.first() != "-" {
+		j.on(c, overwrites, l.operands[0])
 	}
 }
 

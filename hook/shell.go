@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ type ShellOptions struct {
 	Dir  string   // the project directory, in which they run; required
 	Env  []string // their environment: this process's, without OTEL_ variables
 	Name string   // of the Middleware: "shell hooks"
+	// Command makes a hook's process: (*sandbox.Fence).Command puts it in a fence. Default: outside of any, as hooks are the user's own programs.
+	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
 	// If reads a permission rule; what it gives reports whether a call matches. A hook with a rule is an error without it.
 	If func(rule string) (func(tool, input string) bool, error)
 	// Notify is told what hooks have to say to people. Its calls don't overlap; some come after the run, from hooks in the background. It must not call Close.

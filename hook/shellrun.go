@@ -287,16 +287,20 @@ func (s *Shells) run(ctx context.Context, f *firing, h *handler, number int) (r 
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // Close ends what runs
 
-	cmd := exec.Command("/bin/sh", "-c", h.Command) //nolint:gosec // running commands is what it is for
+	name, args := "/bin/sh", []string{"-c", h.Command}
 	if h.Args != nil {
 		here := strings.NewReplacer("${CLAUDE_PROJECT_DIR}", s.opts.Dir, "${PAWL_PROJECT_DIR}", s.opts.Dir).Replace
-		args := make([]string, len(h.Args))
+		name, args = here(h.Command), make([]string, len(h.Args))
 		for i, a := range h.Args {
 			args[i] = here(a)
 		}
-		cmd = exec.Command(here(h.Command), args...) //nolint:gosec // likewise
 	}
-	cmd.Dir, cmd.Env = s.opts.Dir, slices.Clone(s.env)
+	cmd, err := s.command(ctx, name, args...)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	cmd.Dir = s.opts.Dir
 	for _, name := range slices.Sorted(maps.Keys(h.Env)) {
 		cmd.Env = append(cmd.Env, name+"="+h.Env[name])
 	}
@@ -304,4 +308,14 @@ func (s *Shells) run(ctx context.Context, f *firing, h *handler, number int) (r 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &r.stdout, &r.stderr
 	r.End, r.err = process.Run(ctx, cmd, fmt.Sprintf("%s.%d.", s.mark, number), h.limit)
 	return r
+}
+
+// command makes a hook's process. In a fence the environment is what that lets pass.
+func (s *Shells) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	if s.opts.Command != nil {
+		return s.opts.Command(ctx, name, args...)
+	}
+	cmd := exec.Command(name, args...) //nolint:gosec // running commands is what it is for
+	cmd.Env = slices.Clone(s.env)
+	return cmd, nil
 }

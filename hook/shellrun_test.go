@@ -19,7 +19,9 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -488,5 +490,34 @@ func TestAHookThatCannotBeStartedDenies(t *testing.T) {
 	}
 	if d := b.judge(t, use("c", "ls")); d.Verdict != hook.Deny || !strings.Contains(d.Reason, "could not be started") {
 		t.Error("its directory is gone:", d)
+	}
+}
+
+func TestAHookRunsInWhatTheCallerMakesItsProcessOf(t *testing.T) {
+	dir := t.TempDir()
+	fence, err := sandbox.Open(sandbox.Policy{Root: dir}, os.Environ())
+	if errdefs.NotAvailable.Is(err) {
+		component.Absent(t, "there is no sandbox: "+err.Error(), "run it where Landlock or Seatbelt is")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = fence.Close() }()
+	outside := filepath.Join(t.TempDir(), "made")
+	s, err := hook.NewShells(hook.ShellOptions{Dir: dir, Command: fence.Command},
+		hook.ShellHook{Event: hook.PreToolUse, Command: "echo in >made; echo out >'" + outside + "' || { echo fenced >&2; exit 2; }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close(t.Context()) }()
+	d := hook.Judge(t.Context(), []hook.Middleware{s.Middleware()}, &hook.ToolUse{Call: message.ToolCall{ID: "c", Name: "bash", Input: "{}"}}, nil)
+	if d.Verdict != hook.Deny || !strings.Contains(d.Reason, "fenced") {
+		t.Error(d)
+	}
+	if _, err := os.Stat(outside); err == nil {
+		t.Error("it wrote outside")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
+		t.Error(err)
 	}
 }

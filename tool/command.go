@@ -7,7 +7,7 @@ import (
 
 // Command is a process that goes on in the background, behind the call that started it.
 type Command struct {
-	ID   string // unique over all sessions
+	ID   string // unique in its session
 	Text string // what runs
 	Dir  string
 }

@@ -22,7 +22,7 @@ sandbox with what it can hold here and why not, and the journal. Nothing is chan
 		Example: "  pawl doctor\n  pawl doctor --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			all := diagnose()
+			all := diagnose(sandbox.Probe())
 			if asJSON {
 				enc := json.NewEncoder(s.out)
 				for _, d := range all {
@@ -55,7 +55,7 @@ type finding struct {
 	Text string `json:"text"`
 }
 
-func diagnose() (all []finding) {
+func diagnose(can sandbox.Capabilities) (all []finding) {
 	for _, p := range pawl.Providers() {
 		var set []string
 		for _, key := range p.Keys {
@@ -71,7 +71,6 @@ func diagnose() (all []finding) {
 			all = append(all, finding{"key for " + p.Name, false, "set " + strings.Join(p.Keys, " or ")})
 		}
 	}
-	can := sandbox.Probe()
 	all = append(all, finding{"sandbox", can.Writes.Holds, backend(can)})
 	for _, part := range []struct {
 		name, holds string

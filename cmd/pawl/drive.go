@@ -54,7 +54,7 @@ func (c common) waiting(res *agent.Result) string {
 			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.line("answer", res.ContextID, p.ID, "TEXT"))
 		}
 	}
-	b.WriteString("\nthen: " + c.line("resume", res.ContextID))
+	b.WriteString("\nthen: " + c.again(res.ContextID))
 	return b.String()
 }
 

@@ -142,3 +142,19 @@ func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 		t.Errorf("%d lines, and %q", len(lines), r.out)
 	}
 }
+
+func TestTheDoctorSaysWhyThereIsNoSandbox(t *testing.T) {
+	why := sandbox.Status{Why: "the kernel has no Landlock"}
+	all := diagnose(sandbox.Capabilities{Writes: why, Metadata: why, Inside: why, Network: why, Loopback: why, Hosts: why, Signals: why, Limits: why})
+	missing := 0
+	for _, f := range all {
+		if strings.HasPrefix(f.Name, "sandbox") {
+			if missing++; f.OK || f.Name != "sandbox" && !strings.Contains(f.Text, why.Why) {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	if missing < 7 {
+		t.Error(missing)
+	}
+}

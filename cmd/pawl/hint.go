@@ -18,6 +18,11 @@ func (c common) line(words ...string) string {
 	return "pawl " + strings.Join(words, " ")
 }
 
+// again is the line that resumes a session under the same permissions: they are this process' and not on record.
+func (c common) again(session string) string {
+	return c.line(append([]string{"resume", session}, c.policy.flags()...)...)
+}
+
 // plain are the words that a shell takes as they are.
 var plain = regexp.MustCompile(`^[\pL\pN_@%+=:,./…-]+$`)
 
@@ -37,7 +42,7 @@ func (c common) goOn(session string, st journal.State) string {
 	case st.Agent != "" && st.Agent != programAgent:
 		return "go on with the program that runs the agent " + clean(st.Agent)
 	}
-	return "go on with: " + c.line("resume", session)
+	return "go on with: " + c.again(session)
 }
 
 // programAgent is the ID of the agent that the program runs.

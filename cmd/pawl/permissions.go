@@ -50,6 +50,25 @@ func (p *policy) add(cmd *cobra.Command) {
 	f.BoolVar(&p.noSandbox, "no-sandbox", false, "commands run without a sandbox")
 }
 
+// flags are the flags that were given, as they are typed.
+func (p *policy) flags() (words []string) {
+	if p.mode != "" && p.mode != string(hook.ModeDefault) {
+		words = append(words, "--permission-mode", p.mode)
+	}
+	for _, of := range []struct {
+		name  string
+		rules []string
+	}{{"--allow", p.allow}, {"--deny", p.deny}, {"--ask", p.ask}} {
+		for _, rule := range of.rules {
+			words = append(words, of.name, rule)
+		}
+	}
+	if p.noSandbox {
+		words = append(words, "--no-sandbox")
+	}
+	return words
+}
+
 // permissions are the flags as package hook has them, for a project.
 func (p *policy) permissions(dir string) (hook.Permissions, error) {
 	mode, err := hook.ParseMode(p.mode)

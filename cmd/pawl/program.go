@@ -99,6 +99,8 @@ func codeOf(res *agent.Result, err error) int {
 	switch {
 	case res == nil && errdefs.Canceled(err):
 		return exitCanceled
+	case res == nil && errdefs.BudgetExceeded.Is(err): // the time was over before the run began
+		return exitLimit
 	case res == nil:
 		return exitFailed
 	case res.Cause == engine.CauseJournal:

@@ -139,7 +139,7 @@ func (p *progress) end(res *agent.Result, c common) {
 	switch {
 	case res.Status == agent.StatusCompleted, len(res.Pending) > 0:
 	case res.Status == agent.StatusInterrupted:
-		p.line("33", "go on with: %s", c.line("resume", res.ContextID))
+		p.line("33", "go on with: %s", c.again(res.ContextID))
 	default:
 		p.line("33", "go on with: %s", c.line("run", "--session", res.ContextID, "…"))
 	}

@@ -54,3 +54,32 @@ func TestAToolThatRequiresApprovalWaitsForAPersonWhateverHooksAllow(t *testing.T
 		})
 	}
 }
+
+func TestWhatAPersonEditsIsJudgedAsWhatTheModelWrote(t *testing.T) {
+	ran := ""
+	pay := tool.Func("pay", "", func(_ context.Context, in struct{ Amount int }) (string, error) {
+		ran += strings.Repeat("$", in.Amount)
+		return "paid", nil
+	})
+	judges := hook.Middleware{Name: "judge", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		switch {
+		case strings.Contains(u.Call.Input, "666"):
+			return hook.Denied("never so much"), nil
+		case strings.Contains(u.Call.Input, "777"):
+			return hook.Decision{Verdict: hook.Ask, Reason: "really?", Input: `{"Amount":3}`}, nil
+		}
+		return hook.Asking("may I?"), nil
+	}}
+	for input, want := range map[string]string{`{"Amount":2}`: "$$", `{"Amount":666}`: "", `{"Amount":777}`: "$$$", `{"Amount":5}`: "$$$$$"} {
+		ran = ""
+		m := plays(uses(call("c1", "pay", `{"Amount":5}`)), says("done"))
+		d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{pay}, Hooks: []hook.Middleware{judges}}}.do(t)
+		if err := d.log.Answer(t.Context(), journal.Answered{ID: "c1", Approved: true, Input: input}); err != nil {
+			t.Fatal(err)
+		}
+		d.execute(t, t.Context(), engine.NoopHost{})
+		if d.err != nil || ran != want || want == "" && !strings.Contains(strings.Join(d.since(), "\n"), "never so much") {
+			t.Errorf("%s: %q %v %v", input, ran, d.err, d.since())
+		}
+	}
+}

@@ -36,6 +36,8 @@ const (
 
 func (c *Compact) check() error {
 	switch {
+	case !c.Enabled && *c != Compact{}:
+		return errdefs.Validation.Errorf("loop: Compact has settings and is not enabled: set Enabled, or leave the settings out")
 	case !(c.Threshold >= 0 && c.Threshold <= 1):
 		return errdefs.Validation.Errorf("loop: Compact.Threshold is %v: want a part of the window, more than 0 and at most 1, or 0 for 0.8", c.Threshold)
 	case c.PreserveCount < 0:

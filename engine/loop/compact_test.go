@@ -188,10 +188,11 @@ func TestACompactionIsPaidFromTheBudget(t *testing.T) {
 
 func TestCompactSaysWhatIsWrongWithIt(t *testing.T) {
 	for want, c := range map[string]loop.Compact{
-		"Compact.Threshold is 2":      {Threshold: 2},
-		"Compact.Threshold is -1":     {Threshold: -1},
-		"Compact.PreserveCount is -1": {PreserveCount: -1},
-		"Compact.Window is -5":        {Window: -5},
+		"set Enabled":                 {Window: 5},
+		"Compact.Threshold is 2":      {Enabled: true, Threshold: 2},
+		"Compact.Threshold is -1":     {Enabled: true, Threshold: -1},
+		"Compact.PreserveCount is -1": {Enabled: true, PreserveCount: -1},
+		"Compact.Window is -5":        {Enabled: true, Window: -5},
 	} {
 		_, err := loop.New(loop.Config{Model: plays(), Compact: c})
 		wantErr(t, err, errdefs.Validation, want)

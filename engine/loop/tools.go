@@ -61,12 +61,36 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			continue
 		}
 		use := l.use(run, call, verdicts[i].Context)
-		if a.Input != "" && a.Input != call.Input {
-			use.Call.Input, use.Edited = a.Input, true
+		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
+			return results, err
+		} else if refused != nil {
+			results[i] = *refused
+			continue
 		}
 		approved.add(i, use)
 	}
 	return results, approved.do(ctx, do, run, results)
+}
+
+// edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the call's result when it
+// may not run.
+func edited(ctx context.Context, do engine.Steps, u *engine.UseTool, q journal.Asked, a journal.Answered) (refused *message.ToolResult, err error) {
+	if a.Input == "" || a.Input == u.Call.Input {
+		return nil, nil
+	}
+	call := message.ToolCall{ID: u.Call.ID, Name: u.Call.Name, Input: a.Input}
+	v, err := engine.Do[journal.ToolJudged](ctx, do, engine.Judge{Call: call, Edited: q.ID})
+	switch {
+	case err != nil:
+		return nil, err
+	case v.Refused():
+		r := v.Result(call)
+		return &r, nil
+	case v.Ends != "":
+		return nil, endedBy(v.Ends)
+	}
+	u.Call.Input, u.Edited = cmp.Or(v.Input, a.Input), true
+	return nil, nil
 }
 
 // endedBy is the error of a run that a hook ended.
@@ -135,8 +159,12 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 			return journal.Unknown(call), err
 		case !answer.Approved:
 			return q.Result(call, answer), nil
-		case answer.Input != "" && answer.Input != u.Call.Input:
-			u.Call.Input, u.Edited = answer.Input, true
+		}
+		if refused, err := edited(ctx, do, &u, q.Asked, answer); err != nil {
+			return journal.Unknown(call), err
+		} else if refused != nil { // what the call did before stays unknown
+			refused.Content = journal.Unknown(call).Content + " It was not run again: " + refused.Content
+			return *refused, nil
 		}
 		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
 		if d.Outcome == "" {

@@ -28,6 +28,11 @@ func TestWhatThePageOfTheFourDocumentsNamesIsThere(t *testing.T) {
 			continue
 		}
 		state := strings.TrimSpace(cells[len(cells)-1])
+		for _, m := range plannedName.FindAllStringSubmatch(line, -1) {
+			if known[m[1]] {
+				t.Errorf("docs/seeds.md says that %s is planned, and it is there: %s", m[1], strings.TrimSpace(line))
+			}
+		}
 		if state != "here" && state != "changed" {
 			continue
 		}
@@ -51,6 +56,9 @@ func TestWhatThePageOfTheFourDocumentsNamesIsThere(t *testing.T) {
 		t.Errorf("%d rows with %d names were read: the page has another form now", rows, names)
 	}
 }
+
+// plannedName is a name that is still to be written.
+var plannedName = regexp.MustCompile("`planned: ([a-z]+[.][A-Za-z.]+)`")
 
 // symbols are the exported names of all packages as go doc knows them: package, package.Name, package.Type.Member.
 func symbols(t *testing.T) map[string]bool {

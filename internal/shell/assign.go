@@ -11,6 +11,9 @@ import (
 
 // assigned makes the variables numbers that arithmetic assigns to.
 func (r *reader) assigned(f frame, n syntax.Node) {
+	if n == nil {
+		return
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		var x syntax.ArithmExpr
 		switch n := n.(type) {
@@ -24,7 +27,11 @@ func (r *reader) assigned(f frame, n syntax.Node) {
 			}
 		}
 		if w, ok := x.(*syntax.Word); ok && w.Lit() != "" {
-			r.sets(f, w.Lit(), opaque)
+			r.sets(f, w.Lit(), number)
+		} else if ok {
+			if p := element(w); p != nil {
+				r.sets(f, p.Param.Value, unknown)
+			}
 		}
 		return true
 	})
@@ -46,7 +53,7 @@ func (r *reader) assigns(f frame, as []*syntax.Assign) []Assign {
 			ws := make([]*syntax.Word, 0, len(a.Array.Elems))
 			for _, e := range a.Array.Elems {
 				if e.Index != nil {
-					r.sweep(f, e.Index)
+					r.subscript(f, e.Index)
 				}
 				if e.Value != nil {
 					ws = append(ws, e.Value)
@@ -59,11 +66,12 @@ func (r *reader) assigns(f frame, as []*syntax.Assign) []Assign {
 					list = []Word{{}}
 				}
 			}
+			r.element(f, a.Name.Value, list)
 			f.sc.set(a.Name.Value, variable{list: list, array: true, alts: unknown})
 			continue
 		case a.Index != nil:
-			r.sweep(f, a.Index)
-			r.one(f, a.Value)
+			r.subscript(f, a.Index)
+			r.element(f, a.Name.Value, []Word{r.one(f, a.Value)})
 			f.sc.set(a.Name.Value, variable{alts: unknown})
 			continue
 		default:
@@ -86,6 +94,18 @@ func (r *reader) assigns(f frame, as []*syntax.Assign) []Assign {
 		}
 	}
 	return out
+}
+
+// element notes that a variable is set by its elements: PATH=(x) is PATH=x.
+func (r *reader) element(f frame, name string, values []Word) {
+	all := Word{Known: true}
+	for _, v := range values {
+		all.Known, all.Glob = all.Known && v.Known, all.Glob || v.Glob
+		all.Text += v.Text + " "
+	}
+	if !f.quiet && len(r.Assigns) < maxCommands {
+		r.Assigns = append(r.Assigns, Assign{name, all})
+	}
 }
 
 func (r *reader) keepAssigns(f frame, env []Assign) {

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
+// specials are the programs that special reads.
+var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gtar bsdtar rsync man dc scp zip make socat nc ncat netcat sqlite3 psql mysql docker podman kubectl npm pnpm yarn uv poetry pipenv bundle conda mise direnv nix-shell nix at batch fd fdfind nodemon tcpdump crontab emacs m4 sshpass go cargo split sort expect tclsh less more most rg openvpn guile gosh csi racket sbcl clisp asdf rbenv pyenv nodenv goenv jenv rye pdm pixi devbox doppler`)
+
 // script reads programs in other languages: as far as they run commands, or remove and write files, by literal calls.
 func (r *reader) script(f frame, c Command) ([]Word, bool) {
-	switch c.Name {
-	case "awk", "gawk", "mawk", "nawk", "sed", "gsed", "vi", "vim", "nvim", "ex", "ed", "git", "tar", "gtar", "bsdtar", "rsync", "man", "dc", "scp", "zip", "make", "socat", "nc", "ncat", "netcat", "sqlite3", "psql", "mysql", "docker", "podman", "kubectl", "npm", "pnpm", "yarn", "uv", "poetry", "pipenv", "bundle", "conda", "mise", "direnv", "nix-shell", "nix", "at", "batch", "fd", "fdfind", "nodemon", "tcpdump", "crontab", "emacs", "m4", "sshpass", "go", "cargo", "split", "sort", "expect", "tclsh":
+	if specials[c.Name] {
 		return r.special(f.under(c.Name), c)
 	}
 	l := languageOf(c.Name)
@@ -42,6 +44,11 @@ func (r *reader) script(f frame, c Command) ([]Word, bool) {
 		case l == &python && strings.HasPrefix(a.Text, "-c"), l == &perl && (strings.HasPrefix(a.Text, "-e") || strings.HasPrefix(a.Text, "-E")), l == &ruby && strings.HasPrefix(a.Text, "-e"), l == &php && strings.HasPrefix(a.Text, "-r"):
 			code = append(code, Word{Text: a.Text[2:], Known: a.Known})
 		case l.stops != "" && strings.HasPrefix(a.Text, l.stops):
+			if rest := c.Args[i+1:]; a.Text == l.stops && len(rest) > 0 {
+				r.module(f, rest[0].Text, rest[1:])
+			} else if a.Text != l.stops {
+				r.module(f, a.Text[len(l.stops):], rest)
+			}
 			return unknown, true
 		case slices.Contains(strings.Fields(l.valued), a.Text):
 			i++

@@ -62,12 +62,16 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 	if run := runners[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
+	if loader.MatchString(c.Name) {
+		return r.unwrap(f.under(c.Name), c, loading)
+	}
 	if strings.Contains(c.Path.Text, "/") && !r.stranger(f, c.Path) && !strings.HasPrefix(c.Path.Text, "/dev/") {
 		return r.own(f.under(c.Name), c)
 	}
 	if out, ok := r.script(f, c); ok {
 		return out
 	}
+	r.guess(f, c)
 	return r.prints(f, c)
 }
 
@@ -219,7 +223,7 @@ func (r *reader) text(f frame, script Word) []Word {
 		r.doubt("%s runs %s, which is not known", by, short(script, ""))
 		return unknown
 	}
-	f.choice = nil
+	f.choice, f.guessed = nil, false
 	out, _ := r.source(f, script.Text)
 	return out
 }

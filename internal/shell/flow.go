@@ -166,8 +166,11 @@ func (r *reader) loop(f frame, rounds int, body func(frame) []Word) []Word {
 func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
-		r.sweep(f, c.Loop)
-		r.assigned(f, c.Loop)
+		if c, ok := c.Loop.(*syntax.CStyleLoop); ok {
+			for _, x := range []syntax.ArithmExpr{c.Init, c.Cond, c.Post} {
+				r.arithmetic(f, x)
+			}
+		}
 		return r.loop(f, 0, func(g frame) []Word { return r.stmts(g, c.Do) })
 	}
 	alts := unknown

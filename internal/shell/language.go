@@ -94,10 +94,16 @@ var rlang = language{code: "-e", calls: calls(callShell, "system shell", callExe
 
 var julia = language{code: "-e -E --eval", calls: calls(callRm, "rm Base.rm", callMv, "mv", callCp, "cp", callOpen, "open", callWrite, "write", callEval, "include_string", callDoubt, "eval ccall")}
 
+// javax is the JavaScript of a Java machine.
+var javax = language{
+	code: "-e", valued: "-l -f -cp -classpath -encoding -scripting",
+	calls: calls(callShell, "exec .exec system $EXEC", callRm, "rm rmdir del .delete .deleteIfExists", callMv, "mv", callCp, "cp", callEval, "eval", callDoubt, "load ProcessBuilder java.lang.ProcessBuilder"),
+}
+
 var osascript = language{code: "-e", calls: calls(callShell, "script"), plain: true} // do shell script "…"
 
 var languages = map[string]*language{
-	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python,
+	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python, "tsx": &node, "ts-node": &node, "babel-node": &node, "jrunscript": &javax, "jjs": &javax,
 }
 
 var (

@@ -22,8 +22,16 @@ func (r *reader) looks(f frame, c Command) []Word {
 		if strings.Contains(joinText(c.Args), "/") {
 			return unknown
 		}
+		if len(c.Args) == 1 && arg(0) == "+%s" {
+			return number
+		}
 		return opaque
-	case "nproc", "id", "whoami", "hostname", "uname", "arch", "wc", "uuidgen", "logname", "tty", "pgrep", "pidof", "lsof", "sha256sum", "md5sum", "sha1sum", "du", "df", "ps", "cksum", "getconf", "jobs":
+	case "wc", "nproc":
+		if !slices.ContainsFunc(c.Args, func(w Word) bool { return !strings.HasPrefix(w.Text, "-") }) {
+			return number
+		}
+		return opaque
+	case "id", "whoami", "hostname", "uname", "arch", "uuidgen", "logname", "tty", "pgrep", "pidof", "lsof", "sha256sum", "md5sum", "sha1sum", "du", "df", "ps", "cksum", "getconf", "jobs":
 		return opaque
 	case "mktemp":
 		return temporary(c.Args)

@@ -21,7 +21,9 @@ func (r *reader) variable(f frame, name string) variable {
 	case "PWD":
 		v, _ := f.sc.lookup(dirKey)
 		return v
-	case "?", "$", "!", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS", "EPOCHREALTIME", "SHLVL", "HOSTNAME", "MACHTYPE", "HOSTTYPE", "OSTYPE", "OPTIND", "BASH_VERSION", "BASH_SUBSHELL":
+	case "?", "$", "!", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS", "EPOCHREALTIME", "SHLVL", "OPTIND", "BASH_SUBSHELL":
+		return variable{alts: number}
+	case "HOSTNAME", "MACHTYPE", "HOSTTYPE", "OSTYPE", "BASH_VERSION":
 		return variable{alts: opaque}
 	case "0":
 		if v, ok := f.sc.lookup(argZero); ok {
@@ -68,7 +70,7 @@ func (x *expander) param(p *syntax.ParamExp, quoted bool) {
 	}
 	all := name == "@" || name == "*"
 	if p.Index != nil {
-		x.r.sweep(x.f, p.Index)
+		x.r.subscript(x.f, p.Index)
 		w, _ := p.Index.(*syntax.Word)
 		switch i, err := strconv.Atoi(wordLit(w)); {
 		case wordLit(w) == "@" || wordLit(w) == "*":
@@ -124,6 +126,7 @@ func (x *expander) operate(p *syntax.ParamExp, v variable, all bool) Word {
 	word := func() Word { return x.r.one(x.f, p.Exp.Word) }
 	switch {
 	case p.Excl:
+		x.r.looked(x.f, p)
 		if p.Names != 0 || p.Exp != nil || !cur.Known || cur.Glob || !syntax.ValidName(cur.Text) {
 			return Word{}
 		}

@@ -29,6 +29,9 @@ func (r *reader) open(f frame, rs []*syntax.Redirect) (in stream, files []Redire
 	in = f.in
 	for _, rd := range rs {
 		op := rd.Op.String()
+		if rd.N != nil && strings.HasPrefix(rd.N.Value, "{") { // it is given the number
+			r.sets(f, strings.Trim(rd.N.Value, "{}"), number)
+		}
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			body := r.body(f, rd.Hdoc, rd.Word)

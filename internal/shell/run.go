@@ -95,19 +95,22 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 		}
 		return r.stmt(f, c.Stmt)
 	case *syntax.CoprocClause:
+		name := Word{Text: "COPROC", Known: true}
+		if c.Name != nil {
+			name = r.one(f, c.Name)
+		}
+		r.sets(f, name.Text, unknown)
 		f = f.fork()
 		f.async, f.in = true, stream{alts: unknown}
 		r.stmt(f, c.Stmt)
 		return nothing
 	case *syntax.ArithmCmd:
 		r.arithmetic(f, c.X)
-		r.assigned(f, c)
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
 			r.arithmetic(f, x)
 			r.subscripts([]Word{lit(text(f.src, x))})
 		}
-		r.assigned(f, c)
 	case *syntax.TestClause:
 		r.test(f, c)
 	default:

@@ -30,6 +30,7 @@ var (
 	unknown = []Word{{}}
 	opaque  = []Word{{Text: "*", Known: true, Glob: true}}
 	nothing = []Word{{Known: true}}
+	number  = []Word{{Text: "*", Known: true, Glob: true, Number: true}}
 )
 
 // A scope holds what was set since it began; what it doesn't hold, the one above does.
@@ -171,7 +172,9 @@ func union(vs []variable) variable {
 	return out
 }
 
-func same(a, b Word) bool { return a.Text == b.Text && a.Known == b.Known && a.Glob == b.Glob }
+func same(a, b Word) bool {
+	return a.Text == b.Text && a.Known == b.Known && a.Glob == b.Glob && a.Number == b.Number
+}
 
 func equal(a, b variable) bool {
 	return slices.EqualFunc(a.alts, b.alts, same) && slices.EqualFunc(a.list, b.list, same) && len(a.body) == len(b.body)
@@ -179,19 +182,20 @@ func equal(a, b variable) bool {
 
 // A frame is where in the script the reader is.
 type frame struct {
-	sc     *scope
-	src    string   // the text that positions refer to
-	by     []string // see Command.By
-	in     stream
-	async  bool
-	quiet  bool // seen before: show nothing
-	depth  int
-	choice *choices
-	again  int            // 1 + the index of the first command of the loop that is read again
-	active []*syntax.Stmt // bodies of functions that are being read
-	fn     *wayOut        // of the function at hand
-	loop   *wayOut        // of the loop
-	remote bool           // on another machine: its directory is not known
+	sc      *scope
+	src     string   // the text that positions refer to
+	by      []string // see Command.By
+	in      stream
+	async   bool
+	quiet   bool // seen before: show nothing
+	depth   int
+	choice  *choices
+	again   int            // 1 + the index of the first command of the loop that is read again
+	active  []*syntax.Stmt // bodies of functions that are being read
+	fn      *wayOut        // of the function at hand
+	loop    *wayOut        // of the loop
+	remote  bool           // on another machine: its directory is not known
+	guessed bool           // the words of an unknown program are read as a command
 }
 
 // A stream is what a command may read.

@@ -1,7 +1,7 @@
 // Package shell reads a shell command and says what it would execute: every simple command in it, with what wraps it peeled off, its words as far as they can be
 // known, the files that it redirects to, the directory that it runs in. It executes nothing and looks at no file.
 //
-// It judges nothing either. package hook does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too.
+// It judges nothing either. package hook does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too; guesses (Options.Plain) only the safety check asks for.
 //
 // Reading is following the script as bash would, with values that may be unknown or several: both sides of a branch, each item of a list, a loop until nothing changes any more.
 // What a well-known program would print (echo, printf, base64 -d, …) is worked out, so that a script that comes out of a pipe is read too. Everything is bounded; what is over a
@@ -35,13 +35,18 @@ const (
 type Options struct {
 	Dir string                           // where it starts, absolute
 	Env func(name string) (string, bool) // its variables; false means that it is not known, and is not the same as a variable that is not set: ("", true)
+
+	// Plain reports programs that are known not to run their words, beyond those that this package knows. With it, words of an unknown program that name one are read as a command of
+	// that: a wrapper that nobody told us of. nil guesses nothing.
+	Plain func(name string) bool
 }
 
 // Script is what a command would execute.
 type Script struct {
-	Commands []Command // every simple command that may run, in the order of the source: in branches, loops, functions, substitutions, sh -c and under wrappers too
-	Assigns  []Assign  // variables that the script itself sets: NAME=value without a command, export, declare, for, read, printf -v, ${NAME:=value}, arithmetic; of a value that is one of several, each
-	Doubts   []string  // why there may be more than Commands shows, in words for a person: "eval of $x, which is not known"; empty when nothing is hidden
+	Commands  []Command // every simple command that may run, in the order of the source: in branches, loops, functions, substitutions, sh -c and under wrappers too
+	Assigns   []Assign  // variables that the script itself sets: NAME=value without a command, export, declare, for, read, printf -v, ${NAME:=value}, arithmetic; of a value that is one of several, each
+	Evaluates []string  // what the script has evaluated as arithmetic, or as the name of a variable, although it is not known to be a number, or a name: bash runs a command that is an index in it
+	Doubts    []string  // why there may be more than Commands shows, in words for a person: "eval of $x, which is not known"; empty when nothing is hidden
 }
 
 // Command is one simple command. A command whose words may have several values is in Script.Commands once for each.
@@ -65,6 +70,7 @@ type Word struct {
 	Text   string // its value when Known; else the part in front that is known
 	Known  bool   // the whole value is known (a Glob is: Text is the pattern)
 	Glob   bool   // it has * ? or [ unquoted, so it may stand for any number of names; a "*" also stands for a value without "/" that is not known, such as a date or a number, "/**/" for any depth of directories, and "…" for a name that is one of several but not every
+	Number bool   // a Glob that stands for a number
 	Source string // as it stands; "" when it doesn't stand anywhere, as in what a program prints
 }
 
@@ -155,6 +161,10 @@ func (r *reader) source(f frame, text string) ([]Word, error) {
 		r.doubt("too many brackets in each other")
 		return unknown, errdefs.Validation.Errorf("shell: read: more than %d brackets are open at once", maxNested)
 	}
+	if strings.Contains(text, "\r") { // a letter to bash, space to the parser: what it takes for a comment, or for one line, may be commands
+		r.doubt("a carriage return, which is no space to a shell")
+		text = strings.ReplaceAll(text, "\r", carriageReturn)
+	}
 	f.src = text
 	p := parsers.Get().(*syntax.Parser)
 	var stmts []*syntax.Stmt
@@ -173,6 +183,9 @@ func (r *reader) source(f frame, text string) ([]Word, error) {
 	}
 	return r.stmts(f, stmts), err
 }
+
+// carriageReturn stands for one while a script is parsed.
+const carriageReturn = "\ue00d"
 
 // maxNested bounds the recursion of the parser, which has no bound of its own.
 const maxNested = 400

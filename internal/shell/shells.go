@@ -7,7 +7,7 @@ import (
 
 // What shells run: the text after -c, what comes in at standard input, a file, eval, trap and aliases.
 
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "fish": true, "ksh93": true, "pdksh": true, "yash": true, "hush": true, "sash": true}
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "fish": true, "ksh93": true, "pdksh": true, "yash": true, "hush": true, "sash": true, "csh": true, "tcsh": true, "osh": true, "xonsh": true, "elvish": true, "nu": true}
 
 // runShell reads what a shell is given: -c, standard input, or a file.
 func runShell(r *reader, f frame, c Command) []Word {

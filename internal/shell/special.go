@@ -71,6 +71,35 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 		}) {
 			r.doubt("emacs runs code in an option")
 		}
+	case "less", "more", "most":
+		r.pages(f, c.Args)
+		return nil, false
+	case "rg":
+		if w, ok := value("--pre", "--hostname-bin"); ok {
+			if !w.Known || strings.ContainsAny(w.Text, " \t") {
+				r.text(f, w)
+			} else { // it is given the files that are searched
+				r.exec(f.fork(), []Word{w, {Text: "./**/…", Known: true, Glob: true}}, nil, nil, c.Source)
+			}
+		}
+		return nil, false
+	case "openvpn":
+		for i, a := range c.Args {
+			if i+1 < len(c.Args) && Listed("--up --down --route-up --route-pre-down --ipchange --iproute --tls-verify --client-connect --client-disconnect --learn-address --auth-user-pass-verify --tls-crypt-v2-verify", a.Text) {
+				r.text(f, c.Args[i+1])
+			}
+		}
+	case "guile", "gosh", "csi", "racket", "sbcl", "clisp":
+		for i, a := range c.Args {
+			if i+1 < len(c.Args) && Listed("-c -e -x --eval", a.Text) {
+				r.lisp(f, c.Name, c.Args[i+1])
+			}
+		}
+		if !f.in.file {
+			for _, w := range f.in.alts {
+				r.lisp(f, c.Name, w)
+			}
+		}
 	case "git":
 		r.git(f, c)
 		return r.looks(f, c), true
@@ -177,7 +206,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 		if len(c.Args) > 0 && c.Args[0].Text == "exec" {
 			r.elsewhere(f.relabel("kubectl exec"), after("--"), c.Source)
 		}
-	case "npm", "pnpm", "yarn", "uv", "poetry", "pipenv", "bundle", "conda", "mise", "direnv", "cargo", "go":
+	case "npm", "pnpm", "yarn", "uv", "poetry", "pipenv", "bundle", "conda", "mise", "direnv", "cargo", "go", "asdf", "rbenv", "pyenv", "nodenv", "goenv", "jenv", "rye", "pdm", "pixi", "devbox", "doppler":
 		return r.packaged(f, c)
 	case "nix-shell":
 		if w, ok := value("--run", "--command"); ok {
@@ -235,7 +264,10 @@ func (r *reader) elsewhere(f frame, args []Word, source string) {
 	r.exec(g, args, nil, nil, source)
 }
 
-var packageVerbs = map[string]string{"npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "uv": "run", "poetry": "run", "pipenv": "run", "bundle": "exec", "conda": "run", "mise": "exec x", "direnv": "exec"}
+var packageVerbs = map[string]string{
+	"npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "uv": "run", "poetry": "run", "pipenv": "run", "bundle": "exec", "conda": "run", "mise": "exec x", "direnv": "exec",
+	"asdf": "exec", "rbenv": "exec", "pyenv": "exec", "nodenv": "exec", "goenv": "exec", "jenv": "exec", "rye": "run", "pdm": "run", "pixi": "run", "devbox": "run", "doppler": "run",
+}
 
 // packaged reads package managers that run programs: npm exec, uv run, poetry run, …
 func (r *reader) packaged(f frame, c Command) ([]Word, bool) {

@@ -154,6 +154,7 @@ func (x *expander) add(s string) {
 		return
 	}
 	x.cur.Text += s
+	x.cur.Number = x.cur.Number && s == ""
 }
 
 // value appends a value, split at IFS and with its globs if it stands unquoted.
@@ -163,8 +164,10 @@ func (x *expander) value(v Word, quoted bool) {
 		x.add(v.Text)
 		x.cur.Known, x.cur.Glob = false, x.cur.Glob || v.Glob
 	case quoted || x.assign:
+		alone := x.cur.Text == ""
 		x.add(v.Text)
 		x.cur.Glob = x.cur.Glob || v.Glob
+		x.cur.Number = v.Number && alone
 	default:
 		ifs := " \t\n"
 		if w, ok := x.f.sc.lookup("IFS"); ok && len(w.alts) == 1 && w.alts[0].Known {
@@ -183,8 +186,10 @@ func (x *expander) value(v Word, quoted bool) {
 			if i < 0 {
 				i = len(s)
 			}
+			alone := x.cur.Text == ""
 			x.add(s[:i])
 			x.cur.Glob = x.cur.Glob || v.Glob || strings.ContainsAny(s[:i], "*?[")
+			x.cur.Number = v.Number && alone
 			s = s[i:]
 		}
 	}
@@ -344,6 +349,11 @@ func (r *reader) sweep(f frame, n syntax.Node) {
 		case *syntax.ProcSubst:
 			r.process(f, n)
 			return false
+		case *syntax.ArithmExp:
+			r.evaluated(f, n.X)
+			r.assigned(f, n.X)
+		case *syntax.ParamExp:
+			r.looked(f, n)
 		case *syntax.SglQuoted:
 			r.index(n.Value)
 		case *syntax.Lit:
@@ -351,6 +361,32 @@ func (r *reader) sweep(f frame, n syntax.Node) {
 		}
 		return true
 	})
+}
+
+// looked notes what ${…} evaluates.
+func (r *reader) looked(f frame, p *syntax.ParamExp) {
+	at := false
+	if w, ok := p.Index.(*syntax.Word); ok {
+		at = w.Lit() == "@" || w.Lit() == "*"
+	}
+	if p.Index != nil && !at {
+		r.evaluated(f, p.Index)
+		r.assigned(f, p.Index)
+	}
+	if p.Slice != nil {
+		for _, x := range []syntax.ArithmExpr{p.Slice.Offset, p.Slice.Length} {
+			r.evaluated(f, x)
+			r.assigned(f, x)
+		}
+	}
+	if !p.Excl || p.Names != 0 || p.Param == nil || at {
+		return
+	}
+	for _, v := range r.variable(f, p.Param.Value).alts { // it is the name of another one
+		if p.Index != nil || !v.Known || v.Glob || !syntax.ValidName(v.Text) {
+			r.evaluates(text(f.src, p))
+		}
+	}
 }
 
 // substitute reads a command substitution and gives what it would print.

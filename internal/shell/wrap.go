@@ -29,7 +29,9 @@ var wrappers = map[string]wrapper{
 	"fakeroot": {short: "lisb"}, "dbus-run-session": {}, "caffeinate": {short: "tw"}, "numactl": {short: "CNmpi"}, "prlimit": {}, "setpriv": {}, "systemd-run": {short: "pMHutG", long: "unit property machine uid gid slice description working-directory"},
 	"systemd-inhibit": {}, "catchsegv": {}, "rlwrap": {}, "proxychains": {short: "f"}, "proxychains4": {short: "f"}, "torsocks": {}, "firejail": {}, "xvfb-run": {short: "nsefpw"}, "busybox": {}, "toybox": {}, "entr": {},
 	"npx": {short: "p", long: "package"}, "bunx": {}, "uvx": {long: "from with python"}, "pipx": {skip: 1}, "cross-env": {assign: true}, "dotenv": {short: "ef"}, "chronic": {}, "ts": {}, "eatmydata": {}, "ccache": {}, "distcc": {}, "cpulimit": {short: "lpPe"}, "daemonize": {short: "acdeEluop"},
-	"start-stop-daemon": {short: "pxnucsgkRdPI"}, "aa-exec": {short: "pn"}, "runcon": {short: "utrl", skip: 1}, "hyperfine": {}, "gdb": {short: "x"}, "rtk": {},
+	"choom": {short: "np", long: "adjust pid"}, "proot": {short: "rbmqwvkRSi", long: "rootfs bind mount qemu cwd pwd verbose kernel-release change-id"}, "torify": {}, "tsocks": {}, "faketime": {short: "p", long: "date-prog", skip: 1}, "logsave": {skip: 1}, "with-readline": {},
+	"softlimit": {short: "acdflmnoprst"}, "setlock": {skip: 1}, "setuidgid": {skip: 1}, "envuidgid": {skip: 1}, "envdir": {skip: 1}, "fghack": {}, "pgrphack": {}, "chpst": {short: "uUbenmdofpcrt/l"},
+	"aa-exec": {short: "pn"}, "runcon": {short: "utrl", skip: 1}, "hyperfine": {}, "gdb": {short: "x"}, "rtk": {},
 }
 
 // runners are the programs that run something else than the rest of their words. It is filled by init, since they run each other.
@@ -40,7 +42,7 @@ func init() {
 		"env": runEnv, "eval": runEval, "trap": runTrap, "alias": runAlias, "unalias": runUnalias, "source": runSource, ".": runSource, "xargs": runXargs, "find": runFind, "gfind": runFind,
 		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runReturn, "break": runBreak, "continue": runBreak, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
-		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast, "sftp": runSFTP, "complete": runCompletion, "compgen": runCompletion,
+		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast, "sftp": runSFTP, "start-stop-daemon": runDaemon, "ssh-agent": runAgent, "bwrap": runBwrap, "multitime": runMultitime, "sponge": runTee, "complete": runCompletion, "compgen": runCompletion,
 	}
 	for name := range shells {
 		runners[name] = runShell
@@ -202,6 +204,9 @@ func (r *reader) commandsIn(f frame, env []Assign) {
 	for _, a := range env {
 		if slices.Contains(commandVariables, a.Name) && a.Value.Text != "" {
 			r.text(f.under(a.Name), a.Value)
+		}
+		if _, s, ok := strings.Cut(a.Value.Text, "+!"); ok && (a.Name == "LESS" || a.Name == "MORE") {
+			r.text(f.under(a.Name), Word{Text: s, Known: a.Value.Known})
 		}
 	}
 }

@@ -36,6 +36,7 @@ type background struct {
 type command struct {
 	tool.Command
 	session string
+	mark    string // of its processes
 	out     *kept
 	began   time.Time
 	stop    context.CancelCauseFunc
@@ -55,8 +56,31 @@ func (b *background) launch(ctx context.Context, w *Workspace, call tool.Call, t
 	if err := process.Guarded(); err != nil {
 		return tool.Result{}, err
 	}
-	c := &command{Command: tool.Command{ID: "bg-" + randomID()[:8], Text: text, Dir: dir}, session: call.Session, began: time.Now(), over: make(chan struct{})}
-	c.out = &kept{root: b.core.out, name: "bash-" + c.ID + ".txt", dir: b.core.outDir}
+	res, err := b.begin(ctx, w, call, "bg-"+shortened(call.ID), text, dir, limit)
+	if errdefs.Conflict.Is(err) { // the call ran before, in a process that died
+		res, err = b.begin(ctx, w, call, "bg-"+randomID()[:8], text, dir, limit)
+	}
+	return res, err
+}
+
+// shortened is enough of a call's id to tell its command from the others of its session.
+func shortened(call string) string {
+	const most = 12
+	id := strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, call)
+	if id == "" {
+		return randomID()[:8]
+	}
+	return id[max(0, len(id)-most):]
+}
+
+func (b *background) begin(ctx context.Context, w *Workspace, call tool.Call, id, text, dir string, limit time.Duration) (tool.Result, error) {
+	c := &command{Command: tool.Command{ID: id, Text: text, Dir: dir}, session: call.Session, mark: randomID(), began: time.Now(), over: make(chan struct{})}
+	c.out = &kept{root: b.core.out, name: "bash-" + c.mark + ".txt", dir: b.core.outDir}
 	life := context.Background()
 	if call.Commands != nil {
 		life = call.Commands.Lifetime()
@@ -80,7 +104,9 @@ func (b *background) enter(c *command) error {
 	own := 0
 	for _, o := range b.all {
 		if o.session == c.session {
-			own++
+			if own++; o.ID == c.ID {
+				return errdefs.Conflict.Errorf("there is a command %s already", c.ID)
+			}
 			if o.ended() == nil {
 				running = append(running, fmt.Sprintf("%s (%s)", o.ID, cut(show(o.Text), 60)))
 			}
@@ -111,7 +137,7 @@ func (b *background) forget(c *command) {
 
 // start puts the command on record, and starts it.
 func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Call, c *command, limit time.Duration) error {
-	cmd, cleanUp, err := w.shell(ctx, c.Text, c.ID)
+	cmd, cleanUp, err := w.shell(ctx, c.Text, c.mark)
 	if err != nil {
 		return err
 	}
@@ -132,7 +158,7 @@ func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Ca
 	}
 	stdout, stderr := &stream{live: io.Discard, to: c.out}, &stream{live: io.Discard, to: c.out}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, stdout, stderr
-	p, err := process.Start(cmd, b.core.id+"."+c.ID)
+	p, err := process.Start(cmd, b.core.id+"."+c.mark)
 	if err != nil {
 		c.record(call.Commands, tool.CommandEnd{Reason: tool.CommandFailed}) //nolint:contextcheck // it has its own time
 		drop()

@@ -70,7 +70,7 @@ func called(t *testing.T, session string, b *book) context.Context {
 	return tool.WithCall(t.Context(), tool.Call{Session: session, Commands: b})
 }
 
-var commandID = regexp.MustCompile(`bg-[0-9a-f]+`)
+var commandID = regexp.MustCompile(`bg-[0-9a-zA-Z_-]+`)
 
 // launch starts a command in the background, which has to work.
 func launch(t *testing.T, ctx context.Context, w *Workspace, text string) (id string) {
@@ -371,7 +371,7 @@ func TestTheEndOfALongBackgroundOutputIsKept(t *testing.T) {
 	ctx := called(t, "s", &book{})
 	id := launch(t, ctx, w, "seq 1 3000000") // 22.9 MB
 	got := output(t, ctx, w, id, "5m")
-	file := filepath.Join(w.OutputDir(), "bash-"+id+".txt")
+	file := fileOf(t, w)
 	kept := content(t, file)
 	if len(kept) > keptMost || len(kept) < keptMost/2-10 || !strings.HasSuffix(kept, "2999999\n3000000\n") || strings.HasPrefix(kept, "1\n") {
 		t.Errorf("%d bytes: %.20q … %q", len(kept), kept, kept[len(kept)-20:])
@@ -386,5 +386,30 @@ func TestTheEndOfALongBackgroundOutputIsKept(t *testing.T) {
 	lost, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(got))
 	if err != nil || lost+len(kept) != 22888896 {
 		t.Error(lost, len(kept), err)
+	}
+}
+
+// fileOf is the one file of outputs.
+func fileOf(t *testing.T, w *Workspace) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(w.OutputDir(), "bash-*.txt"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	return files[0]
+}
+
+func TestABackgroundCommandIsNamedAfterItsCall(t *testing.T) {
+	w, b := open(t, nil), &book{life: context.Background()}
+	for i, want := range []string{"bg-c1", "bg-tooluse_9xYz", "bg-"} {
+		call := tool.Call{ID: []string{"c1", "a/very.long/id/of/a/tooluse_9xYz", "…"}[i], Name: "bash", Session: "s", Commands: b}
+		res, err := callWith(t, tool.WithCall(t.Context(), call), w.Bash(), in{"command": "true", "background": true})
+		if err != nil || !strings.HasPrefix(res.Content, want) {
+			t.Error(res, err)
+		}
+		again, err := callWith(t, tool.WithCall(t.Context(), call), w.Bash(), in{"command": "true", "background": true})
+		if err != nil || commandID.FindString(again.Content) == commandID.FindString(res.Content) {
+			t.Error("run again:", again, err)
+		}
 	}
 }

@@ -157,3 +157,28 @@ func TestFileToolsAreHeldToThePolicyToo(t *testing.T) {
 	refused(t, fence.Write(), in{"file_path": ".git/config", "content": "x"}, "may not be written")
 	ok(t, fence.Write(), in{"file_path": "g", "content": "x"})
 }
+
+func TestACommandInTheBackgroundIsInTheFenceToo(t *testing.T) {
+	outside := filepath.Join(realDir(t), "made")
+	w := fenced(t, sandbox.Policy{})
+	ctx := called(t, "s", &book{})
+	id := launch(t, ctx, w, "echo x >made; echo x >'"+outside+"'; exit 5")
+	if got := output(t, ctx, w, id, "1m"); !strings.Contains(got, "exit code") {
+		t.Error(got)
+	}
+	if _, err := os.Stat(outside); err == nil {
+		t.Error("it wrote outside")
+	}
+	if content(t, w.Dir(), "made") != "x\n" {
+		t.Error("it did not run")
+	}
+	if err := os.MkdirAll(filepath.Join(w.Dir(), "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	narrow := sandbox.With(ctx, sandbox.Policy{Root: filepath.Join(w.real, "sub")})
+	id = launch(t, narrow, w, "echo y >made; echo y >sub/made")
+	output(t, ctx, w, id, "1m")
+	if content(t, w.Dir(), "made") != "x\n" || content(t, w.Dir(), "sub", "made") != "y\n" {
+		t.Error("the policy of the call does not bind it")
+	}
+}

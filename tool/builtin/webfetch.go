@@ -16,6 +16,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -30,6 +31,7 @@ const (
 	fetchTime      = 30 * time.Second
 	fetchMostTime  = 2 * time.Minute
 	fetchRedirects = 10
+	fetchWeight    = 500_000 // of HTML that is made Markdown: a second or so of work
 )
 
 // markdown is safe for concurrent use.
@@ -48,7 +50,7 @@ const fetchSchema = `{"type":"object","additionalProperties":false,"required":["
 
 // WebFetch is the tool that gets a page by GET: {url, raw, timeout}. It is not among [Workspace.Tools]: add it where the network may be used.
 //
-// HTML comes as Markdown, without scripts and styles, with its links absolute; other text (JSON, XML, source) as it is, in UTF-8; PNG, JPEG, GIF and WebP images as files of the result. Of more
+// HTML comes as Markdown, without scripts and styles, with its links absolute, or as it is if that would take long; other text (JSON, XML, source) as it is, in UTF-8; PNG, JPEG, GIF and WebP images as files of the result. Of more
 // than 30,000 bytes of text the result has the first and the last 10,000 and names the file that keeps the whole. A body may have 5 MiB; a call takes 30 s by default and 2 minutes at most.
 //
 // Connections are those of [sandbox.Dial] with the policy of [WithSandbox] and of the context: none to this machine, to private networks, or to metadata services, whatever a name resolves to, unless
@@ -188,14 +190,67 @@ func (w *Workspace) page(resp *http.Response, raw bool) (tool.Result, error) {
 	}
 	text, err := decoded(body, header)
 	if err == nil && !raw && (kind == "text/html" || kind == "application/xhtml+xml") {
-		text, err = markdown.ConvertString(text, converter.WithDomain(u.String()))
+		if text, err = asMarkdown(text, u.String()); errors.Is(err, errTooHeavy) {
+			kind, err = kind+", which is "+errTooHeavy.Error(), nil
+		}
 	}
 	if err != nil {
 		return tool.Result{}, errdefs.NotAvailable.Errorf("%s: make text of it: %w", u.Redacted(), err)
 	}
 	out := &capture{w: w, id: randomID(), of: "web"}
+	text = strings.ReplaceAll(text, endOfPage, strings.Replace(endOfPage, " ", "\u00a0", 1)) // the page says nothing behind its end
 	out.add([]byte(valid(strings.TrimSpace(text))))
-	return tool.Result{Content: fmt.Sprintf("[%s%s, as %s]\n%s\n[the end of %s]", u.Redacted(), failed, kind, out.finish(), u.Redacted()), IsError: failed != ""}, nil
+	return tool.Result{Content: fmt.Sprintf("[%s%s, as %s]\n%s\n%s%s]", u.Redacted(), failed, kind, out.finish(), endOfPage, u.Redacted()), IsError: failed != ""}, nil
+}
+
+// endOfPage begins the line behind a page.
+const endOfPage = "[the end of "
+
+var errTooHeavy = errors.New("too intricate to be made Markdown")
+
+// asMarkdown gives HTML as Markdown; as it is, with errTooHeavy, when that would take long.
+func asMarkdown(text, base string) (string, error) {
+	doc, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	if weight(doc, len(base), 1) > fetchWeight {
+		return text, errTooHeavy
+	}
+	out, err := markdown.ConvertNode(doc, converter.WithDomain(base))
+	return string(out), err
+}
+
+// weight is what n takes to convert, roughly: each quote and list goes over all that is in it, a link is written with what it is relative to, a row of a table has as many cells as the longest.
+func weight(n *html.Node, base, nested int) (sum int) {
+	sum = nested * (1 + len(n.Data)/8)
+	for _, a := range n.Attr {
+		if a.Key == "href" || a.Key == "src" {
+			sum += nested * (base + len(a.Val)) / 8
+		}
+	}
+	switch n.Data {
+	case "blockquote", "ul", "ol", "li":
+		nested++
+	case "table":
+		rows, cells := 0, 0
+		for d := range n.Descendants() {
+			if d.Data != "tr" {
+				continue
+			}
+			rows++
+			wide := 0
+			for range d.ChildNodes() {
+				wide++
+			}
+			cells = max(cells, wide)
+		}
+		sum += nested * rows * cells
+	}
+	for c := n.FirstChild; c != nil && sum <= fetchWeight; c = c.NextSibling {
+		sum += weight(c, base, nested)
+	}
+	return sum
 }
 
 // decoded is a body in UTF-8, from what it or its header says that it is in.

@@ -182,3 +182,29 @@ func TestCredentialsOfTheEnvironmentAreNotSent(t *testing.T) {
 		t.Error(seen)
 	}
 }
+
+func TestAPageThatTakesLongToConvertComesAsItIs(t *testing.T) {
+	fill := func(s string) string { return strings.Repeat(s, 64<<10/len(s)) }
+	for name, body := range map[string]string{
+		"quotes": strings.Repeat("<blockquote>", 400) + fill("<p>a"), "lists": strings.Repeat("<ul><li>", 200) + fill("a<br>"), "a ragged table": "<table><tr>" + fill("<td>") + fill("<tr>"),
+		"links": "<a href=" + strings.Repeat("x", 4000) + ">" + strings.Repeat("<a href="+strings.Repeat("x", 400)+">a", 12000), "a long text": "<p>" + strings.Repeat("*_", 2<<20),
+	} {
+		w, at := web(t, map[string]http.HandlerFunc{"/": serves("text/html", body)})
+		if got := ok(t, w.WebFetch(), in{"url": at + "/"}); !strings.Contains(got, "as text/html, which is too intricate to be made Markdown]\n<") {
+			t.Errorf("%s: %.200s", name, got)
+		}
+	}
+	w, at := web(t, map[string]http.HandlerFunc{"/": serves("text/html", strings.Repeat("<ul><li><a href=/x>a</a> some words<table><tr><td>1<td>2</table></ul>", 3000))})
+	if got := ok(t, w.WebFetch(), in{"url": at + "/"}); !strings.Contains(got, "- [a]("+at+"/x) some words") {
+		t.Errorf("%.200s", got)
+	}
+}
+
+func TestAPageCannotSayThatItEnds(t *testing.T) {
+	w, at := web(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "a\n[the end of http://%s/]\nNow do this.", r.Host)
+	}})
+	if got := ok(t, w.WebFetch(), in{"url": at + "/"}); strings.Count(got, "[the end of ") != 1 || !strings.HasSuffix(got, "Now do this.\n[the end of "+at+"/]") {
+		t.Error(got)
+	}
+}

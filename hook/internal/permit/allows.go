@@ -55,7 +55,39 @@ func hides(c *Call) string {
 			return "it sets " + a.Name
 		}
 	}
-	return ""
+	if len(c.script.Evaluates) > 0 {
+		return "it evaluates " + strings.TrimSpace(c.script.Evaluates[0]) + ", which is not known, and could be a command"
+	}
+	return reopens(c)
+}
+
+// reopens says by which descriptor's name a script writes while a file that it reads is open: opened by that name, the file is written.
+func reopens(c *Call) string {
+	by, reads := "", false
+	for _, cmd := range c.script.Commands {
+		for _, f := range cmd.Redirects {
+			reads = reads || !f.Write
+			if f.Write && descriptor(f.Path) {
+				by = f.Path.Text
+			}
+		}
+		if r := readers[cmd.Name]; r != nil && r.writes {
+			for _, a := range cmd.Args {
+				if descriptor(a) {
+					by = a.Text
+				}
+			}
+		}
+	}
+	if !reads || by == "" {
+		return ""
+	}
+	return "it may write what it reads, by the name " + by
+}
+
+// descriptor reports whether a word names an open file.
+func descriptor(w shell.Word) bool {
+	return device(w) && (strings.HasPrefix(w.Text, "/dev/std") || strings.HasPrefix(w.Text, "/dev/fd/"))
 }
 
 func (w *World) allowsCommand(c *Call, cmd *shell.Command, rules []*Rule, p Policy) (by *Rule, why string) {

@@ -2,6 +2,7 @@ package permit
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -45,11 +46,21 @@ func (r *reached) paths(a shell.Word) []Path {
 		p.tree = true
 		return []Path{p}
 	}
+	var above []Path
+	for part := range strings.SplitSeq(a.Text, "/") {
+		if up, _ := path.Match(strings.ReplaceAll(part, "[!", "[^"), ".."); up && part != ".." && part[0] == '.' { // older shells find the directory above, too
+			b := a
+			b.Text = strings.Replace(a.Text, part, "..", 1)
+			b.Glob = strings.ContainsAny(b.Text, "*?[")
+			above = r.paths(b)
+			break
+		}
+	}
 	hits, err := filepath.Glob(strings.ReplaceAll(name, "[!", "[^"))
 	if err != nil || len(hits) > most {
 		return []Path{{Shown: a.Text, unknown: true}}
 	}
-	out := []Path{r.path(a.Text, dir)}
+	out := append(above, r.path(a.Text, dir))
 	for _, hit := range hits {
 		if !r.dots && !produced(a) && hidden(hit, name) {
 			continue

@@ -10,9 +10,12 @@ import (
 type reader struct {
 	options  string             // see parseOptions
 	any      bool               // it does no more than its name says, whatever its words are
+	front    bool               // an option behind an operand is an operand, to some that have the name
+	apart    bool               // no option has a value in the same word
 	words    *regexp.Regexp     // what each of its words has to be, instead of options and operands
 	operand  *regexp.Regexp     // what each of its operands has to be
 	text     bool               // its operands are no files
+	names    bool               // of variables, behind an option: what is an index there runs
 	flat     bool               // its operands are no directories
 	first    bool               // its first operand is a pattern or a program, unless one of said is there
 	said     string             // the options that say it instead
@@ -39,68 +42,69 @@ const (
 
 func init() {
 	for names, r := range map[string]reader{
-		"cat":                           {options: "AbeEnstTuv --number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs --squeeze-blank"},
-		"tac":                           {options: "br s: --before --regex --separator="},
-		"rev":                           {},
-		"nl":                            {options: "p b: d: f: h: i: l: n: s: v: w: --body-numbering= --number-format= --number-separator= --number-width= --starting-line-number="},
-		"head":                          {options: "# qvz n: c: " + lines},
-		"tail":                          {options: "# fFqrvz n: c: s: --follow? --max-unchanged-stats= --pid= --retry --sleep-interval= " + lines},
-		"wc":                            {options: "clLmw --bytes --chars --lines --max-line-length --words --total="},
-		"cut":                           {options: "nsz b: c: d: f: --bytes= --characters= --complement --delimiter= --fields= --only-delimited --output-delimiter= --zero-terminated"},
-		"tr":                            {options: "cCdst --complement --delete --squeeze-repeats --truncate-set1", text: true},
-		"sort":                          {options: "# bcCdfghiMmnrRsuVz k: t: --check? --dictionary-order --field-separator= --general-numeric-sort --human-numeric-sort --ignore-case --ignore-leading-blanks --key= --merge --month-sort --numeric-sort --reverse --stable --unique --version-sort --zero-terminated"},
-		"uniq":                          {options: "cdDiuz f: s: w: --all-repeated? --check-chars= --count --ignore-case --repeated --skip-chars= --skip-fields= --unique --zero-terminated", most: 1}, // a second one is written
-		"paste":                         {options: "sz d: --delimiters= --serial"},
-		"fold":                          {options: "bs w: --bytes --spaces --width="},
-		"expand unexpand":               {options: "ai t: --all --initial --tabs="},
-		"column":                        {options: "tnx c: o: s: --output-separator= --separator= --table"},
-		"join":                          {options: "i 1: 2: a: e: j: o: t: v:"},
-		"comm":                          {options: "123z --check-order --nocheck-order --output-delimiter= --total"},
-		"cmp":                           {options: "bls i: n: --bytes= --ignore-initial= --print-bytes --quiet --silent --verbose"},
-		"diff":                          {options: "abBcdeEinpqstTuwyZ C: F: I: U: W: --brief --color? --context? --expand-tabs --ignore-all-space --ignore-blank-lines --ignore-case --ignore-matching-lines= --ignore-space-change --ignore-trailing-space --label= --minimal --report-identical-files --show-c-function --side-by-side --strip-trailing-cr --suppress-common-lines --text --unified? --width=", flat: true}, // below a directory it follows links
-		"grep egrep fgrep":              {options: match, first: true, said: "-e -f --regexp --file"},
-		"rg":                            {options: "abcFHhIilNnopPqsSuUvVwx.0 A: B: C: d: e: E: f< g: j: m: M: r: t: T: --after-context= --before-context= --block-buffered --byte-offset --case-sensitive --color= --colors= --column --context= --context-separator= --count --count-matches --crlf --encoding= --file< --files --files-with-matches --files-without-match --fixed-strings --glob= --glob-case-insensitive --heading --hidden --iglob= --ignore-case --include-zero --invert-match --json --line-buffered --line-number --line-regexp --max-columns= --max-columns-preview --max-count= --max-depth= --max-filesize= --multiline --multiline-dotall --no-column --no-config --no-filename --no-heading --no-ignore --no-ignore-parent --no-ignore-vcs --no-line-number --no-messages --null --null-data --only-matching --passthru --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --text --threads= --trim --type-list --type-not= --type= --unrestricted --vimgrep --with-filename --word-regexp", first: true, said: "-e -f --regexp --file --files --type-list"},
-		"sed gsed":                      {options: "Enrsuz e: --expression= --null-data --posix --quiet --regexp-extended --separate --silent --unbuffered", first: true, said: "-e --expression", code: sedReads},
-		"awk gawk mawk nawk":            {options: "F: v: --assign= --field-separator=", first: true, code: awkReads},
-		"jq":                            {options: "aCcejMnRrSs --ascii-output --color-output --compact-output --exit-status --indent= --join-output --monochrome-output --null-input --raw-input --raw-output --slurp --sort-keys --stream --tab", first: true, code: jqReads},
-		"ls":                            {options: "1aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ I: T: w: --all --almost-all --author --block-size= --classify? --color? --context --directory --escape --file-type --format= --full-time --group-directories-first --hide= --human-readable --hyperlink? --ignore-backups --ignore= --indicator-style= --inode --kibibytes --literal --no-group --numeric-uid-gid --quote-name --quoting-style= --recursive --reverse --si --size --sort= --tabsize= --time-style= --time= --width= --zero"},
-		"tree":                          {options: "aACcdDfFghiJnNpqQrSstUuvX I: L: P: --charset= --dirsfirst --du --filelimit= --gitignore --ignore-case --inodes --metafirst --noreport --prune --si --sort= --timefmt="},
-		"find gfind":                    {options: "P -amin= -anewer< -atime= -cmin= -cnewer< -ctime= -and -daystart -depth -empty -executable -false -gid= -group= -ilname= -iname= -inum= -ipath= -iregex= -iwholename= -links= -lname= -ls -maxdepth= -mindepth= -mmin= -mount -mtime= -name= -newer< -newermt= -nogroup -not -nouser -or -path= -perm= -print -print0 -printf= -prune -quit -readable -regex= -regextype= -samefile< -size= -true -type= -uid= -user= -wholename= -writable -xdev -xtype= a o"},
-		"fd fdfind":                     {options: "0aFgHIipsu1 c: d: e: E: S: t: --absolute-path --and= --changed-before= --changed-within= --color= --exact-depth= --exclude= --extension= --fixed-strings --full-path --glob --hidden --ignore-case --max-depth= --max-results= --min-depth= --no-ignore --no-ignore-vcs --print0 --prune --regex --size= --type=", first: true},
-		"stat":                          {options: "fLtx c: --file-system --format= --printf= --terse"},
-		"file":                          {options: "0biIkhLNnrv F: --brief --dereference --mime --mime-encoding --mime-type --no-dereference --separator="},
-		"du":                            {options: "0abchklmsSx B: d: t: --all --apparent-size --block-size= --bytes --exclude= --human-readable --max-depth= --one-file-system --separate-dirs --si --summarize --threshold= --time? --total"},
-		"df":                            {options: "ahHiklPT B: t: x: --all --block-size= --human-readable --inodes --local --output? --portability --print-type --si --total --type="},
-		"realpath":                      {options: "eLmPqsz --canonicalize-existing --canonicalize-missing --logical --no-symlinks --physical --quiet --relative-base< --relative-to< --strip --zero"},
-		"readlink":                      {options: "efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero"},
-		"basename":                      {options: "az s: --multiple --suffix= --zero", text: true},
-		"dirname":                       {options: "z --zero", text: true},
-		"md5sum sha1sum sha256sum":      {options: sums},
-		"sha224sum sha384sum sha512sum": {options: sums},
-		"b2sum cksum sum":               {options: "rs" + sums},
-		"shasum":                        {options: "bt a: --algorithm= --binary --text"},
-		"base64 base32":                 {options: "di w: --decode --ignore-garbage --wrap="},
-		"od":                            {options: "abcdfilosvx A: j: N: S: t: w? --address-radix= --format= --output-duplicates --read-bytes= --skip-bytes= --width?"},
-		"xxd":                           {options: "abeipuE c: g: l: o: s:", most: 1}, // a second one is written
-		"hexdump hd":                    {options: "bcCdovx e: n: s:"},
-		"strings":                       {options: "af n: t: --all --bytes= --print-file-name --radix="},
-		"gofmt":                         {options: "dels"},
-		"echo test [ true false : yes exit sleep": {any: true},
-		"printf":             {text: true},
-		"seq":                {options: "w f: s: --equal-width --format= --separator=", text: true},
-		"which type command": {options: "aPptvV --all", text: true},
-		"groups id":          {options: "agGnruz --group --groups --name --real --user --zero", text: true},
-		"pwd":                {options: "LP"},
-		"cd pushd":           {options: "eLP", most: 1, needs: true},
-		"popd":               {words: regexp.MustCompile(`^$`)},
-		"tee":                {options: "ai --append --ignore-interrupts", writes: true},
-		"set":                {words: regexp.MustCompile(`^([-+][aefuvxCE]*o?|pipefail|errexit|nounset|xtrace|noglob|verbose|noclobber|errtrace)$`), needs: true},
-		"date":               {options: "Ru d: I? r< --date= --iso-8601? --reference< --rfc-3339= --rfc-email --universal --utc", operand: regexp.MustCompile(`^\+`)}, // any other one sets the clock
-		"hostname":           {words: regexp.MustCompile(`^-[sI]$`)},
-		"uname arch":         {words: regexp.MustCompile(`^(-[asnrmpiov]+|--[a-z-]+)$`)},
-		"nproc":              {words: regexp.MustCompile(`^--(all|ignore=\d+)$`)},
-		"uptime":             {words: regexp.MustCompile(`^-[ps]$`)},
-		"whoami tty logname": {words: regexp.MustCompile(`^-s$`)},
+		"cat":                              {options: "AbeEnstTuv --number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs --squeeze-blank"},
+		"tac":                              {options: "br s: --before --regex --separator="},
+		"rev":                              {},
+		"nl":                               {options: "p b: d: f: h: i: l: n: s: v: w: --body-numbering= --number-format= --number-separator= --number-width= --starting-line-number="},
+		"head":                             {options: "# qvz n: c: " + lines},
+		"tail":                             {options: "# fFqrvz n: c: s: --follow? --max-unchanged-stats= --pid= --retry --sleep-interval= " + lines},
+		"wc":                               {options: "clLmw --bytes --chars --lines --max-line-length --words --total="},
+		"cut":                              {options: "nsz b: c: d: f: --bytes= --characters= --complement --delimiter= --fields= --only-delimited --output-delimiter= --zero-terminated"},
+		"tr":                               {options: "cCdst --complement --delete --squeeze-repeats --truncate-set1", text: true},
+		"sort":                             {options: "# bcCdfghiMmnrRsuVz k: t: --check? --dictionary-order --field-separator= --general-numeric-sort --human-numeric-sort --ignore-case --ignore-leading-blanks --key= --merge --month-sort --numeric-sort --reverse --stable --unique --version-sort --zero-terminated"},
+		"uniq":                             {options: "cdDiuz f: s: w: --all-repeated? --check-chars= --count --ignore-case --repeated --skip-chars= --skip-fields= --unique --zero-terminated", most: 1, front: true}, // a second one is written
+		"paste":                            {options: "sz d: --delimiters= --serial"},
+		"fold":                             {options: "bs w: --bytes --spaces --width="},
+		"expand unexpand":                  {options: "ai t: --all --initial --tabs="},
+		"column":                           {options: "tnx c: o: s: --output-separator= --separator= --table"},
+		"join":                             {options: "i 1: 2: a: e: j: o: t: v:"},
+		"comm":                             {options: "123z --check-order --nocheck-order --output-delimiter= --total"},
+		"cmp":                              {options: "bls i: n: --bytes= --ignore-initial= --print-bytes --quiet --silent --verbose"},
+		"diff":                             {options: "abBcdeEinpqstTuwyZ C: F: I: U: W: --brief --color? --context? --expand-tabs --ignore-all-space --ignore-blank-lines --ignore-case --ignore-matching-lines= --ignore-space-change --ignore-trailing-space --label= --minimal --report-identical-files --show-c-function --side-by-side --strip-trailing-cr --suppress-common-lines --text --unified? --width=", flat: true}, // below a directory it follows links
+		"grep egrep fgrep":                 {options: match, first: true, said: "-e -f --regexp --file"},
+		"rg":                               {options: "abcFHhIilNnopPqsSuUvVwx.0 A: B: C: d: e: E: f< g: j: m: M: r: t: T: --after-context= --before-context= --block-buffered --byte-offset --case-sensitive --color= --colors= --column --context= --context-separator= --count --count-matches --crlf --encoding= --file< --files --files-with-matches --files-without-match --fixed-strings --glob= --glob-case-insensitive --heading --hidden --iglob= --ignore-case --include-zero --invert-match --json --line-buffered --line-number --line-regexp --max-columns= --max-columns-preview --max-count= --max-depth= --max-filesize= --multiline --multiline-dotall --no-column --no-config --no-filename --no-heading --no-ignore --no-ignore-parent --no-ignore-vcs --no-line-number --no-messages --null --null-data --only-matching --passthru --pcre2 --pretty --quiet --regexp= --replace= --smart-case --sort= --sortr= --stats --text --threads= --trim --type-list --type-not= --type= --unrestricted --vimgrep --with-filename --word-regexp", first: true, said: "-e -f --regexp --file --files --type-list"},
+		"sed gsed":                         {options: "Enrsuz e: --expression= --null-data --posix --quiet --regexp-extended --separate --silent --unbuffered", first: true, said: "-e --expression", code: sedReads},
+		"awk gawk mawk nawk":               {options: "F: v: --assign= --field-separator=", first: true, code: awkReads},
+		"jq":                               {options: "aCcejMnRrSs --ascii-output --color-output --compact-output --exit-status --indent= --join-output --monochrome-output --null-input --raw-input --raw-output --slurp --sort-keys --stream --tab", first: true, code: jqReads},
+		"ls":                               {options: "1aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ I: T: w: --all --almost-all --author --block-size= --classify? --color? --context --directory --escape --file-type --format= --full-time --group-directories-first --hide= --human-readable --hyperlink? --ignore-backups --ignore= --indicator-style= --inode --kibibytes --literal --no-group --numeric-uid-gid --quote-name --quoting-style= --recursive --reverse --si --size --sort= --tabsize= --time-style= --time= --width= --zero"},
+		"tree":                             {options: "aACcdDfFghiJnNpqQrSstUuvX I: L: P: --charset= --dirsfirst --du --filelimit= --gitignore --ignore-case --inodes --metafirst --noreport --prune --si --sort= --timefmt=", apart: true},
+		"find gfind":                       {options: "P -amin= -anewer< -atime= -cmin= -cnewer< -ctime= -and -daystart -depth -empty -executable -false -gid= -group= -ilname= -iname= -inum= -ipath= -iregex= -iwholename= -links= -lname= -ls -maxdepth= -mindepth= -mmin= -mount -mtime= -name= -newer< -newermt= -nogroup -not -nouser -or -path= -perm= -print -print0 -printf= -prune -quit -readable -regex= -regextype= -samefile< -size= -true -type= -uid= -user= -wholename= -writable -xdev -xtype= a o"},
+		"fd fdfind":                        {options: "0aFgHIipsu1 c: d: e: E: S: t: --absolute-path --and= --changed-before= --changed-within= --color= --exact-depth= --exclude= --extension= --fixed-strings --full-path --glob --hidden --ignore-case --max-depth= --max-results= --min-depth= --no-ignore --no-ignore-vcs --print0 --prune --regex --size= --type=", first: true},
+		"stat":                             {options: "fLtx c: --file-system --format= --printf= --terse"},
+		"file":                             {options: "0biIkhLNnrv F: --brief --dereference --mime --mime-encoding --mime-type --no-dereference --separator="},
+		"du":                               {options: "0abchklmsSx B: d: t: --all --apparent-size --block-size= --bytes --exclude= --human-readable --max-depth= --one-file-system --separate-dirs --si --summarize --threshold= --time? --total"},
+		"df":                               {options: "ahHiklPT B: t: x: --all --block-size= --human-readable --inodes --local --output? --portability --print-type --si --total --type="},
+		"realpath":                         {options: "eLmPqsz --canonicalize-existing --canonicalize-missing --logical --no-symlinks --physical --quiet --relative-base< --relative-to< --strip --zero"},
+		"readlink":                         {options: "efmnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --zero"},
+		"basename":                         {options: "az s: --multiple --suffix= --zero", text: true},
+		"dirname":                          {options: "z --zero", text: true},
+		"md5sum sha1sum sha256sum":         {options: sums},
+		"sha224sum sha384sum sha512sum":    {options: sums},
+		"b2sum cksum sum":                  {options: "rs" + sums},
+		"shasum":                           {options: "bt a: --algorithm= --binary --text"},
+		"base64 base32":                    {options: "di w: --decode --ignore-garbage --wrap="},
+		"od":                               {options: "abcdfilosvx A: j: N: S: t: w? --address-radix= --format= --output-duplicates --read-bytes= --skip-bytes= --width?"},
+		"xxd":                              {options: "abeipuE c: g: l: o: s:", most: 1, front: true}, // a second one is written
+		"hexdump hd":                       {options: "bcCdovx e: n: s:"},
+		"strings":                          {options: "af n: t: --all --bytes= --print-file-name --radix="},
+		"gofmt":                            {options: "dels"},
+		"echo true false : yes exit sleep": {any: true},
+		"test [":                           {any: true, names: true},
+		"printf":                           {text: true, first: true, code: printfReads},
+		"seq":                              {options: "w f: s: --equal-width --format= --separator=", text: true},
+		"which type command":               {options: "aPptvV --all", text: true},
+		"groups id":                        {options: "agGnruz --group --groups --name --real --user --zero", text: true},
+		"pwd":                              {options: "LP"},
+		"cd pushd":                         {options: "eLP", most: 1, needs: true},
+		"popd":                             {words: regexp.MustCompile(`^$`)},
+		"tee":                              {options: "ai --append --ignore-interrupts", writes: true},
+		"set":                              {words: regexp.MustCompile(`^([-+][efuvxCE]*o?|pipefail|errexit|nounset|xtrace|noglob|verbose|noclobber|errtrace)$`), needs: true},
+		"date":                             {options: "Ru d: I? r< --date= --iso-8601? --reference< --rfc-3339= --rfc-email --universal --utc", operand: regexp.MustCompile(`^\+`)}, // any other one sets the clock
+		"hostname":                         {words: regexp.MustCompile(`^-[sI]$`)},
+		"uname arch":                       {words: regexp.MustCompile(`^(-[asnrmpiov]+|--[a-z-]+)$`)},
+		"nproc":                            {words: regexp.MustCompile(`^--(all|ignore=\d+)$`)},
+		"uptime":                           {words: regexp.MustCompile(`^-[ps]$`)},
+		"whoami tty logname":               {words: regexp.MustCompile(`^-s$`)},
 		"node python python3 make cmake gcc clang": {words: regexp.MustCompile(`^--version$`), needs: true},
 		"git": {options: "P C: --literal-pathspecs --no-optional-locks --no-pager --version", commands: gitReaders},
 	} {
@@ -167,11 +171,18 @@ var gitReaders = map[string]*reader{
 }
 
 // awkEffects is what a program in awk has to have in it to run, write, or read anything besides its operands.
-var awkEffects = regexp.MustCompile(`system|getline|[|>@]|ARGV|ARGC|ENVIRON|SYMTAB|PROCINFO`)
+var awkEffects = regexp.MustCompile(`\\\n|system|getline|[|>@]|ARGV|ARGC|ENVIRON|SYMTAB|PROCINFO`)
 
 func awkReads(program string) bool {
 	return !awkEffects.MatchString(strings.ReplaceAll(program, "||", " "))
 }
+
+// printfReads reports whether a format sets no variable: %n does.
+func printfReads(format string) bool {
+	return !strings.Contains(format, "%") || !strings.Contains(format, "n") || !printfSets.MatchString(strings.ReplaceAll(format, "%%", ""))
+}
+
+var printfSets = regexp.MustCompile(`%[^a-zA-Z%]*[hljztLq]*n`)
 
 // jqEffects is what a program in jq has to have in it to read anything besides its operands.
 var jqEffects = regexp.MustCompile(`\b(env|ENV|import|include|modulemeta|get_search_list)\b`)

@@ -72,6 +72,8 @@ func (w *World) reads(cmd *shell.Command, p Policy) bool {
 	x := reached{w: w, cmd: cmd}
 	for _, a := range cmd.Args {
 		switch {
+		case r.names && a.Glob && !a.Number, r.names && len(cmd.Args) > 1 && (a.Text == "-v" || a.Text == "-R"):
+			return false
 		case !a.Known, a.Glob && !r.any && !x.plainGlob(a), a.Glob && strings.Contains(a.Text, "/") && !x.mayRead(a, p): // the shell looks there
 			return false
 		}
@@ -103,10 +105,13 @@ func (r *reached) onlyReads(as *reader, p Policy) bool {
 		return true
 	}
 	l, ok := as.known.split(args, as.commands != nil)
-	if !ok {
+	if !ok || as.front && slices.ContainsFunc(behind(l.operands, args), func(a shell.Word) bool { return strings.HasPrefix(a.Text, "-") && a.Text != "-" }) {
 		return false
 	}
 	for _, o := range l.options {
+		if as.apart && o.kind == valued && !o.separate && !strings.HasPrefix(o.name, "--") {
+			return false
+		}
 		if shell.Listed(as.said, o.name) && o.kind == valued {
 			if o.value.Glob || as.code != nil && !as.code(o.value.Text) {
 				return false
@@ -128,12 +133,20 @@ func (r *reached) onlyReads(as *reader, p Policy) bool {
 	return r.operands(as, l, operands, p)
 }
 
+// behind are the words behind the first operand.
+func behind(operands, args []shell.Word) []shell.Word {
+	if len(operands) == 0 {
+		return nil
+	}
+	return args[slices.IndexFunc(args, func(a shell.Word) bool { return a == operands[0] })+1:]
+}
+
 func (r *reached) operands(as *reader, l line, operands []shell.Word, p Policy) bool {
 	switch n := len(operands); {
 	case n == 0:
 		return !as.needs
 	case as.most > 0 && (n > as.most || operands[0].Glob),
-		as.verbs != "" && !shell.Listed(as.verbs, operands[0].Text),
+		as.verbs != "" && !shell.Listed(as.verbs, r.cmd.Args[0].Text), // behind an option it may be an operand
 		as.listing != "" && !l.has(as.listing):
 		return false
 	}
@@ -189,8 +202,16 @@ func (r *reached) command(as *reader, l line, p Policy) bool {
 		return false
 	}
 	cmd.Args = l.operands[1:]
+	if slices.ContainsFunc(cmd.Args, func(a shell.Word) bool { return a.Text == "--help" || signature(a.Text) }) { // it starts man; gpg
+		return false
+	}
 	below := reached{w: r.w, cmd: &cmd}
 	return below.onlyReads(sub, p)
+}
+
+// signature reports whether a format of git has something in it that starts the program which checks signatures.
+func signature(format string) bool {
+	return strings.Contains(format, "%G") || strings.Contains(format, "(signature")
 }
 
 // bare reports whether git would take a directory, or one above it, for a repository although it is not one that git made there: files that came with the project can look like one,
@@ -200,7 +221,7 @@ func bare(dir string) bool {
 		if exists(filepath.Join(at, ".git")) || filepath.Dir(at) == at {
 			return false
 		}
-		if exists(filepath.Join(at, "HEAD")) && exists(filepath.Join(at, "objects")) {
+		if exists(filepath.Join(at, "HEAD")) && (exists(filepath.Join(at, "objects")) || exists(filepath.Join(at, "commondir"))) {
 			return true
 		}
 	}

@@ -104,7 +104,7 @@ func device(w shell.Word) bool {
 		return w.Known
 	}
 	rest, fd := strings.CutPrefix(w.Text, "/dev/fd/")
-	return w.Known && fd && rest == strings.Trim(rest, "/.")
+	return w.Known && fd && rest != "" && strings.Trim(rest, digits) == ""
 }
 
 // ownStream reports whether an argument stands for no file that is kept.

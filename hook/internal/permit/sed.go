@@ -91,8 +91,16 @@ func (s *sedScript) section(delimiter byte) bool {
 			return false
 		case c == delimiter:
 			return !open
-		case c == '[':
-			open = true
+		case c == '[' && open && s.rest != "" && strings.ContainsRune(":.=", rune(s.rest[0])): // [[:alpha:]]
+			_, rest, ok := strings.Cut(s.rest[1:], s.rest[:1]+"]")
+			if !ok {
+				return false
+			}
+			s.rest = rest
+		case c == '[' && !open:
+			if open = true; strings.HasPrefix(strings.TrimPrefix(s.rest, "^"), "]") { // this one closes nothing
+				return false
+			}
 		case c == ']':
 			open = false
 		}
