@@ -15,9 +15,9 @@ func TestAChangeBeforeItsDirectoryIsWatchedIsSeen(t *testing.T) {
 		t.Skipf("nothing can be watched here: %v", err)
 	}
 	defer func() { _ = watcher.Close() }()
-	reads := 0
+	reads, trust := 0, filepath.Join(t.TempDir(), "trust.json")
 	w := &watch{watcher: watcher, load: func() (*Project, *trace, error) {
-		p, tr, err := load(t.Context(), dir, []Option{WithHome(""), WithTrustFile(filepath.Join(t.TempDir(), "trust.json"))})
+		p, tr, err := load(t.Context(), dir, []Option{WithHome(""), WithTrustFile(trust)})
 		if reads++; reads == 1 { // after it was read, and before it is watched
 			if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("late"), 0o600); err != nil {
 				t.Fatal(err)
