@@ -151,7 +151,7 @@ func (d *decoder) wrong(n node, key, want string) {
 func (d *decoder) add(n node, e entry) {
 	e.place, e.layer = d.place(n.at), d.layer
 	if e.text == "" {
-		e.text = canonical(n.plain())
+		e.text = canonical(n.value)
 	}
 	d.entries = append(d.entries, e)
 }

@@ -178,25 +178,6 @@ func (s *source) next(at int) int {
 	return at
 }
 
-// plain is the value as encoding/json knows it. Of members that are there twice the last stays.
-func (n node) plain() any {
-	switch n.kind {
-	case '{':
-		m := map[string]any{}
-		for _, c := range n.children {
-			m[c.name] = c.plain()
-		}
-		return m
-	case '[':
-		l := []any{}
-		for _, c := range n.children {
-			l = append(l, c.plain())
-		}
-		return l
-	}
-	return n.value
-}
-
 // canonical is the value as JSON, the same however it was formatted: members in the order of their names, no white space.
 func canonical(v any) string {
 	var b bytes.Buffer

@@ -110,7 +110,7 @@ func TestABrokenSkillIsListedWithItsReason(t *testing.T) {
 			w.put(".agents/skills/good/SKILL.md", "---\nname: good\ndescription: works\n---\n")
 			began := time.Now()
 			p := w.load()
-			if took := time.Since(began); took > 2*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it takes %v", took)
 			}
 			wantProblem(t, p, ".agents/skills/x/", c.want)

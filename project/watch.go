@@ -62,14 +62,17 @@ type watch struct {
 	poll    bool // some directory can't be watched
 }
 
-// read loads until everything that it looked at was watched before: else a change in between would be missed.
+// read loads until everything that it looked at was watched before: else a change in between would be missed. Where that never ends, because directories come and go all the
+// time, it is looked at again later.
 func (w *watch) read() (p *Project, tr *trace, err error) {
-	for {
+	for range 10 {
 		p, tr, err = w.load()
 		if !w.follow(tr) {
 			return p, tr, err
 		}
 	}
+	w.poll = true
+	return p, tr, err
 }
 
 // follow watches the directories of a trace and no others. It reports whether one of them is new.
