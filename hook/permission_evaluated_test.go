@@ -85,3 +85,14 @@ func TestACarriageReturnHidesNoCommand(t *testing.T) {
 		}
 	}
 }
+
+// Where commands run in a sandbox, too, a rule that denies a command is asked about when the command may be what is evaluated.
+func TestACommandInAnIndexPassesNoDenyRule(t *testing.T) {
+	dir := project(t)
+	m := permission(t, hook.Permissions{Dir: dir, Fence: true, Safety: hook.SafetyIn(dir), Deny: []string{"Bash(git push:*)"}})
+	for _, command := range []string{": 'a[$(git push)]'; echo $((_))", ": 'a[$(git push)]'; [[ ${!_} ]]", "echo $((${BASH_EXECUTION_STRING##*X})) #Xa[$(git push)]", ": 'a[`git push`]'; c[_]=1"} {
+		if d := judged(t, m, useOf("bash", in{"command": command})); d.Verdict == hook.Allow {
+			t.Errorf("%s: %v", command, d)
+		}
+	}
+}

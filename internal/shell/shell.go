@@ -112,6 +112,9 @@ func Read(command string, o Options) (s *Script, err error) {
 	f.sc.set(dirKey, variable{alts: []Word{{Text: o.Dir, Known: o.Dir != ""}}})
 	_, err = r.source(f, command)
 	r.uncalled(f)
+	if len(r.Evaluates) > 0 { // it may be that text, wherever it stands
+		r.index(strings.ReplaceAll(command, `\`, ""))
+	}
 	return &r.Script, err
 }
 
