@@ -125,17 +125,6 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	if o.Compact == nil {
 		o.Compact = &loop.Compact{Enabled: true}
 	}
-	if o.Journal == nil { // before the tools: what they still run at Close is put on record
-		if DefaultJournal() == "" {
-			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
-		}
-		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
-		if err != nil {
-			return err
-		}
-		r.close = append(r.close, store.Close)
-		o.Journal = store
-	}
 	if !o.NoBuiltins {
 		if r.workspace, err = builtin.Open(r.dir, builtin.WithOutputDir(o.OutputDir)); err != nil {
 			return err
@@ -147,14 +136,37 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.NoProject {
 		a, err := r.assemble(nil, nil)
-		r.now.Store(a)
-		return err
+		if r.now.Store(a); err != nil {
+			return err
+		}
+		return r.record()
 	}
 	next, stop, err := r.open(r.ctx)
-	if err == nil {
-		r.watching.Go(func() { r.watch(next, stop) })
+	if err != nil {
+		return err
 	}
-	return err
+	if err := r.record(); err != nil {
+		stop()
+		return err
+	}
+	r.watching.Go(func() { r.watch(next, stop) })
+	return nil
+}
+
+// record opens the journal. It is closed last: what the tools still run at Close is put on record.
+func (r *Runtime) record() error {
+	if r.opts.Journal != nil {
+		return nil
+	}
+	if DefaultJournal() == "" {
+		return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
+	}
+	store, err := sqlite.Open(DefaultJournal())
+	if err != nil {
+		return err
+	}
+	r.opts.Journal, r.close = store, append([]func() error{store.Close}, r.close...)
+	return nil
 }
 
 // DefaultJournal is the file of the journal that Options.Journal stands for when unset: pawl/journal.db in $XDG_STATE_HOME, or in ~/.local/state. "" when there is no home directory.
