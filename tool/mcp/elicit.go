@@ -76,6 +76,8 @@ func (l *session) elicited(ctx context.Context, req *sdk.ElicitRequest) (*sdk.El
 	if !inside || in.Run.Log == nil {
 		return cancelled, nil // no run, nobody to ask
 	}
+	a.question.Lock()
+	defer a.question.Unlock()
 	if a.limit.Stop() { // a person takes the time that it takes
 		defer a.limit.Reset(a.span)
 	}

@@ -46,6 +46,7 @@ type roundTripper struct {
 	base    http.RoundTripper
 	origin  *url.URL
 	headers map[string]string
+	noticed func() // a cancelled call was told of
 }
 
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -60,6 +61,9 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		req.Header.Set(name, value)
 	}
+	if cancels(req) {
+		defer r.noticed()
+	}
 	resp, err := r.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
@@ -71,6 +75,19 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // with a body the library takes it for the answer to this request alone
 	}
 	return resp, nil
+}
+
+// cancels reports whether a request tells of a cancelled call.
+func cancels(req *http.Request) bool {
+	if req.Method != http.MethodPost || req.GetBody == nil || req.ContentLength > 4<<10 {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	b, _ := io.ReadAll(body)
+	return bytes.Contains(b, []byte(`"notifications/cancelled"`))
 }
 
 // expired reports whether a session is gone. Servers that were restarted also say so with 400 and a text.
@@ -89,13 +106,13 @@ func expired(resp *http.Response) bool {
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host) }
 
 // httpTransport is a way to a server, the older one or not. free closes its connections.
-func (s *server) httpTransport(life context.Context, cancel func(), old bool) (way sdk.Transport, free func(), err error) {
+func (s *server) httpTransport(life context.Context, cancel func(), old bool, noticed func()) (way sdk.Transport, free func(), err error) {
 	u, err := url.Parse(s.conf.URL)
 	if err != nil {
 		return nil, nil, err
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers}
+	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers, noticed: noticed}
 	client := &http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= 5 {
 			return errors.New("more than 5 redirects")

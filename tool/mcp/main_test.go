@@ -75,14 +75,17 @@ func newSDKServer(o *sdk.ServerOptions) *sdk.Server {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil, nil
 	})
 	add("hang", nil, func(ctx context.Context, _ *sdk.CallToolRequest, _ text) (*sdk.CallToolResult, any, error) {
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second): // its server waits for it
+		}
 		if f := os.Getenv("MCP_TEST_CANCELLED"); f != "" {
 			_ = os.WriteFile(f, []byte("yes"), 0o600)
 		}
 		return nil, nil, ctx.Err()
 	})
 	add("long", nil, func(context.Context, *sdk.CallToolRequest, text) (*sdk.CallToolResult, any, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "BEGIN" + strings.Repeat("x", 5<<20) + "END"}}}, nil, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "BEGIN" + strings.Repeat("x", 1<<20) + "END"}}}, nil, nil
 	})
 	add("more", nil, func(context.Context, *sdk.CallToolRequest, text) (*sdk.CallToolResult, any, error) {
 		add("added", nil, func(context.Context, *sdk.CallToolRequest, text) (*sdk.CallToolResult, any, error) {
@@ -109,9 +112,14 @@ func newSDKServer(o *sdk.ServerOptions) *sdk.Server {
 			if mode == "url" {
 				p.URL, p.ElicitationID = "https://example.com/login", "e1"
 			}
-			res, err := r.Session.Elicit(ctx, p)
-			if err != nil {
-				return nil, nil, err
+			var res any = r.Params.InputResponses
+			if init := r.Session.InitializeParams(); init != nil && init.ProtocolVersion < "2026" {
+				one, err := r.Session.Elicit(ctx, p)
+				if res = one; err != nil {
+					return nil, nil, err
+				}
+			} else if len(r.Params.InputResponses) == 0 {
+				return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": p}}, nil, nil
 			}
 			b, err := json.Marshal(res)
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(b)}}}, nil, err
@@ -123,6 +131,16 @@ func newSDKServer(o *sdk.ServerOptions) *sdk.Server {
 	add("ask", &sdk.ToolAnnotations{ReadOnlyHint: true}, ask("form", form))
 	add("ask_once", nil, ask("form", form))
 	add("ask_url", &sdk.ToolAnnotations{ReadOnlyHint: true}, ask("url", nil))
+	add("ask_between", &sdk.ToolAnnotations{ReadOnlyHint: true}, func(_ context.Context, r *sdk.CallToolRequest, _ text) (*sdk.CallToolResult, any, error) {
+		if len(r.Params.InputResponses) == 0 {
+			one := func(text string) *sdk.ElicitParams {
+				return &sdk.ElicitParams{Mode: "form", Message: text, RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "string"}}, "required": []string{"x"}}}
+			}
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"b": one("second?"), "a": one("first?"), "c": one("third?")}, RequestState: "state"}, nil, nil
+		}
+		b, err := json.Marshal(r.Params.InputResponses)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: r.Params.RequestState + string(b)}}}, nil, err
+	})
 	for i := range 3 {
 		s.AddResource(&sdk.Resource{URI: fmt.Sprintf("mem://r%d", i), Name: fmt.Sprintf("r%d", i), MIMEType: "text/plain"}, func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: "text of " + r.Params.URI}, {URI: "mem://blob", MIMEType: "image/png", Blob: []byte("PNG")}}}, nil
@@ -149,7 +167,7 @@ func serve(kind string) {
 		fmt.Fprintln(os.Stderr, "no such module")
 		os.Exit(1)
 	case "deaf": // reads nothing after it has introduced itself, and does not end when its input does
-		scripted(func(m map[string]any) any {
+		answering(func(m map[string]any) any {
 			if m["method"] == "tools/list" {
 				return map[string]any{"tools": []any{map[string]any{"name": "t", "inputSchema": map[string]any{"type": "object"}}}}
 			}
@@ -160,19 +178,19 @@ func serve(kind string) {
 		ignoreTerm()
 		fmt.Println("I am not JSON")
 		fmt.Println(`[1, 2]`)
-		scripted(nil, -1)
+		answering(nil, -1)
 		time.Sleep(time.Hour)
 	case "endless":
-		scripted(func(m map[string]any) any {
+		answering(func(m map[string]any) any {
 			if m["method"] == "tools/list" {
 				return map[string]any{"tools": []any{}, "nextCursor": "again"}
 			}
 			return nil
 		}, -1)
 	case "mute": // to what it does not know
-		scripted(nil, -1)
+		answering(nil, -1)
 	case "huge":
-		scripted(func(m map[string]any) any {
+		answering(func(m map[string]any) any {
 			if m["method"] == "tools/list" {
 				return map[string]any{"tools": []any{map[string]any{"name": "t", "inputSchema": map[string]any{"type": "object"}}}}
 			}
@@ -182,7 +200,7 @@ func serve(kind string) {
 			return nil
 		}, -1)
 	case "strange":
-		scripted(func(m map[string]any) any {
+		answering(func(m map[string]any) any {
 			if m["method"] == "tools/list" {
 				schema := func(s string) json.RawMessage { return json.RawMessage(s) }
 				return map[string]any{"tools": []any{
@@ -214,8 +232,8 @@ func ignoreTerm() {
 	signal.Notify(c, syscall.SIGTERM)
 }
 
-// scripted answers initialize, and what answer knows, of the first most messages.
-func scripted(answer func(map[string]any) any, most int) {
+// answering answers initialize, and what answer knows, of the first most messages.
+func answering(answer func(map[string]any) any, most int) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
 	for n := 0; n != most && in.Scan(); n++ {

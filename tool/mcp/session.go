@@ -25,8 +25,8 @@ const (
 	lastPause  = 5 * time.Minute
 )
 
-// noticeTime is how long the library has, behind a call that was cancelled, to tell the server.
-const noticeTime = 100 * time.Millisecond
+// noticeTime is how long a server has to take notice of cancelled calls before its session is closed.
+const noticeTime = time.Second
 
 // mostPages is where a list ends of a server whose pages have no end.
 const mostPages = 1000
@@ -66,10 +66,10 @@ type session struct {
 	free   func()
 	over   chan struct{} // closed when the connection is
 
-	mu        sync.Mutex
-	calls     map[string]*call // in flight, by progress token
-	seq       int
-	cancelled time.Time // when a call was, last
+	mu    sync.Mutex
+	calls map[string]*call // in flight, by progress token
+	seq   int
+	owed  int // notices of cancelled calls, which the library sends behind them
 }
 
 func (s *server) errorf(class *errdefs.Class, format string, args ...any) error {
@@ -153,8 +153,9 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	defer context.AfterFunc(s.client.ctx, cancel)() //nolint:contextcheck // Close cancels
 	live, err := s.open(ctx, s.conf.SSE)
 	if err != nil && s.conf.URL != "" && !s.conf.SSE && ctx.Err() == nil && oldServer(err) {
-		if old, e := s.open(ctx, true); e == nil {
-			live, err = old, nil
+		newer := err
+		if live, err = s.open(ctx, true); err != nil {
+			err = fmt.Errorf("%w; in the older way: %w", newer, err)
 		}
 	}
 	if err != nil {
@@ -180,7 +181,7 @@ func oldServer(err error) bool {
 
 // open makes a connection and has the two sides introduce themselves.
 func (s *server) open(ctx context.Context, old bool) (*session, error) {
-	life, cancel := context.WithCancel(s.client.ctx)
+	life, cancel := context.WithCancel(context.WithoutCancel(s.client.ctx)) // stop ends it, when the server was told
 	live := &session{server: s, cancel: cancel, free: func() {}, over: make(chan struct{}), calls: map[string]*call{}}
 	var way sdk.Transport
 	var err error
@@ -189,7 +190,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 			way = live.proc
 		}
 	} else {
-		way, live.free, err = s.httpTransport(life, cancel, old) //nolint:contextcheck // it lives until Close
+		way, live.free, err = s.httpTransport(life, cancel, old, live.noticed) //nolint:contextcheck // it lives until Close
 	}
 	if err != nil {
 		cancel()
@@ -284,12 +285,12 @@ func (l *session) stop() {
 	l.mu.Lock()
 	for _, c := range l.calls {
 		c.cancel(errLost)
-		l.cancelled = time.Now()
 	}
-	notice := time.Until(l.cancelled.Add(noticeTime))
 	l.mu.Unlock()
-	if l.proc == nil && notice > 0 { // once it is closed, servers are not told of a cancel any more, and some go on
-		time.Sleep(notice)
+	if l.proc == nil && l.ClientSession != nil { // once it is closed servers are not told of a cancel any more, and some go on
+		for end := time.Now().Add(noticeTime); !l.settled() && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 	if l.ClientSession != nil {
 		_ = l.Close()
@@ -302,6 +303,25 @@ func (l *session) stop() {
 	}
 	l.cancel()
 	l.free()
+}
+
+// settled reports whether nothing is under way, or the connection is gone.
+func (l *session) settled() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls) == 0 && l.owed <= 0
+}
+
+// noticed is called when the server was told of a cancelled call.
+func (l *session) noticed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owed--
 }
 
 // close ends the server for good.
@@ -441,8 +461,12 @@ func (s *server) offer(found []*sdk.Tool, resources bool) *listing {
 	return l
 }
 
+// rejected is the code of the library's own error for a request that a server did not take, or that was lost: it can't tell.
+const rejected = -32005
+
 // answered reports whether an error is the server's answer: then it has seen the request, and is there.
 func answered(err error) (*jsonrpc.Error, bool) {
 	var e *jsonrpc.Error
-	return e, errors.As(err, &e)
+	ok := errors.As(err, &e) && e.Code != rejected
+	return e, ok
 }

@@ -216,7 +216,7 @@ func (s *stdio) Write(ctx context.Context, m jsonrpc.Message) error {
 		<-late
 		_ = s.in.SetWriteDeadline(time.Time{})
 	}
-	if err != nil && n > 0 {
+	if err != nil && (n > 0 || ctx.Err() == nil) {
 		_ = s.Close() // after half a message there is no other
 	}
 	return err

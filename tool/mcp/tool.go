@@ -80,6 +80,8 @@ type call struct {
 
 	mu   sync.Mutex
 	over bool // nothing is written to out any more
+
+	question sync.Mutex // a person is asked one thing at a time
 }
 
 // do has a server do something for a call, within its time. A connection that is lost is made again. What was asked for is asked for again when it is certain that the server did not
@@ -94,7 +96,7 @@ func (s *server) do(ctx context.Context, def tool.Definition, f func(context.Con
 	span := s.conf.timeout()
 	limit := time.AfterFunc(span, func() { cancel(s.errorf(errdefs.Timeout, "no answer within %v", span)) })
 	defer limit.Stop()
-	for try := 1; ; try++ {
+	for try, stale := 1, false; ; try++ {
 		live, err := s.session(ctx)
 		var d delivery
 		if err == nil {
@@ -107,11 +109,14 @@ func (s *server) do(ctx context.Context, def tool.Definition, f func(context.Con
 		if more, err := s.verdict(ctx, live, def, &d, err, try); !more {
 			return err
 		}
-		if try > 1 || live != nil && live == s.current() { // nobody is there: give it time
-			select {
-			case <-time.After(time.Duration(try) * 300 * time.Millisecond):
-			case <-ctx.Done():
+		select {
+		case <-live.over: // another session is made; that this one was gone before the call is found out once
+			if !d.begun.Load() && !stale {
+				stale = true
+				try--
 			}
+		case <-time.After(time.Duration(try) * 300 * time.Millisecond): // the server is away, not the session
+		case <-ctx.Done():
 		}
 	}
 }
@@ -198,14 +203,14 @@ func (l *session) run(ctx context.Context, c *call, d *delivery, f func(context.
 		l.mu.Lock()
 		delete(l.calls, c.token)
 		if ctx.Err() != nil {
-			l.cancelled = time.Now()
+			l.owed++
 		}
 		l.mu.Unlock()
 		c.mu.Lock() // the library may still be about to tell of progress
 		c.over = true
 		c.mu.Unlock()
 	}()
-	err := f(context.WithValue(c.ctx, deliveryKey{}, d), l, c)
+	err := f(context.WithValue(c.ctx, deliveryKey{}, d), l, c) //nolint:contextcheck // it is made of ctx
 	if err != nil && errors.Is(context.Cause(ctx), errLost) {
 		err = errLost
 	}
