@@ -31,6 +31,7 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // Options makes a Runtime. An unset field has the default given here.
@@ -40,6 +41,7 @@ type Options struct {
 	System      string           // the system prompt: [DefaultSystem]
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
+	MCP         []mcp.Server     // whose tools are offered after those; what goes wrong with one is a warning of the run, unless it is Required
 	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands and edits are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
@@ -62,7 +64,8 @@ Look before you change: read the files that matter. Make the smallest change tha
 // Runtime runs prompts in a project. Safe for concurrent use; two runs of one session follow each other in the order of their calls.
 type Runtime struct {
 	agent    agent.Agent
-	engine   *loop.Engine
+	config   loop.Config // without the tools of MCP servers
+	mcp      *mcp.Client // nil: there are none
 	opts     Options
 	dir      string
 	close    []func() error
@@ -72,6 +75,8 @@ type Runtime struct {
 	unfenced string // why commands run without a sandbox
 
 	mu      sync.Mutex
+	engine  *loop.Engine    // see current
+	warned  int             // warnings of MCP servers that were told
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -142,8 +147,15 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if o.ID == "" {
 		o.ID = "pawl"
 	}
-	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Prices: o.Prices, Logger: o.Logger})
-	if err != nil {
+	if err := r.connect(ctx, o); err != nil {
+		return err
+	}
+	r.config = loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Prices: o.Prices, Logger: o.Logger}
+	config := r.config
+	if r.mcp != nil {
+		config.Tools = append(slices.Clip(tools), r.mcp.Tools(ctx)...)
+	}
+	if r.engine, err = loop.New(config); err != nil {
 		return err
 	}
 	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: append([]hook.Middleware{permission}, o.Middleware...)}
@@ -175,7 +187,7 @@ type Request struct {
 func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption) (*agent.Result, error) {
 	req = req.filled()
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
-		return agent.Run(ctx, r.agent, r.engine, req.Request, r.options(opts)...)
+		return agent.Run(ctx, r.agent, r.current(ctx), req.Request, r.options(opts)...)
 	})
 }
 
@@ -191,7 +203,7 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 // Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
-		return agent.Resume(ctx, r.agent, r.engine, session, r.options(opts)...)
+		return agent.Resume(ctx, r.agent, r.current(ctx), session, r.options(opts)...)
 	})
 }
 
@@ -202,7 +214,7 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 
 // Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
-	return agent.Replay(ctx, r.agent, r.engine, session, r.options(nil)...)
+	return agent.Replay(ctx, r.agent, r.current(ctx), session, r.options(nil)...)
 }
 
 // Journal is the store that the Runtime's sessions are in.
@@ -212,7 +224,7 @@ func (r *Runtime) Journal() journal.Store { return r.opts.Journal }
 func (r *Runtime) Dir() string { return r.dir }
 
 func (r *Runtime) options(more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(r.unfenced)}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(r.warning())}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

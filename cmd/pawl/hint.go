@@ -37,7 +37,11 @@ func (c common) goOn(session string, st journal.State) string {
 	case st.Agent != "" && st.Agent != programAgent:
 		return "go on with the program that runs the agent " + clean(st.Agent)
 	}
-	return "go on with: " + c.line("resume", session)
+	words := []string{"resume", session}
+	for _, server := range c.mcp {
+		words = append(words, "--mcp", server)
+	}
+	return "go on with: " + c.line(words...)
 }
 
 // programAgent is the ID of the agent that the program runs.
