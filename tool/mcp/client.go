@@ -20,9 +20,14 @@ type Options struct {
 	// Command makes the commands of servers, such as sandbox.Fence.Command; the context has the policy that was in Connect's. Nil: they run as they are, with the
 	// environment that sandbox.Environ picks.
 	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
-	Dir     string       // that commands run in: the current one
-	Tokens  string       // the directory with the tokens of servers that want a login: DefaultTokens()
-	Logger  *slog.Logger // gets the warnings as they come: nobody
+	Dir     string // that commands run in: the current one
+	Tokens  string // the directory with the tokens of servers that want a login: DefaultTokens()
+	// Open shows a person the address of a login, in a browser or in words; the login goes on when it has returned. Nil: nobody is there, and a server that wants a login which
+	// was not made by [Login] fails.
+	Open   func(ctx context.Context, url string) error
+	Logger *slog.Logger // gets the warnings as they come: nobody
+
+	anew bool // what was kept of a login doesn't count
 }
 
 // Client is a connection to each of several servers. Safe for concurrent use.

@@ -47,6 +47,7 @@ type roundTripper struct {
 	origin  *url.URL
 	headers map[string]string
 	noticed func() // a cancelled call was told of
+	login   *login // sets the token; nil: the library does, or there is none
 }
 
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -60,6 +61,9 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 			req.Host = value
 		}
 		req.Header.Set(name, value)
+	}
+	if r.login != nil {
+		r.login.bearer(req)
 	}
 	if cancels(req) {
 		defer r.noticed()
@@ -106,13 +110,14 @@ func expired(resp *http.Response) bool {
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host) }
 
 // httpTransport is a way to a server, the older one or not. free closes its connections.
-func (s *server) httpTransport(life context.Context, cancel func(), old bool, noticed func()) (way sdk.Transport, free func(), err error) {
+func (s *server) httpTransport(life context.Context, cancel func(), old bool, live *session) (way sdk.Transport, free func(), err error) {
 	u, err := url.Parse(s.conf.URL)
 	if err != nil {
 		return nil, nil, err
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers, noticed: noticed}
+	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers, noticed: live.noticed}
+	live.login = newLogin(s)
 	client := &http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= 5 {
 			return errors.New("more than 5 redirects")
@@ -120,9 +125,14 @@ func (s *server) httpTransport(life context.Context, cancel func(), old bool, no
 		return nil // roundTripper holds them to the origin
 	}}
 	if old {
+		rt.login = live.login
 		return lasting{&sdk.SSEClientTransport{Endpoint: s.conf.URL, HTTPClient: client, MaxEventSize: largestMessage}, life, cancel}, base.CloseIdleConnections, nil
 	}
-	return &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: client, MaxEventSize: largestMessage}, base.CloseIdleConnections, nil
+	newer := &sdk.StreamableClientTransport{Endpoint: s.conf.URL, HTTPClient: client, MaxEventSize: largestMessage}
+	if live.login != nil {
+		newer.OAuthHandler = live.login
+	}
+	return newer, base.CloseIdleConnections, nil
 }
 
 // lasting connects for as long as life lasts, and not as long as the time that there is for connecting.

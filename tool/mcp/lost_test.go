@@ -130,7 +130,7 @@ func TestACallWaitsAMomentForAServerThatIsAway(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		srv := &http.Server{Handler: *h.handler.Load()} //nolint:gosec // a test
+		srv := &http.Server{Handler: *h.handler.Load()}
 		go func() { _ = srv.Serve(l) }()
 		back <- srv
 	})
@@ -190,7 +190,7 @@ func TestAServerThatWantsALoginSaysSo(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer h.Close()
 	_, err := Connect(t.Context(), []Server{{Name: "s", URL: h.URL, Required: true}}, Options{Tokens: t.TempDir()})
-	if !errors.Is(err, errdefs.Unauthorized) || !strings.Contains(err.Error(), "pawl mcp login s") {
+	if !errors.Is(err, errdefs.Unauthorized) || !strings.Contains(err.Error(), "pawl mcp login --url "+h.URL+" s") {
 		t.Error(err)
 	}
 }

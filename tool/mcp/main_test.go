@@ -28,7 +28,15 @@ import (
 const serves = "MCP_TEST_SERVES"
 
 func TestMain(m *testing.M) {
-	if kind := os.Getenv(serves); kind != "" {
+	switch kind := os.Getenv(serves); kind {
+	case "":
+	case "conformance":
+		if err := conformance(os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	default:
 		serve(kind)
 		os.Exit(0)
 	}

@@ -61,6 +61,7 @@ type session struct {
 	*sdk.ClientSession
 	server *server
 	proc   *stdio // nil over HTTP
+	login  *login // nil in a process
 	conn   sdk.Connection
 	cancel context.CancelFunc
 	free   func()
@@ -190,7 +191,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 			way = live.proc
 		}
 	} else {
-		way, live.free, err = s.httpTransport(life, cancel, old, live.noticed) //nolint:contextcheck // it lives until Close
+		way, live.free, err = s.httpTransport(life, cancel, old, live) //nolint:contextcheck // it lives until Close
 	}
 	if err != nil {
 		cancel()
@@ -253,7 +254,10 @@ func (s *server) failed(ctx context.Context, live *session, what string, err err
 	}
 	var r refusal
 	if errors.As(err, &r) && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden) {
-		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login %s, or set its header Authorization", what, r, s.conf.Name)
+		if s.client.opts.Open != nil { // somebody was there
+			return s.errorf(errdefs.Unauthorized, "%s: %w", what, err)
+		}
+		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login --url %s %s, or set its header Authorization", what, r, s.conf.URL, s.conf.Name)
 	}
 	said := ""
 	if live != nil && live.proc != nil {
