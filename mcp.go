@@ -28,7 +28,7 @@ func (r *Runtime) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	client := r.mcp
-	r.close = append(r.close, func() error { return client.Close(context.Background()) })
+	r.close = append(r.close, func() error { return client.Close(context.Background()) }) //nolint:contextcheck // ctx was for connecting
 	return nil
 }
 

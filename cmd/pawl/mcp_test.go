@@ -14,3 +14,15 @@ func TestAFlagThatNamesNoMCPServerIsWrongUse(t *testing.T) {
 		}
 	}
 }
+
+func TestALoginNeedsAServerWithAnAddress(t *testing.T) {
+	w := newWorld(t)
+	for want, args := range map[string][]string{
+		"--url is needed": {"wiki"}, "want the name of one server": {}, "begins with http": {"--url", "ftp://x", "wiki"}, "server wiki: connect": {"--url", "http://127.0.0.1:1/mcp", "wiki"},
+	} {
+		r := w.pawl(append([]string{"mcp", "login", "--no-browser"}, args...)...)
+		if r.code != exitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}

@@ -146,7 +146,7 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 	src := l.source
 	l.mu.Unlock()
 	if used := req.Header.Get("Authorization"); resp.StatusCode == http.StatusUnauthorized && src != nil {
-		if again, err := src.renew(strings.TrimPrefix(used, "Bearer ")); err == nil && again {
+		if again, err := src.renew(strings.TrimPrefix(used, "Bearer ")); err == nil && again { //nolint:contextcheck // a refresh is of use to the next call too
 			_ = resp.Body.Close()
 			return nil
 		}
