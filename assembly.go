@@ -26,6 +26,7 @@ type assembly struct {
 	agent   agent.Agent
 	engine  *loop.Engine
 	policy  sandbox.Policy
+	servers servers
 	shells  *hook.Shells     // nil: there are no shell hooks
 	hooks   []hook.ShellHook // that shells was made of, with
 	env     map[string]string
@@ -33,7 +34,7 @@ type assembly struct {
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
-func (r *Runtime) assemble(p *project.Project, before *assembly) (_ *assembly, err error) {
+func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *assembly) (_ *assembly, err error) {
 	o, a := r.opts, &assembly{project: p}
 	settings := project.Settings{Gitignore: true}
 	if p != nil {
@@ -50,7 +51,10 @@ func (r *Runtime) assemble(p *project.Project, before *assembly) (_ *assembly, e
 		return nil, err
 	}
 	a.warning = join(unfenced, waits(p))
-	tools, readable := r.tools(o, p, settings, a.policy)
+	if err := r.connect(ctx, a, before, settings); err != nil {
+		return nil, err
+	}
+	tools, readable := r.tools(ctx, o, a, settings)
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
@@ -107,18 +111,21 @@ func join(texts ...string) string {
 }
 
 // tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
-func (r *Runtime) tools(o Options, p *project.Project, s project.Settings, policy sandbox.Policy) (tools []tool.Tool, readable []string) {
+func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.Settings) (tools []tool.Tool, readable []string) {
 	if r.workspace != nil {
-		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(policy), builtin.WithGitignore(s.Gitignore))
+		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore))
 		readable = append(readable, ws.OutputDir())
 		tools = ws.Tools()
-		if !policy.Network.None() || policy.Off {
+		if !a.policy.Network.None() || a.policy.Off {
 			tools = append(tools, ws.WebFetch())
 		}
 	}
 	tools = append(tools, o.Tools...)
-	if p != nil && !o.NoBuiltins {
-		if skill, ok := p.SkillTool(); ok {
+	if a.servers.client != nil {
+		tools = append(tools, a.servers.client.Tools(ctx)...)
+	}
+	if a.project != nil && !o.NoBuiltins {
+		if skill, ok := a.project.SkillTool(); ok {
 			tools = append(tools, skill)
 		}
 	}
@@ -201,7 +208,7 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		before := r.now.Load()
 		after := before
 		if err == nil {
-			after, err = r.assemble(p, before)
+			after, err = r.assemble(r.ctx, p, before)
 		}
 		if err != nil {
 			kept := *before
@@ -218,14 +225,14 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 	if r.opts.Trusted {
 		opts = append(opts, project.WithTrusted())
 	}
-	next, stop = iter.Pull2(project.Watch(ctx, r.dir, opts...))
+	next, stop = iter.Pull2(project.Watch(r.ctx, r.dir, opts...))
 	p, err, ok := next()
 	if err == nil && !ok {
 		err = ctx.Err()
 	}
 	if err == nil {
 		var a *assembly
-		if a, err = r.assemble(p, nil); err == nil {
+		if a, err = r.assemble(ctx, p, nil); err == nil {
 			r.now.Store(a)
 			return next, stop, nil
 		}
@@ -236,7 +243,7 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(a.warning)}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.servers.warnings()))}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

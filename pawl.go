@@ -34,6 +34,7 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // Options makes a Runtime. An unset field has the default given here.
@@ -46,6 +47,7 @@ type Options struct {
 	System      string           // the system prompt: [DefaultSystem]
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
+	MCP         []mcp.Server     // whose tools are offered after those, before those of the settings; what goes wrong with one is a warning of the run, unless it is Required
 	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
@@ -135,13 +137,13 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	r.close = append(r.close, r.closeHooks)
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.NoProject {
-		a, err := r.assemble(nil, nil)
+		a, err := r.assemble(ctx, nil, nil)
 		if r.now.Store(a); err != nil {
 			return err
 		}
 		return r.record()
 	}
-	next, stop, err := r.open(r.ctx)
+	next, stop, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,7 +195,7 @@ type Request struct {
 func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption) (*agent.Result, error) {
 	req = req.filled()
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
-		a := r.now.Load()
+		a := r.current()
 		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, opts)...)
 	})
 }
@@ -210,7 +212,7 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 // Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
-		a := r.now.Load()
+		a := r.current()
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
@@ -225,7 +227,7 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 
 // Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
-	a := r.now.Load()
+	a := r.current()
 	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, nil)...)
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // maxPrompt is the largest prompt and system prompt, in bytes.
@@ -43,6 +44,7 @@ type common struct {
 	budgetTokens                                          int64
 	timeout                                               time.Duration
 	policy                                                policy
+	mcp                                                   []string
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -58,6 +60,7 @@ func (c *common) add(cmd *cobra.Command) {
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
+	f.StringArrayVar(&c.mcp, "mcp", nil, "offer the tools of an MCP server, as `NAME=COMMAND|URL` (repeat)")
 	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
 	f.BoolVar(&c.trust, "trust", false, "let all settings of the project count, approved or not: see pawl trust")
 	c.addJournal(cmd)
@@ -194,6 +197,13 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	}
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err
+	}
+	for _, text := range c.mcp {
+		server, err := mcp.ParseServer(text)
+		if err != nil {
+			return o, usage("--mcp: %v", err)
+		}
+		o.MCP = append(o.MCP, server)
 	}
 	if o.Model, err = c.open(); err != nil {
 		return o, err
