@@ -404,3 +404,31 @@ func TestABudgetIsCountedOnceOverResumesInOneProcess(t *testing.T) {
 		t.Errorf("%d tokens here, %d elsewhere", here, there)
 	}
 }
+
+func TestTheAgentsHooksComeBeforeTheRuns(t *testing.T) {
+	var order []string
+	named := func(name string) hook.Middleware {
+		return hook.Middleware{
+			Name:          name,
+			PreGeneration: func(context.Context, *hook.Generation) error { order = append(order, name+" prepares"); return nil },
+			PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+				order = append(order, name+" judges")
+				return hook.Decision{}, nil
+			},
+			PostToolUse:    func(context.Context, *hook.ToolUse) error { order = append(order, name+" sees"); return nil },
+			PostGeneration: func(context.Context, *hook.Generation) error { order = append(order, name+" ends"); return nil },
+		}
+	}
+	look := tool.Func("look", "", func(context.Context, struct{}) (string, error) { return "seen", nil })
+	run(t, agent.Agent{Hooks: []hook.Middleware{named("first of the agent's"), named("second")}}, looping(t, script{message.Assistant("", call("c1", "look", `{}`)), message.Assistant("end")}, look),
+		asking("s", "go"), agent.WithHooks(named("the run's")))
+	var want []string
+	for _, does := range []string{"prepares", "judges", "sees", "ends"} {
+		for _, name := range []string{"first of the agent's", "second", "the run's"} {
+			want = append(want, name+" "+does)
+		}
+	}
+	if d := cmp.Diff(want, order); d != "" {
+		t.Error(d)
+	}
+}

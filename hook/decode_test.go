@@ -131,10 +131,10 @@ func TestEveryMemberOfAHookHasAnEffect(t *testing.T) {
 	want := []hook.ShellHook{
 		{
 			Event: hook.PreToolUse, Name: "n", Command: "c", Args: []string{}, Selector: hook.Selector{Tool: "x", Payload: "p+"}, If: "Bash(git *)", Timeout: 1500 * time.Millisecond,
-			Env: map[string]string{"A": "1"}, Async: true, Once: true, StatusMessage: "s", Place: "line 2",
+			Env: map[string]string{"A": "1"}, Async: true, Once: true, StatusMessage: "s", Claude: true, Place: "line 2",
 		},
-		{Event: hook.PreToolUse, Name: "no type", Command: "bash", Args: []string{"-c", "no type"}, Selector: hook.Selector{Tool: "x"}, Place: "line 4"},
-		{Event: hook.PreToolUse, Command: "c", Selector: hook.Selector{Tool: "x"}, Place: "line 5"},
+		{Event: hook.PreToolUse, Name: "no type", Command: "bash", Args: []string{"-c", "no type"}, Selector: hook.Selector{Tool: "x"}, Claude: true, Place: "line 4"},
+		{Event: hook.PreToolUse, Command: "c", Selector: hook.Selector{Tool: "x"}, Claude: true, Place: "line 5"},
 	}
 	if diff := cmp.Diff(want, hooks); diff != "" || problems != nil {
 		t.Error(diff, problems)

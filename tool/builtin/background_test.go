@@ -134,10 +134,11 @@ func TestTheEndOfABackgroundCommandIsTold(t *testing.T) {
 	w, b := open(t, nil), &book{}
 	ctx := called(t, "s", b)
 	for text, want := range map[string]string{
-		"echo out; echo err >&2; exit 3": "out\nerr\n[ID ended with exit code 3 after TIME]",
-		"kill -SEGV $$":                  "(no new output)\n[ID was killed by the signal SIGSEGV after TIME]",
-		`printf 'a\0b\377c'`:             "a\ufffdb\ufffdc\n[ID ended with exit code 0 after TIME]",
-		"sleep 300 & echo $!; exit 0":    "PID\n[ID ended with exit code 0 after TIME]", // it holds the output
+		"echo out; exit 3":            "out\n[ID ended with exit code 3 after TIME]",
+		"echo err >&2; exit 4":        "err\n[ID ended with exit code 4 after TIME]",
+		"kill -SEGV $$":               "(no new output)\n[ID was killed by the signal SIGSEGV after TIME]",
+		`printf 'a\0b\377c'`:          "a\ufffdb\ufffdc\n[ID ended with exit code 0 after TIME]",
+		"sleep 300 & echo $!; exit 0": "PID\n[ID ended with exit code 0 after TIME]", // it holds the output
 	} {
 		id := launch(t, ctx, w, text)
 		got := output(t, ctx, w, id, "1m")
@@ -153,11 +154,11 @@ func TestTheEndOfABackgroundCommandIsTold(t *testing.T) {
 	if got := output(t, ctx, w, commandID.FindString(res.Content), "1m"); !strings.Contains(got, "timed out after") {
 		t.Error(got)
 	}
-	if n := len(b.has()); n != 10 {
+	if n := len(b.has()); n != 12 {
 		t.Error(n, b.has())
 	}
 	list, err := callWith(t, ctx, w.BashOutput(), in{})
-	if err != nil || strings.Count(list.Content, "\nbg-") != 5 || !strings.Contains(list.Content, "exit 3") {
+	if err != nil || strings.Count(list.Content, "\nbg-") != 6 || !strings.Contains(list.Content, "exit 3") {
 		t.Error(list.Content, err)
 	}
 }
