@@ -1,11 +1,13 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -17,10 +19,13 @@ func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Ne
 func NoSafety(context.Context, string, map[string]any) error { return nil }
 
 // fence decides what commands run in, where can holds. unfenced says why they run without a sandbox although none was switched off.
-func (o *Options) fence(dir string, can sandbox.Capabilities) (policy sandbox.Policy, unfenced string, err error) {
-	policy = DefaultSandbox()
-	if o.Sandbox != nil {
+func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities) (policy sandbox.Policy, unfenced string, err error) {
+	policy, asked := DefaultSandbox(), "Options.Sandbox"
+	switch {
+	case o.Sandbox != nil:
 		policy = *o.Sandbox
+	case s.SandboxSet || len(s.Directories) > 0:
+		policy, asked = s.Sandbox, "the settings' sandbox"
 	}
 	if policy.Off {
 		return policy, "", nil
@@ -28,13 +33,17 @@ func (o *Options) fence(dir string, can sandbox.Capabilities) (policy sandbox.Po
 	if policy.Root == "" {
 		policy.Root = dir
 	}
+	for name := range s.Env {
+		policy.Env = append(slices.Clip(policy.Env), name)
+	}
+	slices.Sort(policy.Env)
 	if policy, err = policy.Resolve(); err != nil {
-		return policy, "", errdefs.Validation.Errorf("pawl: Options.Sandbox: %w", err)
+		return policy, "", errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
 	}
 	switch {
 	case can.Writes.Holds:
-	case o.Sandbox != nil:
-		return policy, "", errdefs.NotAvailable.Errorf("pawl: Options.Sandbox: there is no sandbox here: %s", can.Writes.Why)
+	case o.Sandbox != nil || s.SandboxSet:
+		return policy, "", errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
 	default:
 		policy.Off, unfenced = true, "commands run without a sandbox, so those that do more than read, and edits, are asked about: "+can.Writes.Why
 	}
@@ -42,14 +51,19 @@ func (o *Options) fence(dir string, can sandbox.Capabilities) (policy sandbox.Po
 }
 
 // permission decides what is asked of people. readable are directories besides the project's that may be read unasked.
-func (o *Options) permission(dir string, fenced bool, readable ...string) (hook.Middleware, error) {
+func (o *Options) permission(dir string, s project.Settings, fenced bool, readable ...string) (hook.Middleware, error) {
 	p := o.Permissions
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode)
+	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
+	for _, name := range s.DisallowedTools { // for tasks, too
+		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
+	}
 	if p.Dir == "" {
 		p.Dir = dir
 	}
 	if p.Fence = fenced; p.Safety == nil {
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
-	p.Readable = slices.Concat(p.Readable, readable)
+	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable, readable)
 	return hook.Permission(p)
 }

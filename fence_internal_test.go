@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -19,17 +20,17 @@ var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has n
 
 func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
-	policy, unfenced, err := new(Options).fence(dir, nothing)
+	policy, unfenced, err := new(Options).fence(dir, project.Settings{}, nothing)
 	if err != nil || !policy.Off || !strings.Contains(unfenced, "the kernel has no Landlock") {
 		t.Fatal(policy, unfenced, err)
 	}
-	if _, _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
+	if _, _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, project.Settings{}, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
 		t.Error("one that was asked for:", err)
 	}
-	if policy, unfenced, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, nothing); err != nil || !policy.Off || unfenced != "" {
+	if policy, unfenced, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nothing); err != nil || !policy.Off || unfenced != "" {
 		t.Error("one that was switched off:", policy, unfenced, err)
 	}
-	permission, err := new(Options).permission(dir, !policy.Off)
+	permission, err := new(Options).permission(dir, project.Settings{}, !policy.Off)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,10 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 		t.Fatal(err)
 	}
 	defer func() { _ = rt.Close() }()
-	for _, rt.unfenced = range []string{"", unfenced} {
+	for _, warning := range []string{"", unfenced} {
+		a := *rt.now.Load()
+		a.warning = warning
+		rt.now.Store(&a)
 		var warned []string
 		for e, err := range rt.RunStream(t.Context(), Request{Prompt: "go"}) {
 			if err != nil {
@@ -56,7 +60,7 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 				warned = append(warned, e.Text)
 			}
 		}
-		if strings.Join(warned, "|") != rt.unfenced {
+		if strings.Join(warned, "|") != warning {
 			t.Errorf("%q", warned)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"os"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -20,32 +20,38 @@ import (
 // hooksGrace is how long Close waits for shell hooks in the background.
 const hooksGrace = 5 * time.Second
 
-// sessions are those that shell hooks were told of: they began, and have not ended.
+// sessions are those that had a run here, and have not ended, with the shell hooks that were made.
 type sessions struct {
-	shells *hook.Shells // nil: there are no shell hooks
 	mu     sync.Mutex
 	began  map[string]hook.Where
+	shells []*hook.Shells // of all assemblies, to be closed
 }
 
-// shellHooks gets the shell hooks ready, and gives what stands at the points of a run.
-func (r *Runtime) shellHooks(o Options) ([]hook.Middleware, error) {
-	if len(o.ShellHooks) == 0 {
+// shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same Shells: what has run once has.
+func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env map[string]string) ([]hook.Middleware, error) {
+	if len(hooks) == 0 {
 		return nil, nil
 	}
-	rules, err := hook.ShellIf(r.dir)
-	if err != nil {
-		return nil, err
+	if a.hooks = hooks; before != nil && before.shells != nil && reflect.DeepEqual(before.hooks, hooks) && maps.Equal(before.env, env) {
+		a.shells = before.shells
+	} else {
+		rules, err := hook.ShellIf(r.dir)
+		if err != nil {
+			return nil, err
+		}
+		a.shells, err = hook.NewShells(hook.ShellOptions{Dir: r.dir, Env: environment(env), If: rules, Notify: r.notice}, hooks...)
+		if err != nil {
+			return nil, err
+		}
+		r.sessions.mu.Lock()
+		r.sessions.shells = append(r.sessions.shells, a.shells)
+		r.sessions.mu.Unlock()
 	}
-	r.sessions.shells, err = hook.NewShells(hook.ShellOptions{Dir: r.dir, Env: withoutKeys(os.Environ()), If: rules, Notify: r.notice}, o.ShellHooks...)
-	if err != nil {
-		return nil, err
-	}
-	r.sessions.began = map[string]hook.Where{}
-	r.close = append(r.close, r.closeHooks)
-	m := r.sessions.shells.Middleware()
+	a.env = env
+	m := a.shells.Middleware()
 	told := m.PreGeneration
 	m.PreGeneration = func(ctx context.Context, g *hook.Generation) error {
-		err := r.begin(ctx, g.Where, func() string { return r.source(ctx, g.Where) })
+		err := r.begin(ctx, a, g.Where, func() string { return r.source(ctx, g.Where) })
 		if err == nil && told != nil {
 			err = told(ctx, g)
 		}
@@ -55,7 +61,7 @@ func (r *Runtime) shellHooks(o Options) ([]hook.Middleware, error) {
 }
 
 // begin tells the hooks of SessionStart that a session has its first run here. Their error, or a continue: false, keeps it from beginning.
-func (r *Runtime) begin(ctx context.Context, w hook.Where, source func() string) error {
+func (r *Runtime) begin(ctx context.Context, a *assembly, w hook.Where, source func() string) error {
 	s := &r.sessions
 	s.mu.Lock()
 	_, begun := s.began[w.Session]
@@ -64,7 +70,7 @@ func (r *Runtime) begin(ctx context.Context, w hook.Where, source func() string)
 	if begun {
 		return nil
 	}
-	o, err := s.shells.Fire(ctx, hook.SessionStart, w, hook.SessionPayload{Source: source(), Model: engine.CapabilitiesOf(r.engine).Model})
+	o, err := a.shells.Fire(ctx, hook.SessionStart, w, hook.SessionPayload{Source: source(), Model: engine.CapabilitiesOf(a.engine).Model})
 	if err == nil && o.Ended {
 		err = errdefs.Aborted.Errorf("pawl: a SessionStart hook keeps the session from going on: %s", o.Reason)
 	}
@@ -89,8 +95,8 @@ func (r *Runtime) source(ctx context.Context, w hook.Where) string {
 }
 
 // resumes is begin for an unfinished run that is about to go on. What is wrong with it agent.Resume says.
-func (r *Runtime) resumes(ctx context.Context, session string) error {
-	if r.sessions.shells == nil {
+func (r *Runtime) resumes(ctx context.Context, a *assembly, session string) error {
+	if a.shells == nil {
 		return nil
 	}
 	log, err := journal.Open(ctx, r.opts.Journal, session)
@@ -99,7 +105,7 @@ func (r *Runtime) resumes(ctx context.Context, session string) error {
 	}
 	st := log.State()
 	ctx = context.WithValue(ctx, between{}, true)
-	return r.begin(ctx, hook.Where{Agent: st.Agent, Session: session, Run: st.Run, User: st.User}, func() string { return "resume" })
+	return r.begin(ctx, a, hook.Where{Agent: st.Agent, Session: session, Run: st.Run, User: st.User}, func() string { return "resume" })
 }
 
 // EndSession says that nobody goes on with a session for now: its commands in the background are stopped, its SessionEnd hooks run, and what was approved for it in memory (Permissions.Grants) is forgotten. What is on
@@ -124,13 +130,17 @@ func (r *Runtime) EndSession(ctx context.Context, session string) error {
 	if !begun {
 		return nil
 	}
-	return s.ended(ctx, w)
+	return r.ended(ctx, w)
 }
 
 // ended runs the hooks of SessionEnd. Each has its own time, a second and a half when it does not say.
-func (s *sessions) ended(ctx context.Context, w hook.Where) error {
+func (r *Runtime) ended(ctx context.Context, w hook.Where) error {
+	shells := r.now.Load().shells
+	if shells == nil {
+		return nil
+	}
 	w.Run, ctx = "", context.WithValue(ctx, between{}, true)
-	_, err := s.shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
+	_, err := shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
 	return err
 }
 
@@ -143,15 +153,17 @@ func (r *Runtime) closeHooks() error {
 	for i, w := range slices.Collect(maps.Values(s.began)) {
 		together <- struct{}{}
 		wg.Go(func() {
-			errs[i] = s.ended(context.Background(), w)
+			errs[i] = r.ended(context.Background(), w)
 			<-together
 		})
 	}
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), hooksGrace)
 	defer cancel()
-	if err := s.shells.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) { // killed hooks say so by a notice
-		errs = append(errs, err)
+	for _, shells := range s.shells {
+		if err := shells.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) { // killed hooks say so by a notice
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

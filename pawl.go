@@ -8,13 +8,16 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
@@ -31,30 +34,38 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // Options makes a Runtime. An unset field has the default given here.
 type Options struct {
-	Model       model.Model      // required
-	ProjectRoot string           // the directory that the built-in tools work in: the current one
+	Model       model.Model      // that of the project's settings
+	ProjectRoot string           // the directory that the built-in tools work in, and whose .agents and AGENTS.md are read: the current one
+	NoProject   bool             // don't read .agents and AGENTS.md, the user's neither
+	Overrides   json.RawMessage  // settings above those of all files: see project.WithOverrides
+	Trusted     bool             // all settings of the project's files count, whether a person approved them or not: see project.WithTrusted
 	System      string           // the system prompt: [DefaultSystem]
 	Settings    model.Settings   // of every model call
 	Tools       []tool.Tool      // offered after the built-in ones
+	MCP         []mcp.Server     // whose tools are offered after those, before those of the settings; what goes wrong with one is a warning of the run, unless it is Required
 	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
-	Middleware  []hook.Middleware
-	Limits      loop.Limits
-	Compact     *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
-	Timeout     time.Duration    // of a run: 0 is none
-	Budget      *engine.Budget   // of all runs of the Runtime together: none
-	Host        engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
-	Prices      *catalog.Catalog // what models cost: catalog.Default()
-	OutputDir   string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close
-	Journal     journal.Store    // SQLite in the user's state directory; see [DefaultJournal]
-	Logger      *slog.Logger     // nothing is logged
-	ID          string           // the agent's id: "pawl"
+	NoSubagents bool             // leave out the tool that gives tasks to the project's subagents
+	// DisableSubagentSummary leaves out what the model is told of a task in the background when it is done.
+	DisableSubagentSummary bool
+	Middleware             []hook.Middleware
+	Limits                 loop.Limits
+	Compact                *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
+	Timeout                time.Duration    // of a run: 0 is none
+	Budget                 *engine.Budget   // of all runs of the Runtime together: none
+	Host                   engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
+	Prices                 *catalog.Catalog // what models cost: catalog.Default()
+	OutputDir              string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close
+	Journal                journal.Store    // SQLite in the user's state directory; see [DefaultJournal]
+	Logger                 *slog.Logger     // nothing is logged
+	ID                     string           // the agent's id: "pawl"
 }
 
 // DefaultSystem is the system prompt of a Runtime that is given none.
@@ -63,42 +74,45 @@ Look before you change: read the files that matter. Make the smallest change tha
 
 // Runtime runs prompts in a project. Safe for concurrent use; two runs of one session follow each other in the order of their calls.
 type Runtime struct {
-	agent     agent.Agent
-	engine    *loop.Engine
 	opts      Options
 	dir       string
-	workspace *builtin.Workspace // nil: without the built-in tools
+	now       atomic.Pointer[assembly] // what the next run is made of
+	workspace *builtin.Workspace       // nil: without the built-in tools
+	sessions  sessions
 	close     []func() error
 	closing   sync.Once
 	closeErr  error
-	policy    sandbox.Policy
-	unfenced  string // why commands run without a sandbox
-	sessions  sessions
 
-	mu      sync.Mutex
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	closed  bool
-	queues  map[string]*queue // sessions with runs
+	mu       sync.Mutex
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	watching sync.WaitGroup
+	closed   bool
+	queues   map[string]*queue // sessions with runs
 }
 
 // New assembles a Runtime. What it opened is freed by Close; ctx ending does not close it.
 func New(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{queues: map[string]*queue{}}
-	if err := rt.assemble(ctx, o); err != nil {
+	if err := rt.prepare(ctx, o); err != nil {
+		if rt.cancel != nil {
+			rt.cancel()
+		}
 		_ = rt.free()
 		return nil, err
 	}
 	return rt, nil
 }
 
-func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
-	if o.Model == nil {
-		return errdefs.Validation.Errorf("pawl: Options.Model is needed: see pawl.OpenModel")
-	}
-	if o.Timeout < 0 {
+func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
+	switch {
+	case o.Timeout < 0:
 		return errdefs.Validation.Errorf("pawl: Options.Timeout is %v: want a time, or 0 for none", o.Timeout)
+	case o.NoProject && len(o.Overrides) > 0:
+		return errdefs.Validation.Errorf("pawl: Options.Overrides are settings of a project directory, which NoProject leaves out")
+	case o.NoProject && o.Model == nil:
+		return errdefs.Validation.Errorf("pawl: Options.Model is needed: see pawl.OpenModel")
 	}
 	if o.Host == nil {
 		o.Host = engine.NoopHost{}
@@ -109,61 +123,51 @@ func (r *Runtime) assemble(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
-	policy, unfenced, err := o.fence(r.dir, sandbox.Probe())
-	if err != nil {
-		return err
-	}
-	r.policy, r.unfenced = policy, unfenced
-	if o.Journal == nil { // before the tools: what they still run at Close is put on record
-		if DefaultJournal() == "" {
-			return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
-		}
-		store, err := sqlite.Open(DefaultJournal()) //nolint:contextcheck // a local file: opening it does not wait
-		if err != nil {
-			return err
-		}
-		r.close = append(r.close, store.Close)
-		o.Journal = store
-	}
-	var readable []string
-	tools := slices.Clone(o.Tools)
-	if !o.NoBuiltins {
-		ws, err := builtin.Open(r.dir, builtin.WithEnv(withoutKeys(os.Environ())), builtin.WithOutputDir(o.OutputDir), builtin.WithSandbox(policy))
-		if err != nil {
-			return err
-		}
-		r.workspace, r.close = ws, append(r.close, ws.Close)
-		readable = append(readable, ws.OutputDir())
-		builtins := ws.Tools()
-		if !policy.Network.None() || policy.Off {
-			builtins = append(builtins, ws.WebFetch())
-		}
-		tools = append(builtins, tools...)
-	}
-	permission, err := o.permission(r.dir, !policy.Off, readable...)
-	if err != nil {
-		return err
-	}
-	if o.System == "" {
-		o.System = DefaultSystem
-	}
-	if o.ID == "" {
-		o.ID = "pawl"
-	}
+	o.System, o.ID = cmp.Or(o.System, DefaultSystem), cmp.Or(o.ID, "pawl")
 	if o.Compact == nil {
 		o.Compact = &loop.Compact{Enabled: true}
 	}
-	r.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
-	if err != nil {
-		return err
+	if !o.NoBuiltins {
+		if r.workspace, err = builtin.Open(r.dir, builtin.WithOutputDir(o.OutputDir)); err != nil {
+			return err
+		}
+		r.close = append(r.close, r.workspace.Close)
 	}
-	shell, err := r.shellHooks(o)
-	if err != nil {
-		return err
-	}
-	hooks := slices.Concat([]hook.Middleware{permission}, shell, o.Middleware)
-	r.opts, r.agent = o, agent.Agent{ID: o.ID, Instructions: o.System, Hooks: hooks, Observers: []agent.Observer{naming{rt: r}}}
+	r.opts, r.sessions.began = o, map[string]hook.Where{}
+	r.close = append(r.close, r.closeHooks)
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if o.NoProject {
+		a, err := r.assemble(ctx, nil, nil)
+		if r.now.Store(a); err != nil {
+			return err
+		}
+		return r.record()
+	}
+	next, stop, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.record(); err != nil {
+		stop()
+		return err
+	}
+	r.watching.Go(func() { r.watch(next, stop) })
+	return nil
+}
+
+// record opens the journal. It is closed last: what the tools still run at Close is put on record.
+func (r *Runtime) record() error {
+	if r.opts.Journal != nil {
+		return nil
+	}
+	if DefaultJournal() == "" {
+		return errdefs.Validation.Errorf("pawl: no place for the journal: neither XDG_STATE_HOME nor HOME is set; set one, or Options.Journal")
+	}
+	store, err := sqlite.Open(DefaultJournal())
+	if err != nil {
+		return err
+	}
+	r.opts.Journal, r.close = store, append([]func() error{store.Close}, r.close...)
 	return nil
 }
 
@@ -191,7 +195,8 @@ type Request struct {
 func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption) (*agent.Result, error) {
 	req = req.filled()
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
-		return agent.Run(ctx, r.agent, r.engine, req.Request, r.options(opts)...)
+		a := r.current()
+		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, opts)...)
 	})
 }
 
@@ -207,10 +212,11 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 // Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
-		if err := r.resumes(ctx, session); err != nil {
+		a := r.current()
+		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
-		return agent.Resume(ctx, r.agent, r.engine, session, r.options(opts)...)
+		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, opts)...)
 	})
 }
 
@@ -221,7 +227,8 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 
 // Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
-	return agent.Replay(ctx, r.agent, r.engine, session, r.options(nil)...)
+	a := r.current()
+	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, nil)...)
 }
 
 // Journal is the store that the Runtime's sessions are in.
@@ -229,17 +236,6 @@ func (r *Runtime) Journal() journal.Store { return r.opts.Journal }
 
 // Dir is the project directory, absolute.
 func (r *Runtime) Dir() string { return r.dir }
-
-func (r *Runtime) options(more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(r.unfenced)}
-	if r.opts.Budget != nil {
-		opts = append(opts, agent.WithBudget(r.opts.Budget))
-	}
-	if !r.policy.Off {
-		opts = append(opts, agent.WithSandbox(r.policy)) // for tools of the caller's own, and those of subagents
-	}
-	return append(opts, more...)
-}
 
 // serve runs f alone in its session, and not after Close.
 func (r *Runtime) serve(ctx context.Context, session string, f func(context.Context) (*agent.Result, error)) (*agent.Result, error) {
@@ -277,6 +273,7 @@ func (r *Runtime) Close() error {
 		r.mu.Unlock()
 		r.cancel()
 		r.running.Wait()
+		r.watching.Wait()
 		r.closeErr = r.free()
 	})
 	return r.closeErr

@@ -68,7 +68,7 @@ func call(id, name, input string) message.ToolCall {
 
 func open(t testing.TB, o pawl.Options) *pawl.Runtime {
 	t.Helper()
-	o.NoBuiltins = true
+	o.NoBuiltins, o.NoProject = true, true
 	if o.Journal == nil {
 		o.Journal = journal.Memory()
 	}

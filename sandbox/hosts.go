@@ -168,3 +168,6 @@ func (d *Dialer) Transport() *http.Transport {
 		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
 	}
 }
+
+// Allows reports whether connections to a host are allowed: it is in the list, or all are.
+func (n Network) Allows(host string) bool { return n.All || matches(n.Hosts, host) }

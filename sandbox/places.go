@@ -10,7 +10,7 @@ import (
 
 // atHome are places with secrets, from the home directory. What is not there costs nothing.
 var atHome = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/op", ".config/rclone", ".oci",
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/op", ".config/pawl/mcp", ".config/rclone", ".oci",
 	".docker/config.json", ".config/containers/auth.json", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".git-credentials", ".config/git/credentials", ".password-store",
 	".local/share/keyrings", ".local/share/kwalletd", ".config/age", ".config/sops", ".vault-token", ".terraform.d/credentials.tfrc.json", ".pgpass", ".my.cnf", ".npmrc",
 	".yarnrc.yml", ".pypirc", ".gem/credentials", ".bundle/config", ".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties",
@@ -18,7 +18,7 @@ var atHome = []string{
 	".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
 	"snap/firefox", "snap/chromium", ".var/app/org.mozilla.firefox", ".var/app/com.google.Chrome",
 	"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
-	"Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC",
+	"Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC", "Library/Application Support/pawl/mcp",
 }
 
 // ofSystem are those that root could read.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -25,6 +26,7 @@ import (
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // maxPrompt is the largest prompt and system prompt, in bytes.
@@ -34,13 +36,15 @@ const maxPrompt = 4 << 20
 type common struct {
 	model, baseURL, dir, session, journal, engine, system string
 	unknown                                               string // resume only
-	json, wait                                            bool
+	settingsModel                                         string // that the project's settings name
+	json, wait, trust                                     bool
 	person                                                bool // somebody is there to answer questions
 	maxSteps                                              int
 	budgetUSD                                             float64
 	budgetTokens                                          int64
 	timeout                                               time.Duration
 	policy                                                policy
+	mcp                                                   []string
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -56,7 +60,9 @@ func (c *common) add(cmd *cobra.Command) {
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
+	f.StringArrayVar(&c.mcp, "mcp", nil, "offer the tools of an MCP server, as `NAME=COMMAND|URL` (repeat)")
 	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
+	f.BoolVar(&c.trust, "trust", false, "let all settings of the project count, approved or not: see pawl trust")
 	c.addJournal(cmd)
 	c.policy.add(cmd)
 }
@@ -120,7 +126,7 @@ func (c *common) outputs(project string) string {
 
 // open makes a model of the flags, with an error that helps when no key is there.
 func (c *common) open() (model.Model, error) {
-	name := c.model
+	name := cmp.Or(c.model, c.settingsModel)
 	if name == "" {
 		if name = pawl.DefaultModel(); name == "" {
 			var looked []string
@@ -159,7 +165,7 @@ func (c *common) open() (model.Model, error) {
 }
 
 // options checks the flags, and opens the model.
-func (c *common) options() (o pawl.Options, err error) {
+func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	switch {
 	case c.engine != "loop":
 		return o, usage("--engine %q: want loop", c.engine)
@@ -177,6 +183,9 @@ func (c *common) options() (o pawl.Options, err error) {
 	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
 		return o, err
 	}
+	if err := c.project(ctx, &o); err != nil {
+		return o, err
+	}
 	if o.Permissions, err = c.policy.permissions(o.ProjectRoot); err != nil {
 		return o, err
 	}
@@ -188,6 +197,13 @@ func (c *common) options() (o pawl.Options, err error) {
 	}
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err
+	}
+	for _, text := range c.mcp {
+		server, err := mcp.ParseServer(text)
+		if err != nil {
+			return o, usage("--mcp: %v", err)
+		}
+		o.MCP = append(o.MCP, server)
 	}
 	if o.Model, err = c.open(); err != nil {
 		return o, err

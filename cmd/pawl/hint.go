@@ -20,7 +20,14 @@ func (c common) line(words ...string) string {
 
 // again is the line that resumes a session under the same permissions: they are this process' and not on record.
 func (c common) again(session string) string {
-	return c.line(append([]string{"resume", session}, c.policy.flags()...)...)
+	words := append([]string{"resume", session}, c.policy.flags()...)
+	for _, server := range c.mcp {
+		words = append(words, "--mcp", server)
+	}
+	if c.trust {
+		words = append(words, "--trust")
+	}
+	return c.line(words...)
 }
 
 // plain are the words that a shell takes as they are.

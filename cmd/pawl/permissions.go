@@ -43,7 +43,7 @@ type policy struct {
 
 func (p *policy) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&p.mode, "permission-mode", "default", "what happens to calls that no rule is about: `MODE` is default, plan, acceptEdits, bypassPermissions or dontAsk")
+	f.StringVar(&p.mode, "permission-mode", "", "what happens to calls that no rule is about: `MODE` is default (unless the settings say otherwise), plan, acceptEdits, bypassPermissions or dontAsk")
 	f.StringArrayVar(&p.allow, "allow", nil, "a `RULE` that lets calls run, such as \"Bash(go test:*)\" or \"Edit(src/**)\" (repeat)")
 	f.StringArrayVar(&p.deny, "deny", nil, "a `RULE` that refuses calls, such as \"Read(.env)\"; nothing lifts it (repeat)")
 	f.StringArrayVar(&p.ask, "ask", nil, "a `RULE` that has a person asked, such as \"Bash(git push:*)\" (repeat)")
@@ -74,6 +74,9 @@ func (p *policy) permissions(dir string) (hook.Permissions, error) {
 	mode, err := hook.ParseMode(p.mode)
 	if err != nil {
 		return hook.Permissions{}, usage("--permission-mode: %v", err)
+	}
+	if p.mode == "" {
+		mode = "" // that of the settings
 	}
 	out := hook.Permissions{Mode: mode, Dir: dir, Fence: !p.noSandbox && sandbox.Probe().Writes.Holds}
 	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {

@@ -66,7 +66,7 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		if c.dir == "" {
 			c.dir = began.Dir
 		}
-		o, err := c.options()
+		o, err := c.options(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 // run asks the agent something. With --json the last line is written whatever happens.
 func run(ctx context.Context, s streams, c common, prompt string, files []string) (code int, err error) {
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
-		o, err := c.options()
+		o, err := c.options(ctx)
 		if err != nil {
 			return nil, err
 		}

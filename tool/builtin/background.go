@@ -27,7 +27,7 @@ const recordWithin = 10 * time.Second
 
 // background is the commands that go on behind their calls.
 type background struct {
-	w       *Workspace
+	core    *core
 	running sync.WaitGroup
 	mu      sync.Mutex
 	all     []*command // in the order in which they began
@@ -53,13 +53,13 @@ type stopped tool.CommandReason
 func (s stopped) Error() string { return string(s) }
 
 // launch starts a command.
-func (b *background) launch(ctx context.Context, call tool.Call, text, dir string, limit time.Duration) (tool.Result, error) {
+func (b *background) launch(ctx context.Context, w *Workspace, call tool.Call, text, dir string, limit time.Duration) (tool.Result, error) {
 	if err := process.Guarded(); err != nil {
 		return tool.Result{}, err
 	}
-	res, err := b.begin(ctx, call, "bg-"+shortened(call.ID), text, dir, limit)
+	res, err := b.begin(ctx, w, call, "bg-"+shortened(call.ID), text, dir, limit)
 	if errdefs.Conflict.Is(err) { // the call ran before, in a process that died
-		res, err = b.begin(ctx, call, "bg-"+randomID()[:8], text, dir, limit)
+		res, err = b.begin(ctx, w, call, "bg-"+randomID()[:8], text, dir, limit)
 	}
 	return res, err
 }
@@ -79,9 +79,9 @@ func shortened(call string) string {
 	return id[max(0, len(id)-most):]
 }
 
-func (b *background) begin(ctx context.Context, call tool.Call, id, text, dir string, limit time.Duration) (tool.Result, error) {
+func (b *background) begin(ctx context.Context, w *Workspace, call tool.Call, id, text, dir string, limit time.Duration) (tool.Result, error) {
 	c := &command{Command: tool.Command{ID: id, Text: text, Dir: dir}, session: call.Session, mark: randomID(), began: time.Now(), over: make(chan struct{})}
-	c.out = &kept{root: b.w.out, name: "bash-" + c.mark + ".txt", dir: b.w.outDir}
+	c.out = &kept{root: b.core.out, name: "bash-" + c.mark + ".txt", dir: b.core.outDir}
 	life := context.Background()
 	if call.Commands != nil {
 		life = call.Commands.Lifetime()
@@ -91,7 +91,7 @@ func (b *background) begin(ctx context.Context, call tool.Call, id, text, dir st
 		c.stop(nil)
 		return tool.Result{}, err
 	}
-	if err := b.start(ctx, life, call, c, limit); err != nil {
+	if err := b.start(ctx, life, w, call, c, limit); err != nil {
 		b.forget(c)
 		return tool.Result{}, err
 	}
@@ -119,7 +119,7 @@ func (b *background) enter(c *command) error {
 	}
 	if own >= mostRemembered {
 		i := slices.IndexFunc(b.all, func(o *command) bool { return o.session == c.session && o.ended() != nil })
-		_ = b.w.out.Remove(b.all[i].out.name)
+		_ = b.core.out.Remove(b.all[i].out.name)
 		b.all = slices.Delete(b.all, i, i+1)
 	}
 	b.all = append(b.all, c)
@@ -138,8 +138,8 @@ func (b *background) forget(c *command) {
 }
 
 // start puts the command on record, and starts it.
-func (b *background) start(ctx, life context.Context, call tool.Call, c *command, limit time.Duration) error {
-	cmd, cleanUp, err := b.w.shell(ctx, c.Text, c.mark)
+func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Call, c *command, limit time.Duration) error {
+	cmd, cleanUp, err := w.shell(ctx, c.Text, c.mark)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	drop := func() {
 		cleanUp()
 		c.out.close()
-		_ = b.w.out.Remove(c.out.name)
+		_ = b.core.out.Remove(c.out.name)
 	}
 	if call.Commands != nil {
 		if err := call.Commands.Started(ctx, c.Command); err != nil {
@@ -160,7 +160,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	}
 	stdout, stderr := &stream{live: io.Discard, to: c.out}, &stream{live: io.Discard, to: c.out}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, stdout, stderr
-	p, err := process.Start(cmd, b.w.id+"."+c.mark)
+	p, err := process.Start(cmd, b.core.id+"."+c.mark)
 	if err != nil {
 		c.record(call.Commands, tool.CommandEnd{Reason: tool.CommandFailed}) //nolint:contextcheck // it has its own time
 		drop()
@@ -169,7 +169,7 @@ func (b *background) start(ctx, life context.Context, call tool.Call, c *command
 	go func() {
 		defer b.running.Done()
 		defer close(c.over)
-		stop := context.AfterFunc(b.w.life, func() { c.stop(stopped(tool.CommandStopped)) }) //nolint:contextcheck // it outlives the call
+		stop := context.AfterFunc(b.core.life, func() { c.stop(stopped(tool.CommandStopped)) }) //nolint:contextcheck // it outlives the call
 		defer stop()
 		end := p.Wait(life, limit)
 		stdout.flush()

@@ -82,7 +82,7 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	}
 	call := tool.FromContext(ctx)
 	if in.Background {
-		return w.background.launch(ctx, call, in.Command, dir, limit)
+		return w.background.launch(ctx, w, call, in.Command, dir, limit)
 	}
 	if limit == 0 {
 		limit = bashDefault

@@ -17,12 +17,18 @@ import (
 // By default, and with Policy{Off: true}, commands may do what this program may.
 func WithSandbox(p sandbox.Policy) Option { return func(w *Workspace) { w.policy = p } }
 
-// openFence is called once, when a command is to run. The policy's paths were resolved before, when no command could have replaced them.
+// openFence is called once, when a command is to run; Close closes it. The policy's paths were resolved before, when no command could have replaced them.
 func (w *Workspace) openFence() (*sandbox.Fence, error) {
 	if w.policyErr != nil {
 		return nil, w.policyErr
 	}
-	return sandbox.Open(w.policy, w.env)
+	f, err := sandbox.Open(w.policy, w.env)
+	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.fences = append(w.fences, f)
+	}
+	return f, err
 }
 
 func (w *Workspace) resolvePolicy() {

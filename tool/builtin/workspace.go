@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
@@ -21,27 +20,32 @@ import (
 
 // Workspace is a project directory with the tools for it. Made by [Open]; safe for concurrent use.
 type Workspace struct {
+	*core
+	env       []string
+	gitignore bool
+	tools     []tool.Tool
+	policy    sandbox.Policy
+	policyErr error
+	fence     func() (*sandbox.Fence, error) // the fence of commands; once
+}
+
+// core is what a workspace shares with those that [Workspace.With] makes of it.
+type core struct {
 	dir, real       string // as given (absolute), and without symbolic links
 	outDir, outReal string
 	root, out       *os.Root
-	env             []string
-	gitignore       bool
 	ownOut          bool   // the output directory is ours to remove
 	id              string // marks the processes that our commands start
-	tools           []tool.Tool
 	background      *background
-	policy          sandbox.Policy
-	policyErr       error
-	fence           func() (*sandbox.Fence, error) // the fence of commands; once
-	fenced          atomic.Bool                    // it was made
-	writing         sync.Mutex                     // an edit reads first and then replaces
+	writing         sync.Mutex // an edit reads first and then replaces
 
-	life  context.Context // ends with Close; not a caller's, so it has its place here
-	end   context.CancelFunc
-	mu    sync.Mutex // guards closed, and calls.Add against calls.Wait
-	done  bool
-	calls sync.WaitGroup
-	close func() error
+	life   context.Context // ends with Close; not a caller's, so it has its place here
+	end    context.CancelFunc
+	mu     sync.Mutex // guards done and fences, and calls.Add against calls.Wait
+	done   bool
+	calls  sync.WaitGroup
+	fences []*sandbox.Fence
+	close  func() error
 }
 
 // Option changes what [Open] makes.
@@ -63,7 +67,7 @@ func WithGitignore(on bool) Option { return func(w *Workspace) { w.gitignore = o
 
 // Open opens a project directory for the tools. It fails when dir is not a directory. Close frees it.
 func Open(dir string, opts ...Option) (*Workspace, error) {
-	w := &Workspace{gitignore: true, id: randomID(), policy: sandbox.Policy{Off: true}}
+	w := &Workspace{core: &core{id: randomID()}, gitignore: true, policy: sandbox.Policy{Off: true}}
 	for _, o := range opts {
 		o(w)
 	}
@@ -76,16 +80,30 @@ func Open(dir string, opts ...Option) (*Workspace, error) {
 		}
 		return nil, errdefs.Validation.Errorf("builtin: open %s: %w", dir, err)
 	}
-	w.resolvePolicy()
-	w.fence = sync.OnceValues(func() (*sandbox.Fence, error) {
-		w.fenced.Store(true)
-		return w.openFence()
-	})
 	w.life, w.end = context.WithCancel(context.Background())
 	w.close = sync.OnceValue(w.free)
-	w.background = &background{w: w}
-	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep(), w.newBashOutput(), w.newBashKill()}
+	w.background = &background{core: w.core}
+	w.ready()
 	return w, nil
+}
+
+// ready makes the tools for the options.
+func (w *Workspace) ready() {
+	w.resolvePolicy()
+	w.fence = sync.OnceValues(w.openFence)
+	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep(), w.newBashOutput(), w.newBashKill()}
+}
+
+// With gives a workspace with other options over the same directory. [WithOutputDir] changes nothing: outputs, commands in the background and files under edit are the same in both, and the Close of
+// either closes both.
+func (w *Workspace) With(opts ...Option) *Workspace {
+	other := &Workspace{core: &core{}, env: w.env, gitignore: w.gitignore, policy: w.policy}
+	for _, o := range opts {
+		o(other)
+	}
+	other.core = w.core
+	other.ready()
+	return other
 }
 
 func (w *Workspace) open(dir string) (err error) {
@@ -142,7 +160,7 @@ func (w *Workspace) Tools() []tool.Tool { return slices.Clone(w.tools) }
 // Further Closes do nothing and return the same error.
 func (w *Workspace) Close() error { return w.close() }
 
-func (w *Workspace) free() error {
+func (w *core) free() error {
 	w.mu.Lock()
 	w.done = true
 	w.mu.Unlock()
@@ -150,16 +168,14 @@ func (w *Workspace) free() error {
 	w.calls.Wait()
 	w.background.running.Wait()
 	process.StopMarked(w.id)
-	var err error
-	if w.fenced.Load() {
-		if fence, failed := w.fence(); failed == nil {
-			err = fence.Close()
-		}
+	var errs []error
+	for _, f := range w.fences { // nobody opens one any more
+		errs = append(errs, f.Close())
 	}
-	return errors.Join(err, w.closeRoots())
+	return errors.Join(append(errs, w.closeRoots())...)
 }
 
-func (w *Workspace) closeRoots() error {
+func (w *core) closeRoots() error {
 	var errs []error
 	for _, r := range []*os.Root{w.root, w.out} {
 		if r != nil {

@@ -1,0 +1,254 @@
+package pawl
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
+	"github.com/pawl-dev/pawl/tool/builtin"
+)
+
+// assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
+type assembly struct {
+	project *project.Project // nil: the directory's files are not read
+	agent   agent.Agent
+	engine  *loop.Engine
+	policy  sandbox.Policy
+	servers servers
+	shells  *hook.Shells     // nil: there are no shell hooks
+	hooks   []hook.ShellHook // that shells was made of, with
+	env     map[string]string
+	warning string // for who listens to a run
+}
+
+// assemble makes an assembly of the options and a project. before is the one in force, if there is one.
+func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *assembly) (_ *assembly, err error) {
+	o, a := r.opts, &assembly{project: p}
+	settings := project.Settings{Gitignore: true}
+	if p != nil {
+		settings = p.Settings
+		if prompt := p.Prompt(); prompt != "" {
+			o.System += "\n\n" + prompt
+		}
+	}
+	if o.Model, err = o.model(settings); err != nil {
+		return nil, err
+	}
+	var unfenced string
+	if a.policy, unfenced, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
+		return nil, err
+	}
+	a.warning = join(unfenced, waits(p))
+	if err := r.connect(ctx, a, before, settings); err != nil {
+		return nil, err
+	}
+	tools, readable := r.tools(ctx, o, a, settings)
+	if tools, err = withTasks(o, p, tools); err != nil {
+		return nil, err
+	}
+	permission, err := o.permission(r.dir, settings, !a.policy.Off, readable...)
+	if err != nil {
+		return nil, err
+	}
+	a.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env)
+	if err != nil {
+		return nil, err
+	}
+	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware), Observers: []agent.Observer{naming{rt: r}}}
+	return a, nil
+}
+
+// model is the program's, or the one that the settings name.
+func (o *Options) model(s project.Settings) (model.Model, error) {
+	switch {
+	case o.Model != nil:
+		return o.Model, nil
+	case s.Model != "":
+		m, err := OpenModel(s.Model)
+		if err != nil {
+			return nil, errdefs.Validation.Errorf("pawl: the settings: %w", err)
+		}
+		return m, nil
+	}
+	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel")
+}
+
+// waits says that something of the project waits for approval.
+func waits(p *project.Project) string {
+	if p == nil {
+		return ""
+	}
+	n := 0
+	for _, v := range p.Untrusted() {
+		if v.State == project.StateWaiting {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d settings of this project wait for approval and do not count: see pawl trust", n)
+}
+
+func join(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
+}
+
+// tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
+func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.Settings) (tools []tool.Tool, readable []string) {
+	if r.workspace != nil {
+		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore))
+		readable = append(readable, ws.OutputDir())
+		tools = ws.Tools()
+		if !a.policy.Network.None() || a.policy.Off {
+			tools = append(tools, ws.WebFetch())
+		}
+	}
+	tools = append(tools, o.Tools...)
+	if a.servers.client != nil {
+		tools = append(tools, a.servers.client.Tools(ctx)...)
+	}
+	if a.project != nil && !o.NoBuiltins {
+		if skill, ok := a.project.SkillTool(); ok {
+			tools = append(tools, skill)
+		}
+	}
+	allowed := project.Subagent{DisallowedTools: s.DisallowedTools}.Gate(namesOf(tools))
+	return slices.DeleteFunc(tools, func(t tool.Tool) bool { return !slices.Contains(allowed, t.Definition().Name) }), readable
+}
+
+func namesOf(tools []tool.Tool) (names []string) {
+	for _, t := range tools {
+		names = append(names, t.Definition().Name)
+	}
+	return names
+}
+
+// withTasks adds the tool that gives tasks to the project's subagents. They have all tools but that one.
+func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
+	if p == nil || o.NoBuiltins || o.NoSubagents || slices.Contains(namesOf(tools), agent.TaskName) {
+		return tools, nil
+	}
+	var subs agent.Subagents
+	for _, def := range p.Subagents {
+		if def.Broken != "" {
+			continue
+		}
+		m := o.Model
+		if s, ok := m.(*scripted.Model); ok {
+			m = s.For(def.Name)
+		}
+		if def.Model != "" {
+			var err error
+			if m, err = OpenModel(def.Model); err != nil {
+				return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+			}
+		}
+		limits := o.Limits
+		if def.MaxTurns > 0 {
+			limits.Steps = def.MaxTurns
+		}
+		eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+		if err != nil {
+			return nil, fmt.Errorf("pawl: subagent %s: %w", def.Name, err)
+		}
+		subs = append(subs, agent.Subagent{
+			Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
+		})
+	}
+	if len(subs) == 0 {
+		return tools, nil
+	}
+	var opts []agent.TaskOption
+	if o.DisableSubagentSummary {
+		opts = append(opts, agent.WithoutSummary())
+	}
+	task, err := agent.Task(subs, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clip(tools), task), nil
+}
+
+// environment is that of commands and hooks: this process', without the providers' keys, and what the settings give.
+func environment(settings map[string]string) []string {
+	env := withoutKeys(os.Environ())
+	for name, value := range settings {
+		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// watch keeps the assembly in step with the project directory: what changes there counts from the next run on. What can't be understood leaves the last good state in force.
+func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()) {
+	defer stop()
+	for {
+		p, err, ok := next()
+		if !ok {
+			return
+		}
+		before := r.now.Load()
+		after := before
+		if err == nil {
+			after, err = r.assemble(r.ctx, p, before)
+		}
+		if err != nil {
+			kept := *before
+			kept.warning = join(before.warning, "the project's settings can't be read, and those before stay in force: "+err.Error())
+			after = &kept
+		}
+		r.now.Store(after)
+	}
+}
+
+// open reads the project directory for the first time.
+func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, error, bool), stop func(), err error) {
+	opts := []project.Option{project.WithOverrides(r.opts.Overrides)}
+	if r.opts.Trusted {
+		opts = append(opts, project.WithTrusted())
+	}
+	next, stop = iter.Pull2(project.Watch(r.ctx, r.dir, opts...))
+	p, err, ok := next()
+	if err == nil && !ok {
+		err = ctx.Err()
+	}
+	if err == nil {
+		var a *assembly
+		if a, err = r.assemble(ctx, p, nil); err == nil {
+			r.now.Store(a)
+			return next, stop, nil
+		}
+	}
+	stop()
+	return nil, nil, err
+}
+
+// runOptions are those of every run of an assembly.
+func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.servers.warnings()))}
+	if r.opts.Budget != nil {
+		opts = append(opts, agent.WithBudget(r.opts.Budget))
+	}
+	if !a.policy.Off {
+		opts = append(opts, agent.WithSandbox(a.policy)) // for tools of the caller's own, and those of subagents
+	}
+	return append(opts, more...)
+}

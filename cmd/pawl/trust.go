@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/project"
+)
+
+func trustCommand(s streams) *cobra.Command {
+	var revoke, list bool
+	cmd := &cobra.Command{
+		Use:   "trust [DIR]",
+		Short: "Show what a project's files would run or allow, and approve it",
+		Long: `Settings that come with a project may have been written by anybody. What they forbid counts at once; hooks, MCP servers, variables, allow rules
+and all else that lets something happen wait until a person has approved it. The approval is of that content: a change of it is asked about again.
+At a terminal the approval is asked for; elsewhere the command itself is it.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			root, err := projectRoot(dir)
+			if err != nil {
+				return err
+			}
+			p, err := project.Load(cmd.Context(), root)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if revoke {
+				if err := project.Revoke(p); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(s.out, "Nothing of %s is approved any more.\n", printable(p.Root))
+				return err
+			}
+			return trust(cmd.Context(), s, p, list)
+		},
+	}
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "forget what was approved")
+	cmd.Flags().BoolVar(&list, "list", false, "only show it")
+	return cmd
+}
+
+// trust shows what waits, and approves it.
+func trust(ctx context.Context, s streams, p *project.Project, list bool) error {
+	all := p.Untrusted()
+	if len(all) == 0 {
+		_, err := fmt.Fprintf(s.out, "Nothing in %s waits for approval.\n", printable(p.Root))
+		return err
+	}
+	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(all)); err != nil || list {
+		return err
+	}
+	if terminal(s.in) {
+		if _, err := fmt.Fprint(s.err, "Approve all of it? [y/N] "); err != nil {
+			return err
+		}
+		answer, _ := bufio.NewReader(s.in).ReadString('\n')
+		if a := strings.ToLower(strings.TrimSpace(answer)); ctx.Err() != nil || a != "y" && a != "yes" {
+			return &exitError{exitWaiting, errors.New("not approved")}
+		}
+	}
+	if err := project.Approve(p); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(s.out, "Approved.")
+	return err
+}
+
+// wishes are a line for each.
+func wishes(all []project.Value) string {
+	var b strings.Builder
+	for _, v := range all {
+		fmt.Fprintf(&b, "  %s: %s %s\n", printable(v.Place.String()), printable(v.Key), printable(v.Text))
+	}
+	return b.String()
+}
+
+// project reads the project's settings for a run: what waits for approval has to be approved first.
+func (c *common) project(ctx context.Context, o *pawl.Options) error {
+	o.Trusted = c.trust
+	var opts []project.Option
+	if c.trust {
+		opts = append(opts, project.WithTrusted())
+	}
+	p, err := project.Load(ctx, o.ProjectRoot, opts...)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	c.settingsModel = p.Settings.Model
+	if all := p.Untrusted(); len(all) > 0 {
+		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(all), c.trustLine(p.Root))}
+	}
+	return nil
+}
+
+func (c *common) trustLine(root string) string { return "pawl trust " + quoted(root) }

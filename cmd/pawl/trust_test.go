@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", `{"env": {"GREETING": "hello"}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
+	script := w.file("s.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "echo $GREETING >said"}}]}, {text: "Done."}]`)
+	run := func(flags ...string) ran {
+		return w.pawl(append([]string{"run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "go"}, flags...)...)
+	}
+	said := func() string {
+		b, _ := os.ReadFile(filepath.Join(w.dir, "said"))
+		return strings.TrimSpace(string(b))
+	}
+	r := run()
+	if r.code != exitWaiting || !strings.Contains(r.err, "hooks.SessionStart") || !strings.Contains(r.err, "touch hooked") || !strings.Contains(r.err, "pawl trust "+w.dir) || said() != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("trust", "--list", w.dir); r.code != 0 || !strings.Contains(r.out, "env.GREETING") || strings.Contains(r.out, "Approved.") {
+		t.Errorf("%+v", r)
+	}
+	if r := run("--trust"); r.code != exitCompleted || said() != "hello" {
+		t.Errorf("%+v %q", r, said())
+	}
+	if r := run(); r.code != exitWaiting {
+		t.Errorf("--trust was remembered: %+v", r)
+	}
+	if r := w.pawl("trust", w.dir); r.code != 0 || !strings.HasSuffix(r.out, "Approved.\n") {
+		t.Errorf("%+v", r)
+	}
+	if r := run(); r.code != exitCompleted {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("trust", w.dir); r.code != 0 || !strings.Contains(r.out, "Nothing in") {
+		t.Errorf("%+v", r)
+	}
+	w.file(".agents/settings.json", `{"env": {"GREETING": "changed"}}`)
+	if r := run(); r.code != exitWaiting {
+		t.Errorf("a change needs no approval: %+v", r)
+	}
+	w.file(".agents/settings.json", `{"env": `)
+	if r := run(); r.code != exitUsage || !strings.Contains(r.err, "settings.json:1:") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("trust", "--revoke", w.dir); r.code != exitUsage {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheModelOfTheSettingsRuns(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns: [{text: "From the settings."}]`)
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", `{"model": "scripted/`+script+`"}`)
+	if r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "go"); r.code != exitCompleted || r.out != "From the settings.\n" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,119 @@
+package pawl_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool/mcp"
+)
+
+// toolsSeen is a model that notes the tools it is offered, and calls one.
+type toolsSeen struct {
+	stub
+	names *[]string
+}
+
+func (m toolsSeen) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	m.note(req)
+	return m.stub.Complete(ctx, req)
+}
+
+func (m toolsSeen) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	m.note(req)
+	return m.stub.CompleteStream(ctx, req, cb)
+}
+
+func (m toolsSeen) note(req model.Request) {
+	*m.names = nil
+	for _, t := range req.Tools {
+		*m.names = append(*m.names, t.Name)
+	}
+}
+
+// notes is a server with a tool that adds another one.
+func notes(t *testing.T) string {
+	t.Helper()
+	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)
+	type none struct{}
+	sdk.AddTool(server, &sdk.Tool{Name: "add"}, func(context.Context, *sdk.CallToolRequest, none) (*sdk.CallToolResult, any, error) {
+		sdk.AddTool(server, &sdk.Tool{Name: "added"}, func(context.Context, *sdk.CallToolRequest, none) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{}, nil, nil
+		})
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "noted"}}}, nil, nil
+	})
+	h := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
+	return h.URL
+}
+
+func TestToolsOfMCPServersAreBoundByRules(t *testing.T) {
+	servers := []mcp.Server{{Name: "notes", URL: notes(t)}, {Name: "gone", Command: "/no/such/program"}}
+	call := message.New(message.RoleAssistant, message.ToolCall{ID: "c1", Name: "mcp__notes__add", Input: "{}"})
+	for name, c := range map[string]struct {
+		rules hook.Permissions
+		want  agent.Status
+		told  string
+	}{
+		"no rule is about it": {hook.Permissions{}, agent.StatusInterrupted, ""},
+		"its server is":       {hook.Permissions{Allow: []string{"mcp__notes"}}, agent.StatusCompleted, "noted"},
+		"it is denied":        {hook.Permissions{Allow: []string{"mcp__notes"}, Deny: []string{"mcp__notes__add"}}, agent.StatusCompleted, "mcp__notes__add"},
+	} {
+		var seen, warned []string
+		rt := open(t, pawl.Options{Model: toolsSeen{stub{call}, &seen}, MCP: servers, Permissions: c.rules, NoBuiltins: true, Host: engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
+			if e.Delta == event.Warning {
+				warned = append(warned, e.Text)
+			}
+			return nil
+		}}})
+		res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"})
+		if res == nil || res.Status != c.want {
+			t.Fatalf("%s: %+v %v", name, res, err)
+		}
+		told := ""
+		for _, m := range res.Messages {
+			for r := range message.Of[message.ToolResult](m) {
+				told += r.Content
+			}
+		}
+		if !strings.Contains(told, c.told) {
+			t.Errorf("%s: %q", name, told)
+		}
+		if len(warned) == 0 || !strings.Contains(warned[0], "server gone: start: ") {
+			t.Errorf("%s: %q", name, warned)
+		}
+	}
+}
+
+func TestToolsThatAnMCPServerAddsAreThereInTheNextRun(t *testing.T) {
+	call := message.New(message.RoleAssistant, message.ToolCall{ID: "c1", Name: "mcp__notes__add", Input: "{}"})
+	var seen []string
+	rt := open(t, pawl.Options{Model: toolsSeen{stub{call}, &seen}, MCP: []mcp.Server{{Name: "notes", URL: notes(t)}}, Permissions: hook.Permissions{Allow: []string{"mcp__notes"}}, NoBuiltins: true})
+	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "a"}); err != nil || !slices.Equal(seen, []string{"mcp__notes__add"}) {
+		t.Error("the run under way keeps its tools:", seen, err)
+	}
+	for range 100 { // the server says so when it likes
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(seen, []string{"mcp__notes__add", "mcp__notes__added"}) {
+			return
+		}
+	}
+	t.Error(seen)
+}

@@ -1,0 +1,566 @@
+package project
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+// decoder makes entries of a settings file.
+type decoder struct {
+	*source
+	*report
+	layer   Layer
+	claude  bool // the file is Claude Code's: what is only known there is a problem, never a failure
+	root    string
+	home    string
+	entries []entry
+}
+
+// fields are the keys of an object and what reads them. They are what the schema has, too: a test compares the two.
+type fields map[string]func(d *decoder, n node)
+
+// ofSettings are the keys of a settings file. nil: it is known and says nothing to us.
+var ofSettings, ofPermissions, ofMCP, ofSandbox, ofNetwork, ofLimits fields
+
+// ofServer are the members of an MCP server.
+var ofServer = []string{"type", "command", "args", "env", "url", "headers", "enabledTools", "disabledTools", "timeout"}
+
+func init() { // they refer to each other
+	ofSettings = fields{
+		"$schema":          nil, // for editors
+		"permissions":      func(d *decoder, n node) { d.object(n, "permissions", ofPermissions) },
+		"env":              (*decoder).env,
+		"model":            (*decoder).model,
+		"hooks":            (*decoder).hooks,
+		"disableAllHooks":  (*decoder).disableAllHooks,
+		"mcp":              func(d *decoder, n node) { d.object(n, "mcp", ofMCP) },
+		"mcpServers":       (*decoder).servers,
+		"sandbox":          func(d *decoder, n node) { d.object(n, "sandbox", ofSandbox) },
+		"disallowedTools":  (*decoder).disallowedTools,
+		"respectGitignore": (*decoder).respectGitignore,
+		"compat":           (*decoder).compat,
+	}
+	ofPermissions = fields{
+		"allow":                 func(d *decoder, n node) { d.rules(n, hook.Allow) },
+		"deny":                  func(d *decoder, n node) { d.rules(n, hook.Deny) },
+		"ask":                   func(d *decoder, n node) { d.rules(n, hook.Ask) },
+		"defaultMode":           (*decoder).mode,
+		"additionalDirectories": (*decoder).directories,
+	}
+	ofMCP = fields{"servers": (*decoder).servers}
+	ofSandbox = fields{
+		"enabled": (*decoder).sandboxEnabled,
+		"write": func(d *decoder, n node) {
+			d.paths(n, "write", true, func(s *Settings) *[]string { return &s.Sandbox.Write })
+		},
+		"read": func(d *decoder, n node) {
+			d.paths(n, "read", true, func(s *Settings) *[]string { return &s.Sandbox.Read })
+		},
+		"hide": func(d *decoder, n node) {
+			d.paths(n, "hide", false, func(s *Settings) *[]string { return &s.Sandbox.Hide })
+		},
+		"protect": func(d *decoder, n node) {
+			d.paths(n, "protect", false, func(s *Settings) *[]string { return &s.Sandbox.Protect })
+		},
+		"env":     (*decoder).sandboxEnv,
+		"network": func(d *decoder, n node) { d.object(n, "sandbox.network", ofNetwork) },
+		"limits":  func(d *decoder, n node) { d.object(n, "sandbox.limits", ofLimits) },
+	}
+	ofNetwork = fields{"all": (*decoder).networkAll, "hosts": (*decoder).networkHosts}
+	ofLimits = fields{
+		"cpu": (*decoder).cpu,
+		"files": func(d *decoder, n node) {
+			d.limit(n, sandbox.DefaultFiles, func(s *Settings) *uint64 { return &s.Sandbox.Limits.Files })
+		},
+		"fileSize": func(d *decoder, n node) {
+			d.limit(n, sandbox.DefaultFileSize, func(s *Settings) *uint64 { return &s.Sandbox.Limits.FileSize })
+		},
+		"processes": func(d *decoder, n node) {
+			d.limit(n, math.MaxUint64, func(s *Settings) *uint64 { return &s.Sandbox.Limits.Processes })
+		},
+	}
+}
+
+// settings decodes a file. What can't be understood fails, since it may forbid something; what has no effect is a problem.
+func (d *decoder) settings() {
+	if root, ok := d.parse(d.report); ok {
+		d.object(root, "", ofSettings)
+	}
+}
+
+// mcpFile decodes a .mcp.json.
+func (d *decoder) mcpFile() {
+	if root, ok := d.parse(d.report); ok {
+		d.object(root, "", fields{"mcpServers": (*decoder).servers})
+	}
+}
+
+func (d *decoder) object(n node, key string, known fields) {
+	if n.kind == 'n' {
+		return
+	}
+	if n.kind != '{' {
+		d.wrong(n, key, "an object in braces")
+		return
+	}
+	for _, c := range n.children {
+		read, ok := known[c.name]
+		switch {
+		case !ok && d.claude:
+			d.problem(Problem{d.place(c.keyAt), fmt.Sprintf("%q of Claude Code's settings has no effect", join(key, c.name)), ""})
+		case !ok:
+			d.problem(unknownName(d.place(c.keyAt), "key", join(key, c.name), joinAll(key, slices.Sorted(maps.Keys(known)))))
+		case read != nil && c.kind != 'n': // null is as if it were not there
+			read(d, c)
+		}
+	}
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+func joinAll(key string, names []string) []string {
+	for i, name := range names {
+		names[i] = join(key, name)
+	}
+	return names
+}
+
+func (d *decoder) wrong(n node, key, want string) {
+	d.fail(Problem{d.place(n.at), fmt.Sprintf("%s is of the wrong type", key), "want " + want})
+}
+
+// add takes an entry at a value.
+func (d *decoder) add(n node, e entry) {
+	e.place, e.layer = d.place(n.at), d.layer
+	if e.text == "" {
+		e.text = canonical(n.value)
+	}
+	d.entries = append(d.entries, e)
+}
+
+func (d *decoder) boolean(n node, key string) (v, ok bool) {
+	if v, ok = n.value.(bool); !ok {
+		d.wrong(n, key, "true or false")
+	}
+	return v, ok
+}
+
+func (d *decoder) text(n node, key string) (v string, ok bool) {
+	if v, ok = n.value.(string); !ok {
+		d.wrong(n, key, "a text in quotes")
+	}
+	return v, ok
+}
+
+// maxList is how long a list may be: each rule costs a look at the disk.
+const maxList = 5000
+
+// texts calls each for every text of a list.
+func (d *decoder) texts(n node, key string, each func(n node, v string)) {
+	if n.kind != '[' {
+		d.wrong(n, key, "a list of texts in brackets")
+		return
+	}
+	if len(n.children) > maxList {
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("%s has more than %d elements", key, maxList), "have fewer"})
+		return
+	}
+	for i, c := range n.children {
+		v, ok := d.text(c, fmt.Sprintf("%s[%d]", key, i))
+		switch {
+		case ok && strings.TrimSpace(v) == "":
+			d.fail(Problem{d.place(c.at), fmt.Sprintf("%s[%d] is empty", key, i), "remove it"})
+		case ok:
+			each(c, v)
+		}
+	}
+}
+
+func (d *decoder) textMap(n node, key string, each func(n node, v string)) {
+	if n.kind != '{' {
+		d.wrong(n, key, "an object of texts")
+		return
+	}
+	for _, c := range n.children {
+		if v, ok := d.text(c, join(key, c.name)); ok {
+			each(c, v)
+		}
+	}
+}
+
+// listed adds a text to a list, once.
+func (d *decoder) listed(n node, key, v string, widens bool, list func(*Settings) *[]string) {
+	e := entry{key: key, same: v, apply: func(s *Settings) { *list(s) = append(*list(s), v) }}
+	if filepath.IsAbs(v) {
+		e.path = v
+	}
+	if widens {
+		e.loosens = func(*Settings) bool { return true } // else the list has it
+	}
+	d.add(n, e)
+}
+
+func (d *decoder) model(n node) {
+	v, ok := d.text(n, "model")
+	switch {
+	case !ok:
+	case d.claude && !strings.Contains(v, "/"):
+		d.problem(Problem{d.place(n.at), fmt.Sprintf("the model %q names no provider: it has no effect", clip(v)), `say it in .agents/settings.json: "model": "anthropic/…"`})
+	default:
+		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = v }})
+	}
+}
+
+func (d *decoder) compat(n node) {
+	v, ok := d.boolean(n, "compat")
+	switch {
+	case ok && d.claude:
+		d.problem(Problem{d.place(n.keyAt), "compat has no effect in this file", "say it in .agents/settings.json"})
+	case ok:
+		d.add(n, entry{key: "compat", single: true, apply: func(s *Settings) { s.Compat = v }})
+	}
+}
+
+func (d *decoder) respectGitignore(n node) {
+	if v, ok := d.boolean(n, "respectGitignore"); ok {
+		d.add(n, entry{key: "respectGitignore", single: true, apply: func(s *Settings) { s.Gitignore = v }})
+	}
+}
+
+// disableAllHooks takes hooks of the user's away, which may stand guard, or puts them back.
+func (d *decoder) disableAllHooks(n node) {
+	if v, ok := d.boolean(n, "disableAllHooks"); ok {
+		d.add(n, entry{
+			key: "disableAllHooks", single: true, apply: func(s *Settings) { s.disableAllHooks = v },
+			loosens: func(s *Settings) bool { return s.disableAllHooks != v },
+		})
+	}
+}
+
+func (d *decoder) disallowedTools(n node) {
+	d.texts(n, "disallowedTools", func(n node, v string) {
+		d.listed(n, "disallowedTools", v, false, func(s *Settings) *[]string { return &s.DisallowedTools })
+	})
+}
+
+func (d *decoder) env(n node) {
+	d.textMap(n, "env", func(n node, v string) {
+		name := n.name
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(v, "\x00") {
+			d.fail(Problem{d.place(n.keyAt), fmt.Sprintf("%q is no name or value of a variable", clip(name)), "correct it"})
+			return
+		}
+		d.add(n, entry{
+			key: "env." + name, shown: `"…"`, single: true, apply: func(s *Settings) { s.Env[name] = v },
+			loosens: func(s *Settings) bool { old, ok := s.Env[name]; return !ok || old != v },
+		})
+	})
+}
+
+// rules reads permission rules. One that can't be understood fails if it forbids or asks; one that allows is left out.
+func (d *decoder) rules(n node, verdict hook.Verdict) {
+	key := "permissions." + verdict.String()
+	d.texts(n, key, func(n node, v string) {
+		rule := hook.Rule{Verdict: verdict, Text: v, Place: d.place(n.at).String()}
+		if _, err := hook.Permission(hook.Permissions{Dir: d.root, Rules: []hook.Rule{rule}}); err != nil {
+			p := Problem{d.place(n.at), fmt.Sprintf("the rule %q can't be understood", clip(v)), said(err, rule.Place)}
+			if verdict == hook.Allow {
+				d.problem(p)
+			} else {
+				d.fail(p)
+			}
+			return
+		}
+		e := entry{key: key, same: v, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rule) }}
+		if verdict == hook.Allow {
+			e.loosens = func(*Settings) bool { return true }
+		}
+		d.add(n, e)
+	})
+}
+
+// said is what an error says behind a place.
+func said(err error, place string) string {
+	s := err.Error()
+	if _, rest, ok := strings.Cut(s, place+": "); ok {
+		s = rest
+	}
+	return strings.TrimPrefix(s, "hook: permission: ")
+}
+
+func (d *decoder) mode(n node) {
+	v, ok := d.text(n, "permissions.defaultMode")
+	if !ok {
+		return
+	}
+	mode := hook.Mode(v)
+	if !slices.Contains(hook.Modes(), mode) {
+		var names []string
+		for _, m := range hook.Modes() {
+			names = append(names, string(m))
+		}
+		p := Problem{d.place(n.at), fmt.Sprintf("there is no mode %q", clip(v)), "want one of " + strings.Join(names, ", ")}
+		if d.claude {
+			d.problem(p)
+		} else {
+			d.fail(p)
+		}
+		return
+	}
+	e := entry{key: "permissions.defaultMode", single: true, apply: func(s *Settings) { s.Permissions.Mode = mode }}
+	if mode != strictness[0] {
+		e.loosens = func(s *Settings) bool { return looser(mode, s.Permissions.Mode) }
+	}
+	d.add(n, e)
+}
+
+// path is absolute: ~ is the home directory, anything else is relative to the project.
+func (d *decoder) path(n node, key, v string) (string, bool) {
+	rest, home := strings.CutPrefix(v, "~/")
+	switch {
+	case strings.ContainsRune(v, 0):
+		d.fail(Problem{d.place(n.at), key + " has a NUL in it", "remove it"})
+		return "", false
+	case (home || v == "~") && d.home == "":
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("%s: %q: there is no home directory", key, clip(v)), "write an absolute path"})
+		return "", false
+	case v == "~":
+		return d.home, true
+	case home:
+		return filepath.Join(d.home, filepath.FromSlash(rest)), true
+	case filepath.IsAbs(v):
+		return filepath.Clean(v), true
+	}
+	return filepath.Join(d.root, filepath.FromSlash(v)), true
+}
+
+func (d *decoder) directories(n node) {
+	const key = "permissions.additionalDirectories"
+	d.texts(n, key, func(n node, v string) {
+		if path, ok := d.path(n, key, v); ok {
+			d.listed(n, key, path, true, func(s *Settings) *[]string { return &s.Directories })
+		}
+	})
+}
+
+func (d *decoder) paths(n node, name string, widens bool, list func(*Settings) *[]string) {
+	key := "sandbox." + name
+	d.texts(n, key, func(n node, v string) {
+		if path, ok := d.path(n, key, v); ok {
+			d.listed(n, key, path, widens, list)
+		}
+	})
+}
+
+func (d *decoder) sandboxEnabled(n node) {
+	v, ok := d.boolean(n, "sandbox.enabled")
+	if !ok {
+		return
+	}
+	e := entry{key: "sandbox.enabled", single: true, apply: func(s *Settings) { s.Sandbox.Off = !v }}
+	if !v {
+		e.loosens = func(s *Settings) bool { return !s.Sandbox.Off }
+	}
+	d.add(n, e)
+}
+
+func (d *decoder) sandboxEnv(n node) {
+	d.texts(n, "sandbox.env", func(n node, v string) {
+		if name, _, _ := strings.Cut(v, "="); name == "" || strings.ContainsRune(v, 0) {
+			d.fail(Problem{d.place(n.at), fmt.Sprintf("sandbox.env: %q has no name", clip(v)), "want NAME or NAME=value"})
+			return
+		}
+		d.listed(n, "sandbox.env", v, true, func(s *Settings) *[]string { return &s.Sandbox.Env })
+		if name, _, ok := strings.Cut(v, "="); ok {
+			d.entries[len(d.entries)-1].shown = canonical(name + "=…")
+		}
+	})
+}
+
+func (d *decoder) networkAll(n node) {
+	v, ok := d.boolean(n, "sandbox.network.all")
+	if !ok {
+		return
+	}
+	e := entry{key: "sandbox.network.all", single: true, apply: func(s *Settings) { s.Sandbox.Network.All = v }}
+	if v {
+		e.loosens = func(s *Settings) bool { return !s.Sandbox.Network.All }
+	}
+	d.add(n, e)
+}
+
+func (d *decoder) networkHosts(n node) {
+	d.texts(n, "sandbox.network.hosts", func(n node, v string) {
+		d.listed(n, "sandbox.network.hosts", v, true, func(s *Settings) *[]string { return &s.Sandbox.Network.Hosts })
+	})
+}
+
+func (d *decoder) cpu(n node) {
+	const key = "sandbox.limits.cpu"
+	v, ok := d.duration(n, key)
+	if !ok {
+		return
+	}
+	d.add(n, entry{
+		key: key, single: true, apply: func(s *Settings) { s.Sandbox.Limits.CPU = v },
+		loosens: func(s *Settings) bool { return v > cmp.Or(s.Sandbox.Limits.CPU, sandbox.DefaultCPU) },
+	})
+}
+
+// limit reads a number of which more lets more happen. 0 is the sandbox's default.
+func (d *decoder) limit(n node, standard uint64, field func(*Settings) *uint64) {
+	key := "sandbox.limits." + n.name
+	var v uint64
+	number, _ := n.value.(json.Number)
+	if err := json.Unmarshal([]byte(number), &v); err != nil {
+		d.wrong(n, key, "a whole number, 0 or more")
+		return
+	}
+	d.add(n, entry{
+		key: key, single: true, apply: func(s *Settings) { *field(s) = v },
+		loosens: func(s *Settings) bool { return cmp.Or(v, standard) > cmp.Or(*field(s), standard) },
+	})
+}
+
+// duration reads a text with a unit, or a number of seconds.
+func (d *decoder) duration(n node, key string) (time.Duration, bool) {
+	var v time.Duration
+	var err error
+	switch x := n.value.(type) {
+	case string:
+		v, err = time.ParseDuration(x)
+	case json.Number:
+		var seconds float64
+		if seconds, err = x.Float64(); err == nil && seconds <= 1e9 {
+			v = time.Duration(seconds * float64(time.Second))
+			break
+		}
+		err = fmt.Errorf("%s is no number of seconds", x)
+	default:
+		err = fmt.Errorf("it is neither a text nor a number")
+	}
+	if err != nil || v <= 0 {
+		d.wrong(n, key, `a time such as "30s", or a number of seconds, more than 0`)
+		return 0, false
+	}
+	return v, true
+}
+
+// hooks reads shell hooks, in the words of package hook.
+func (d *decoder) hooks(n node) {
+	at := d.place(n.at)
+	raw := append(bytes.Repeat([]byte("\n"), at.Line-1), d.data[n.at:n.end]...) // so that its lines are the file's
+	list, problems, err := hook.DecodeShellHooks(raw)
+	if err != nil {
+		p := Problem{Place{File: d.file}, err.Error(), ""}
+		if m := lineOfHook.FindStringSubmatch(p.Reason); m != nil {
+			line, _ := strconv.Atoi(m[1])
+			p.Place, p.Reason = d.inHooks(n, line, m[2]), "hooks: "+m[2]+": "+m[3]
+		}
+		d.fail(p)
+		return
+	}
+	for _, p := range problems[:min(len(problems), maxProblems)] {
+		d.problem(Problem{d.inHooks(n, p.Line, p.Path), "hooks: " + p.Path + ": " + p.Text, ""})
+	}
+	for _, h := range list {
+		h.Claude = d.claude
+		text := sayHook(h)
+		line, _ := strconv.Atoi(strings.TrimPrefix(h.Place, "line ")) // 0, the whole file, if it should ever say something else
+		h.Place = Place{d.file, line, 0}.String()
+		d.add(n, entry{
+			key: "hooks." + string(h.Event), text: text, same: text,
+			apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
+			loosens: func(*Settings) bool { return true },
+		})
+		e := &d.entries[len(d.entries)-1]
+		e.place = Place{d.file, line, 0}
+		if len(h.Env) > 0 {
+			quiet := h
+			quiet.Env = hidden(h.Env)
+			e.shown = sayHook(quiet)
+		}
+	}
+}
+
+// lineOfHook finds the line and the path in an error of hook.DecodeShellHooks.
+var lineOfHook = regexp.MustCompile(`(?s)^hook: line (\d+): (.*?): (.*)$`)
+
+// inHooks is the place of a part of a hooks object, with its column if that is on the line.
+func (d *decoder) inHooks(n node, line int, path string) Place {
+	if found, ok := find(n, path); ok {
+		for _, at := range []int{found.keyAt, found.at} {
+			if exact := d.place(at); at > 0 && exact.Line == line {
+				return exact
+			}
+		}
+	}
+	return Place{d.file, line, 0}
+}
+
+// sayHook is all of a hook but its place.
+func sayHook(h hook.ShellHook) string {
+	h.Place = ""
+	m := map[string]any{}
+	b, err := json.Marshal(h)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	if err != nil {
+		return fmt.Sprintf("%q", err)
+	}
+	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil || v == "" || v == false || v == 0.0 })
+	return canonical(m)
+}
+
+func hidden(m map[string]string) map[string]string {
+	out := map[string]string{}
+	for name := range m {
+		out[name] = "…"
+	}
+	return out
+}
+
+// find looks for the part of a hooks object that hook.Problem.Path names.
+func find(n node, path string) (node, bool) {
+	if path == "" {
+		return n, true
+	}
+	for i, c := range n.children {
+		var rest string
+		var ok bool
+		switch {
+		case n.kind == '[':
+			rest, ok = strings.CutPrefix(path, "["+strconv.Itoa(i)+"]")
+		case path[0] == '[':
+			rest, ok = strings.CutPrefix(path, "["+strconv.Quote(c.name)+"]")
+		default:
+			rest, ok = strings.CutPrefix(strings.TrimPrefix(path, "."), c.name)
+			ok = ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}
+		if ok && len(rest) < len(path) {
+			if found, ok := find(c, rest); ok {
+				return found, true
+			}
+		}
+	}
+	return node{}, false
+}

@@ -1,0 +1,62 @@
+package project_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/pawl-dev/pawl/project"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "project")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			log.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+	write("work/AGENTS.md", "Tests run with make check.")
+	write("work/.agents/settings.json", `{"permissions": {"deny": ["Read(.env)"], "allow": ["Bash(make:*)"]}, "colour": "red"}`)
+
+	opts := []project.Option{project.WithHome(filepath.Join(dir, "home")), project.WithTrustFile(filepath.Join(dir, "trust.json"))}
+	p, err := project.Load(context.Background(), filepath.Join(dir, "work"), opts...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Prompt())
+	for _, r := range p.Settings.Permissions.Rules {
+		fmt.Println("counts:", r.Verdict, r.Text)
+	}
+	for _, v := range p.Untrusted() {
+		fmt.Println("waits:", v.Key, v.Text)
+	}
+	for _, problem := range p.Problems {
+		fmt.Println(problem)
+	}
+
+	if err := project.Approve(p); err != nil { // a person has seen what waits
+		log.Fatal(err)
+	}
+	if p, err = project.Load(context.Background(), filepath.Join(dir, "work"), opts...); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("waiting now:", len(p.Untrusted()))
+	// Output:
+	// ## Memory
+	//
+	// Tests run with make check.
+	// counts: deny Read(.env)
+	// waits: permissions.allow "Bash(make:*)"
+	// .agents/settings.json:1:70: there is no key "colour": it has no effect: remove it
+	// waiting now: 0
+}

@@ -1,0 +1,173 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+// Layer is where a value comes from. Later ones beat earlier ones.
+type Layer string
+
+// The layers, the lowest first.
+const (
+	LayerDefault  Layer = "default"
+	LayerUser     Layer = "user"     // ~/.agents
+	LayerProject  Layer = "project"  // .agents/settings.json and, with compat, .mcp.json and .claude/settings.json
+	LayerLocal    Layer = "local"    // .agents/settings.local.json and, with compat, .claude/settings.local.json
+	LayerOverride Layer = "override" // what the program gave: [WithOverrides]
+)
+
+// ofProject reports whether the layer's files come with the project, so that somebody else may have written them.
+func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
+
+// Settings are the merged settings that count. What waits for approval is not in them.
+type Settings struct {
+	Model           string               // PROVIDER/NAME; "" when no layer says
+	Permissions     hook.Permissions     // Mode, Rules with their places, Dir, and Directories in Readable
+	Directories     []string             // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
+	Env             map[string]string    // for commands and hooks
+	Hooks           []hook.ShellHook     // the lowest layer's first; none with disableAllHooks
+	MCP             []MCPServer          // by name
+	Sandbox         sandbox.Policy       // Root is the project
+	SandboxSet      bool                 // some layer says something of the sandbox, so it is not to be left out silently where there is none
+	DisallowedTools []string             // in the order of the layers
+	Gitignore       bool                 // searches leave out what git ignores
+	Compat          bool                 // .claude was read, too
+	disableAllHooks bool                 // Hooks are emptied by it at the end
+	mcp             map[string]MCPServer // while merging
+}
+
+// MCPServer says how an MCP server is reached.
+type MCPServer struct {
+	Name          string            `json:"-"`
+	Type          string            `json:"type"` // "stdio", "http" or "sse"
+	Command       string            `json:"command,omitempty"`
+	Args          []string          `json:"args,omitempty"`
+	Env           map[string]string `json:"env,omitempty"`
+	URL           string            `json:"url,omitempty"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	EnabledTools  []string          `json:"enabledTools,omitempty"` // none: all
+	DisabledTools []string          `json:"disabledTools,omitempty"`
+	Timeout       time.Duration     `json:"timeout,omitempty"` // of a call; 0: the client's
+	Place         Place             `json:"-"`
+}
+
+// Value is what one line of a settings file says, for who wants to see where a setting comes from.
+type Value struct {
+	Place Place
+	Layer Layer
+	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
+	Text  string // as JSON; values of variables and headers, which may be secrets, are left out
+	State State
+
+	path string
+}
+
+// State says whether a value counts.
+type State string
+
+// The states.
+const (
+	StateActive     State = "active"
+	StateOverridden State = "overridden" // a later value replaces it
+	StateWaiting    State = "waiting"    // for approval: see [Project.Untrusted]
+	StateRepeated   State = "repeated"   // an earlier one says the same
+)
+
+// entry is what one value of a file does.
+type entry struct {
+	key    string
+	text   string // canonical JSON: what is approved
+	shown  string // the same without secrets; "" is text
+	place  Place
+	layer  Layer
+	single bool // it replaces what an earlier entry with the same key says
+	// loosens reports whether it would let more happen than the settings before it; nil: it never does. What has one is a part of what is approved.
+	loosens func(*Settings) bool
+	apply   func(*Settings)
+	same    string // a second entry of the key with the same one is a repetition; "": there is none
+	path    string // absolute, if it is about one
+}
+
+// defaults are the lowest layer.
+const defaults = `{
+  "permissions": {"defaultMode": "default"},
+  "disableAllHooks": false,
+  "sandbox": {"enabled": true, "network": {"all": true}},
+  "respectGitignore": true,
+  "compat": false
+}`
+
+// merge applies entries in the order of their layers, and says what became of each. What would loosen something and comes with the project is left out unless it is approved.
+func merge(root string, entries []entry, approved bool) (s Settings, values []Value) {
+	s = Settings{Env: map[string]string{}, mcp: map[string]MCPServer{}}
+	s.Permissions.Dir, s.Sandbox.Root = root, root
+	last := map[string]int{} // of single keys: the value that counts
+	seen := map[[2]string]bool{}
+	for _, e := range entries {
+		v := Value{e.place, e.layer, e.key, e.text, StateActive, e.path}
+		if e.shown != "" {
+			v.Text = e.shown
+		}
+		switch {
+		case e.same != "" && seen[[2]string{e.key, e.same}]:
+			v.State = StateRepeated
+		case e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
+			v.State = StateWaiting
+		default:
+			if before, ok := last[e.key]; ok && e.single {
+				values[before].State = StateOverridden
+			}
+			last[e.key] = len(values)
+			seen[[2]string{e.key, e.same}] = true
+			e.apply(&s)
+			s.SandboxSet = s.SandboxSet || e.layer != LayerDefault && strings.HasPrefix(e.key, "sandbox.")
+		}
+		values = append(values, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.mcp)) {
+		s.MCP = append(s.MCP, s.mcp[name])
+	}
+	if s.disableAllHooks {
+		s.Hooks = nil
+	}
+	return s, values
+}
+
+// settle leaves out directories that are not there, which a sandbox could not be made with, and says so.
+func (s *Settings) settle(values []Value, r *report) {
+	there := func(list []string, key string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(dir string) bool {
+			if _, err := os.Stat(dir); err == nil {
+				return false
+			}
+			at := Place{}
+			for _, v := range values {
+				if v.Key == key && v.path == dir {
+					at = v.Place
+				}
+			}
+			r.problem(Problem{at, fmt.Sprintf("%s: there is no %s: it has no effect until the settings are read again", key, clip(dir)), "make it, or remove it here"})
+			return true
+		})
+	}
+	s.Directories = there(s.Directories, "permissions.additionalDirectories")
+	s.Sandbox.Write = append(there(s.Sandbox.Write, "sandbox.write"), s.Directories...)
+	s.Sandbox.Read = there(s.Sandbox.Read, "sandbox.read")
+	s.Sandbox.Hide = there(s.Sandbox.Hide, "sandbox.hide")
+	s.Sandbox.Protect = there(s.Sandbox.Protect, "sandbox.protect")
+	s.Permissions.Readable = slices.Clone(s.Directories)
+}
+
+// strictness orders the modes, the strictest first.
+var strictness = []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
+
+// looser reports whether a mode lets more happen than another.
+func looser(a, b hook.Mode) bool { return slices.Index(strictness, a) > slices.Index(strictness, b) }

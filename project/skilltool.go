@@ -1,0 +1,66 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/near"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// SkillToolName is the name of the tool that [Project.SkillTool] makes.
+const SkillToolName = "skill"
+
+type skillInput struct {
+	Name string `json:"name"`
+}
+
+// SkillTool makes the tool by which a model reads a skill's instructions, and learns of its support files, which it reads as it reads other files. ok is false when there is no skill that can be used.
+func (p *Project) SkillTool() (t tool.Tool, ok bool) {
+	var names []string
+	for _, k := range p.usable() {
+		names = append(names, k.Name)
+	}
+	if len(names) == 0 {
+		return nil, false
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"name"},
+		"properties": map[string]any{
+			"name": map[string]any{"type": "string", "description": "of the skill"},
+		},
+	})
+	if err != nil {
+		return nil, false
+	}
+	run := func(_ context.Context, in skillInput) (string, error) {
+		k, ok := p.Skill(in.Name)
+		if !ok {
+			hint := ""
+			if close := near.Names(in.Name, names); len(close) > 0 {
+				hint = fmt.Sprintf(", did you mean %s?", close[0])
+			}
+			return "", errdefs.NotFound.Errorf("there is no skill %q%s The skills are: %s", clip(in.Name), hint, strings.Join(names, ", "))
+		}
+		return k.told(), nil
+	}
+	about := "Get the instructions of a skill, and the names of the files that support it. The system prompt lists the skills."
+	return tool.Func(SkillToolName, about, run, tool.ReadOnly, tool.WithSchema(schema), tool.WithAliases(map[string]string{"skill": "name", "command": "name"})), true
+}
+
+// told is what the model gets of a skill when it is activated.
+func (k Skill) told() string {
+	var b strings.Builder
+	dir := k.rel
+	if dir == "." { // outside of the project
+		dir = k.Dir
+	}
+	fmt.Fprintf(&b, "# Skill %s\n\nIts directory, which relative paths are relative to: %s\n\n%s\n", k.Name, dir, k.Body)
+	if files := k.Files(); len(files) > 0 {
+		fmt.Fprintf(&b, "\nSupport files in that directory:\n- %s\n", strings.Join(files, "\n- "))
+	}
+	return b.String()
+}

@@ -1,0 +1,209 @@
+package project
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// DefaultTrustFile is where approvals are kept unless [WithTrustFile] says otherwise: pawl/trust.json in $XDG_STATE_HOME, or in ~/.local/state. "" when there is no home directory.
+func DefaultTrustFile() string {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "pawl", "trust.json")
+}
+
+// approvals is the content of a trust file.
+type approvals struct {
+	Version  int                   `json:"version"`
+	Projects map[string][]approval `json:"projects"` // by the project's resolved path
+}
+
+type approval struct {
+	Hash     string    `json:"hash"`
+	Approved time.Time `json:"approved"`
+}
+
+// keptApprovals is how many contents of a project stay approved, so that going back to another branch asks nothing again.
+const keptApprovals = 32
+
+// wants reports whether an approval is of the entry.
+func (e entry) wants() bool { return e.layer.ofProject() && e.loosens != nil }
+
+// wanted are the entries of the project's own files that would let something happen, in an order that does not depend on how the files are formatted.
+func wanted(entries []entry) []entry {
+	out := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return !e.wants() })
+	slices.SortStableFunc(out, func(a, b entry) int {
+		by := cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.key, b.key))
+		if by == 0 && !a.single && !strings.HasPrefix(a.key, "hooks.") { // of hooks, and of what is there twice, the order matters
+			by = cmp.Compare(a.text, b.text)
+		}
+		return by
+	})
+	return out
+}
+
+// contentHash is of what is wanted; "" when nothing is.
+func contentHash(wants []entry) string {
+	if len(wants) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, e := range wants {
+		for _, s := range []string{string(e.layer), e.key, e.text} {
+			fmt.Fprintf(h, "%d:%s", len(s), s)
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Untrusted is what a person has to approve because something of it waits, in the order of the files; nil when nothing waits. It is all that the approval is of, so that nothing is approved
+// unseen; State says what waits. The texts are whole.
+func (p *Project) Untrusted() []Value { return slices.Clone(p.waiting) }
+
+// TrustHash stands for all that the project's files want: what an approval is of. "" when they want nothing.
+func (p *Project) TrustHash() string { return p.trustHash }
+
+// Approve remembers that a person has seen what a Project's files want, and wants it too. It counts from the next Load on, and until that content changes.
+func Approve(p *Project) error {
+	if p.trustHash == "" {
+		return nil
+	}
+	return p.trust.change(func(a *approvals) {
+		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash })
+		list = append([]approval{{p.trustHash, time.Now().UTC().Truncate(time.Second)}}, list...)
+		a.Projects[p.Root] = list[:min(len(list), keptApprovals)]
+	})
+}
+
+// Revoke forgets all approvals of a Project. It counts from the next Load on.
+func Revoke(p *Project) error {
+	return p.trust.change(func(a *approvals) { delete(a.Projects, p.Root) })
+}
+
+// trustStore is a file of approvals.
+type trustStore struct {
+	path string
+	root string // of the project that is loaded
+}
+
+var changing sync.Mutex
+
+// approved reports whether a content of the project is approved. Where that can't be told it is not.
+func (t trustStore) approved(hash string) (bool, error) {
+	a, err := t.read()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(a.Projects[t.root], func(o approval) bool { return o.Hash == hash }), nil
+}
+
+func (t trustStore) read() (a approvals, err error) {
+	a = approvals{Version: 1, Projects: map[string][]approval{}}
+	if t.path == "" {
+		return a, errdefs.NotAvailable.Errorf("project: trust: there is no home directory to keep approvals in: set HOME or XDG_STATE_HOME")
+	}
+	if dir := nearest(t.path); dir == t.root || strings.HasPrefix(dir, t.root+string(filepath.Separator)) {
+		return a, errdefs.PolicyDenied.Errorf("project: trust: the approvals (%s) lie in the project itself, where its tools could write them: set XDG_STATE_HOME to a directory outside", t.path)
+	}
+	info, err := os.Stat(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return a, nil
+	case err != nil:
+		return a, errdefs.NotAvailable.Errorf("project: trust: %w", err)
+	case !info.Mode().IsRegular():
+		return a, errdefs.Validation.Errorf("project: trust: %s is no ordinary file: remove it", t.path)
+	case info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows":
+		return a, errdefs.PolicyDenied.Errorf("project: trust: others may write %s: look at it, then chmod 600 it", t.path)
+	}
+	b, err := os.ReadFile(t.path)
+	if err != nil {
+		return a, errdefs.NotAvailable.Errorf("project: trust: %w", err)
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		return a, errdefs.Validation.Errorf("project: trust: %s: %w: correct or remove it", t.path, err)
+	}
+	if a.Version != 1 {
+		return a, errdefs.Validation.Errorf("project: trust: %s has version %d, and 1 is known: use a newer program, or remove it", t.path, a.Version)
+	}
+	if a.Projects == nil {
+		a.Projects = map[string][]approval{}
+	}
+	return a, nil
+}
+
+// nearest is the deepest directory of a path that is there, resolved.
+func nearest(path string) string {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil || dir == filepath.Dir(dir) {
+			return real
+		}
+	}
+}
+
+// change reads the file and replaces it whole. Of two processes that do it at the same moment one may be forgotten, never half of one be there.
+func (t trustStore) change(f func(*approvals)) error {
+	changing.Lock()
+	defer changing.Unlock()
+	a, err := t.read()
+	if err != nil {
+		return err
+	}
+	f(&a)
+	b, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(t.path, append(b, '\n')); err != nil {
+		return errdefs.NotAvailable.Errorf("project: trust: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes a file that only its owner can read, all of it or nothing.
+func replaceFile(path string, data []byte) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".trust-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

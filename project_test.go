@@ -1,0 +1,305 @@
+//go:build unix
+
+package pawl_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/sandbox"
+)
+
+// world is a project directory, with a home and approvals of its own.
+func world(t *testing.T, files map[string]string) string {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := t.TempDir()
+	lay(t, dir, files)
+	return dir
+}
+
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil { // as editors do it
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func approve(t *testing.T, dir string) {
+	t.Helper()
+	p, err := project.Load(t.Context(), dir)
+	if err == nil {
+		err = project.Approve(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serve makes a Runtime over a project, without a sandbox and without questions but for what the settings say.
+func serve(t *testing.T, dir string, m model.Model, change ...func(*pawl.Options)) *pawl.Runtime {
+	t.Helper()
+	o := pawl.Options{Model: m, ProjectRoot: dir, Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: true}}
+	o.Permissions.Mode = "bypassPermissions"
+	for _, f := range change {
+		f(&o)
+	}
+	rt, err := pawl.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rt.Close() })
+	return rt
+}
+
+// asks is one run, with its warnings.
+func asks(t *testing.T, rt *pawl.Runtime, session, prompt string) (text string, warnings []string) {
+	t.Helper()
+	for e, err := range rt.RunStream(t.Context(), pawl.Request{Prompt: prompt, SessionID: session}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Delta == event.Warning {
+			warnings = append(warnings, e.Text)
+		}
+		if d, ok := e.Data.(journal.ModelFinished); ok {
+			text = d.Message.Text()
+		}
+	}
+	return text, warnings
+}
+
+// bash is a model that runs a command for each prompt, and says what came of it.
+func bash(command string) model.Model {
+	return thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Role() == message.RoleTool {
+			return message.Assistant(last(req))
+		}
+		return message.Assistant("", call(fmt.Sprintf("c%d", req.Messages.Len()), "bash", fmt.Sprintf(`{"command":%q}`, command)))
+	})
+}
+
+func TestWhatTheProjectSaysIsInTheSystemPrompt(t *testing.T) {
+	dir := world(t, map[string]string{
+		"AGENTS.md": "Remember the milk.\n@docs/style.md\n", "docs/style.md": "No tabs.", ".agents/rules/10-b.md": "Second rule.", ".agents/rules/1-a.md": "First rule.",
+		".agents/skills/release/SKILL.md": "---\nname: release\ndescription: Makes a release.\n---\nTag it.\n",
+	})
+	var system []string
+	rt := serve(t, dir, thinking(func(req model.Request) message.Message {
+		system = append(system, req.System)
+		if len(system) == 1 {
+			return message.Assistant("", call("c1", "skill", `{"name":"release"}`))
+		}
+		return message.Assistant(last(req))
+	}))
+	text, _ := asks(t, rt, "s", "go")
+	if !strings.Contains(text, "Tag it.") {
+		t.Error(text)
+	}
+	at := -1
+	for _, want := range []string{"You are an agent", "## Project Rules", "First rule.", "Second rule.", "## Skills", "Makes a release.", "## Memory", "Remember the milk.", "No tabs."} {
+		i := strings.Index(system[0], want)
+		if i <= at {
+			t.Errorf("%q is missing, or in another place:\n%s", want, system[0])
+		}
+		at = i
+	}
+	if strings.Contains(system[0], "Tag it.") || system[0] != system[1] {
+		t.Error("the prompt moved, or has the skill's body")
+	}
+	without := serve(t, dir, thinking(func(req model.Request) message.Message { return message.Assistant(req.System) }), func(o *pawl.Options) { o.NoProject = true })
+	if text, _ := asks(t, without, "s", "go"); strings.Contains(text, "Remember") {
+		t.Error(text)
+	}
+}
+
+func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
+	settings := `{
+  "permissions": {"deny": ["Bash(touch denied)"], "allow": ["Bash(touch allowed)"]},
+  "env": {"GREETING": "hello"}, "disallowedTools": ["grep"],
+  "hooks": {"PreToolUse": [{"matcher": "bash", "hooks": [{"type": "command", "command": "echo hook >>hooks.log"}]}]}
+}`
+	dir := world(t, map[string]string{".agents/settings.json": settings})
+	said := func(command string, change ...func(*pawl.Options)) (string, []string) {
+		return asks(t, serve(t, dir, bash(command), change...), "s", "go")
+	}
+	logged := func() int {
+		b, _ := os.ReadFile(filepath.Join(dir, "hooks.log"))
+		return strings.Count(string(b), "hook")
+	}
+	text, warned := said("echo $GREETING")
+	if text != "(no output)" || logged() != 0 || len(warned) != 1 || !strings.Contains(warned[0], "wait for approval") {
+		t.Error("not approved:", text, warned, logged())
+	}
+	if text, _ := said("touch denied"); !strings.Contains(text, "denied by the rule Bash(touch denied) (.agents/settings.json:2") {
+		t.Error(text)
+	}
+	if text, warned := said("echo $GREETING", func(o *pawl.Options) { o.Trusted = true }); text != "hello" || logged() != 1 || len(warned) != 0 {
+		t.Error("trusted:", text, warned, logged())
+	}
+	approve(t, dir)
+	if text, warned := said("echo $GREETING"); text != "hello" || logged() != 2 || len(warned) != 0 {
+		t.Error("approved:", text, warned, logged())
+	}
+	if text, _ := said("touch denied"); !strings.Contains(text, "denied by the rule") {
+		t.Error(text)
+	}
+	var offered []string
+	asks(t, serve(t, dir, thinking(func(req model.Request) message.Message {
+		for _, f := range req.Tools {
+			offered = append(offered, f.Name)
+		}
+		return message.Assistant("done")
+	})), "s", "go")
+	if slices.Contains(offered, "grep") || !slices.Contains(offered, "glob") || !slices.Contains(offered, "task") {
+		t.Error(offered)
+	}
+}
+
+func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
+	dir := world(t, map[string]string{".agents/settings.json": `{"model": "scripted/script.yaml"}`, "script.yaml": "turns: [{text: from the script}]"})
+	t.Chdir(dir)
+	if text, _ := asks(t, serve(t, dir, nil), "s", "go"); text != "from the script" {
+		t.Error(text)
+	}
+	for _, c := range []struct{ settings, want string }{{`{"model": "nobody/x"}`, "there is no provider"}, {`{}`, "Options.Model is needed, or a model in the settings"}, {`{"permissions": }`, "settings.json:1:"}} {
+		lay(t, dir, map[string]string{".agents/settings.json": c.settings})
+		_, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, Journal: journal.Memory()})
+		if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.settings, err)
+		}
+	}
+	if _, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, NoProject: true, Journal: journal.Memory()}); !errdefs.Validation.Is(err) {
+		t.Error(err)
+	}
+}
+
+func TestAChangeOfTheProjectCountsFromTheNextRunOn(t *testing.T) {
+	dir := world(t, map[string]string{"AGENTS.md": "one"})
+	m := thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Role() == message.RoleTool {
+			return message.Assistant(req.System[strings.LastIndex(req.System, "\n")+1:] + " " + last(req))
+		}
+		return message.Assistant("", call(fmt.Sprintf("c%d", req.Messages.Len()), "bash", `{"command":"true"}`))
+	})
+	rt := serve(t, dir, m)
+	n := 0
+	until := func(want string, warns bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			n++
+			text, warned := asks(t, rt, fmt.Sprintf("s%d", n), "go")
+			if strings.HasPrefix(text, want) && warns == (len(warned) > 0) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("not in 20 s: %s; it says %s, %v", want, text, warned)
+			}
+		}
+	}
+	until("one (no output)", false)
+	lay(t, dir, map[string]string{"AGENTS.md": "two"})
+	until("two (no output)", false)
+	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash"]}}`})
+	until("two denied by the rule Bash", false)
+	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": `}) // the last good ones stay in force
+	until("two denied by the rule Bash", true)
+	lay(t, dir, map[string]string{".agents/settings.json": `{}`})
+	until("two (no output)", false)
+}
+
+func TestAReloadDoesNotChangeARunUnderWay(t *testing.T) {
+	dir := world(t, map[string]string{"AGENTS.md": "one"})
+	var systems []string
+	reloaded := false
+	m := thinking(func(req model.Request) message.Message {
+		systems = append(systems, req.System)
+		if len(systems) > 1 {
+			return message.Assistant("done")
+		}
+		lay(t, dir, map[string]string{"AGENTS.md": "two"})
+		for end := time.Now().Add(20 * time.Second); !reloaded && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			p, err := project.Load(t.Context(), dir)
+			reloaded = err == nil && strings.Contains(p.Prompt(), "two")
+		}
+		time.Sleep(300 * time.Millisecond) // the watcher has its time, too
+		return message.Assistant("", call("c1", "bash", `{"command":"true"}`))
+	})
+	if _, err := serve(t, dir, m).Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if !reloaded || systems[0] != systems[1] || !strings.Contains(systems[1], "one") {
+		t.Error(systems)
+	}
+}
+
+func TestAProjectsSubagentsWorkWithTheirOwnToolsOnly(t *testing.T) {
+	dir := world(t, map[string]string{
+		".agents/agents/looker.md": "---\nname: looker\ndescription: Looks at things.\ntools: read, glob\n---\nYou look.\n",
+		"script.yaml": `turns:
+  - tool_calls: [{id: t1, name: task, input: {agent: looker, prompt: "look"}}]
+  - tool_calls: [{id: t2, name: task, input: {agent: explore, prompt: "explore"}}]
+  - text: "done"
+agents:
+  looker: {turns: [{tool_calls: [{id: l1, name: bash, input: {command: "touch made"}}, {id: l2, name: task, input: {agent: looker, prompt: "x"}}]}, {text: "looked"}]}
+  explore: {turns: [{tool_calls: [{id: e1, name: write, input: {file_path: "made", content: ""}}, {id: e2, name: glob, input: {pattern: "*"}}]}, {text: "explored"}]}
+  general-purpose: {turns: [{text: "x"}]}
+  plan: {turns: [{text: "x"}]}
+`,
+	})
+	t.Chdir(dir)
+	m, err := pawl.OpenModel("scripted/script.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := serve(t, dir, m)
+	if text, _ := asks(t, rt, "s", "go"); text != "done" {
+		t.Error(text)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made")); !errors.Is(err, os.ErrNotExist) {
+		t.Error("a tool ran that the agent does not have")
+	}
+	outcomes := map[string]string{}
+	for _, session := range []string{"s/t1", "s/t2"} {
+		for e, err := range rt.Journal().Read(t.Context(), session, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch d := e.Data.(type) {
+			case journal.ToolJudged:
+				outcomes[d.Call] = d.Verdict
+			case journal.RunStarted:
+				outcomes[session] = d.Agent
+			}
+		}
+	}
+	want := map[string]string{"s/t1": "looker", "s/t2": "explore", "l1": "deny", "l2": "invalid", "e1": "deny", "e2": "allow"}
+	for k, v := range want {
+		if outcomes[k] != v {
+			t.Errorf("%s is %q, want %q", k, outcomes[k], v)
+		}
+	}
+}
