@@ -31,6 +31,7 @@ type assembly struct {
 	hooks   []hook.ShellHook // that shells was made of, with
 	env     map[string]string
 	warning string // for who listens to a run
+	broken  string // the same: why this is not what the directory says now
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
@@ -225,7 +226,7 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		}
 		if err != nil {
 			kept := *before
-			kept.warning = join(before.warning, "the project's settings can't be read, and those before stay in force: "+err.Error())
+			kept.broken = "the project's settings can't be read, and those before stay in force: " + err.Error()
 			after = &kept
 		}
 		r.now.Store(after)
@@ -256,7 +257,7 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.servers.warnings()))}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.broken, a.servers.warnings()))}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

@@ -207,12 +207,16 @@ func TestAChangeOfTheProjectCountsFromTheNextRunOn(t *testing.T) {
 	})
 	rt := serve(t, dir, m)
 	n := 0
-	until := func(want string, warns bool) {
+	until := func(want string, warns bool, about ...string) {
 		t.Helper()
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			n++
 			text, warned := asks(t, rt, fmt.Sprintf("s%d", n), "go")
-			if strings.HasPrefix(text, want) && warns == (len(warned) > 0) {
+			said := strings.Join(warned, "\n")
+			if strings.Count(said, "can't be read") > 1 {
+				t.Fatalf("it warns of what was wrong before, too: %s", said)
+			}
+			if strings.HasPrefix(text, want) && warns == (len(warned) > 0) && strings.Contains(said, strings.Join(about, "")) {
 				return
 			}
 			if time.Now().After(end) {
@@ -226,7 +230,9 @@ func TestAChangeOfTheProjectCountsFromTheNextRunOn(t *testing.T) {
 	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash"]}}`})
 	until("two denied by the rule Bash", false)
 	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": `}) // the last good ones stay in force
-	until("two denied by the rule Bash", true)
+	until("two denied by the rule Bash", true, "settings.json:1:")
+	lay(t, dir, map[string]string{".agents/settings.json": "\n[]"})
+	until("two denied by the rule Bash", true, "settings.json:2:")
 	lay(t, dir, map[string]string{".agents/settings.json": `{}`})
 	until("two denied by the rule Bash (.agents/settings.json (as it was)", true)
 	approve(t, dir)
