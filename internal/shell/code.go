@@ -32,7 +32,7 @@ func (r *reader) script(f frame, c Command) ([]Word, bool) {
 		letters := !strings.HasPrefix(a.Text, "--") && l.letters != "" && strings.ContainsAny(a.Text[len(a.Text)-1:], l.letters) && !strings.HasPrefix(a.Text, "-M") && !strings.HasPrefix(a.Text, "-I")
 		switch {
 		case a.Text == "--":
-		case (slices.Contains(strings.Fields(l.code), a.Text) || letters) && i+1 < len(c.Args):
+		case (Listed(l.code, a.Text) || letters) && i+1 < len(c.Args):
 			i++
 			code = append(code, c.Args[i])
 			if l == &python { // what follows are the code's own words
@@ -50,7 +50,7 @@ func (r *reader) script(f frame, c Command) ([]Word, bool) {
 				r.module(f, a.Text[len(l.stops):], rest)
 			}
 			return unknown, true
-		case slices.Contains(strings.Fields(l.valued), a.Text):
+		case Listed(l.valued, a.Text):
 			i++
 		case a.Text == "--version" || a.Text == "--help" || a.Text == "-V" || a.Text == "-v" && l != &perl:
 			return opaque, true

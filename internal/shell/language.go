@@ -106,10 +106,7 @@ var languages = map[string]*language{
 	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python, "tsx": &node, "ts-node": &node, "babel-node": &node, "jrunscript": &javax, "jjs": &javax,
 }
 
-var (
-	pythonName = regexp.MustCompile(`^python[0-9.]*$`)
-	versioned  = regexp.MustCompile(`^(perl|ruby|php|lua|node)[0-9.]+$`)
-)
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
 func languageOf(name string) *language {
 	if l := languages[name]; l != nil {
@@ -118,8 +115,11 @@ func languageOf(name string) *language {
 	if strings.HasPrefix(name, "p") && pythonName.MatchString(name) {
 		return &python
 	}
-	if m := versioned.FindStringSubmatch(name); m != nil {
-		return languages[m[1]]
+	if rest := strings.TrimRight(name, "0123456789."); rest != name { // perl5.36
+		switch rest {
+		case "perl", "ruby", "php", "lua", "node":
+			return languages[rest]
+		}
 	}
 	return nil
 }

@@ -273,7 +273,7 @@ var packageVerbs = map[string]string{
 func (r *reader) packaged(f frame, c Command) ([]Word, bool) {
 	verbs := packageVerbs[c.Name]
 	i := options(c.Args, "C", "prefix cwd filter directory project with python name")
-	if i >= len(c.Args) || !slices.Contains(strings.Fields(verbs), c.Args[i].Text) {
+	if i >= len(c.Args) || !Listed(verbs, c.Args[i].Text) {
 		for j, a := range c.Args { // go test -exec 'cmd', go vet -vettool, go build -toolexec
 			name, v, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a.Text, "-"), "-"), "=")
 			if c.Name != "go" || !slices.Contains([]string{"exec", "toolexec", "vettool"}, name) || a.Text[0] != '-' {
