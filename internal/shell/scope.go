@@ -195,6 +195,7 @@ type frame struct {
 	fn      *wayOut        // of the function at hand
 	loop    *wayOut        // of the loop
 	remote  bool           // on another machine: its directory is not known
+	marked  bool           // "{}" stands for what is not known, in quotes too
 	guessed bool           // the words of an unknown program are read as a command
 }
 

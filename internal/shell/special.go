@@ -89,7 +89,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 				r.text(f, c.Args[i+1])
 			}
 		}
-	case "guile", "gosh", "csi", "racket", "sbcl", "clisp":
+	case "guile", "gosh", "csi", "racket", "sbcl", "clisp", "clojure", "clj", "bb":
 		for i, a := range c.Args {
 			if i+1 < len(c.Args) && Listed("-c -e -x --eval", a.Text) {
 				r.lisp(f, c.Name, c.Args[i+1])
@@ -202,6 +202,23 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 			r.elsewhere(f.relabel(c.Name+" exec"), c.Args[min(i, len(c.Args)):], c.Source)
 		}
 		return nil, false
+	case "adb", "lxc", "incus", "multipass", "vagrant", "minikube":
+		r.reaches(f, c)
+		return nil, false
+	case "fzf", "sk":
+		r.finder(f, c)
+		return nil, false
+	case "hg":
+		r.mercurial(f, c)
+	case "svn":
+		if w, ok := value("--diff-cmd", "--diff3-cmd", "--editor-cmd"); ok {
+			r.text(f, w)
+		}
+	case "bazel", "bazelisk":
+		if w, ok := value("--run_under"); ok {
+			r.text(f, w)
+		}
+		return nil, false
 	case "kubectl":
 		if len(c.Args) > 0 && c.Args[0].Text == "exec" {
 			r.elsewhere(f.relabel("kubectl exec"), after("--"), c.Source)
@@ -254,14 +271,6 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 		r.exec(f, c.Args[min(i, len(c.Args)):], nil, nil, c.Source)
 	}
 	return unknown, true
-}
-
-// elsewhere runs a command on another machine.
-func (r *reader) elsewhere(f frame, args []Word, source string) {
-	g := f.fork()
-	g.remote = true
-	g.sc.set(dirKey, variable{alts: unknown})
-	r.exec(g, args, nil, nil, source)
 }
 
 var packageVerbs = map[string]string{

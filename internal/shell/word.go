@@ -40,7 +40,7 @@ func (r *reader) words(f frame, ws []*syntax.Word) []Word {
 		switch lit := plain(w); {
 		case lit != "":
 			x.fields = append(x.fields, Word{Text: lit, Known: true, Source: lit})
-		case braced(w):
+		case braced(w) && (!f.marked || !strings.Contains(text(f.src, w), "{}")):
 			ones, all := alternatives(w)
 			for _, one := range ones {
 				x.source(one, w)
@@ -179,6 +179,13 @@ func (x *expander) add(s string) {
 	x.begin()
 	if !x.cur.Known {
 		return
+	}
+	if x.f.marked {
+		if front, _, ok := strings.Cut(s, "{}"); ok {
+			x.cur.Text += front
+			x.cur.Known = false
+			return
+		}
 	}
 	if len(x.cur.Text)+len(s) > maxSource {
 		x.cur.Known = false
