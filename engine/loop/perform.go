@@ -162,8 +162,11 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 
 // hooks are the run's, then the engine's own.
 func (l *Engine) hooks(run engine.Run) []hook.Middleware {
-	if len(l.cfg.Hooks) == 0 {
+	switch {
+	case len(l.cfg.Hooks) == 0:
 		return run.Bounds.Hooks
+	case len(run.Bounds.Hooks) == 0:
+		return slices.Clip(l.cfg.Hooks)
 	}
 	return append(slices.Clip(run.Bounds.Hooks), l.cfg.Hooks...)
 }
