@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -150,6 +151,21 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 		return nil, errdefs.Validation.Errorf("hook: permission: %w", err)
 	}
 	return j, nil
+}
+
+// Unreadable gives what the deny rules for Read name, as patterns for sandbox.Policy.HidePatterns: so that a program in the sandbox can't open what the tools may not. A rule about every file or about a
+// directory that the project lies in is left out, and so is what a pattern with ** names outside of the project: those bind tools and the words of commands only. Errors are those of [Permission].
+func Unreadable(p Permissions) ([]string, error) {
+	j, err := newPermissionJudge(p)
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for _, r := range j.rules[Deny] {
+		patterns = append(patterns, j.world.HiddenBy(r)...)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), nil
 }
 
 func newWorld(dir string) (*permit.World, error) {

@@ -91,14 +91,8 @@ func (f *Fence) can() error {
 			return err
 		}
 	}
-	for _, secret := range p.hidden() {
-		for _, dir := range p.writable() {
-			if inside(dir, secret) && !f.caps.Inside.Holds {
-				return refuse("hiding "+secret+", which lies in the writable directory "+dir+" (choose a directory below it, or name the secret in Policy.Read),", f.caps.Inside)
-			}
-		}
-	}
-	return nil
+	_, err := f.look()
+	return err
 }
 
 func (f *Fence) directories() (err error) {
@@ -170,7 +164,7 @@ func (f *Fence) Policy() Policy { return f.policy }
 // narrows the fence's further; ctx is not asked after that.
 //
 // PAWL_SANDBOX in its environment names the backend. Of the exec.Cmd, Path, Args, ExtraFiles and the members of SysProcAttr that are set are the fence's; Env has what the policy lets pass, and what the caller adds to it
-// reaches the command. Files that the caller adds to ExtraFiles don't.
+// reaches the command. Files that the caller adds to ExtraFiles don't. What the policy hides is what is there now: start the command soon.
 //
 // Errors: errdefs.NotFound for a program that is not there; those of [Open]; errdefs.NotAvailable after Close.
 func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
@@ -193,7 +187,14 @@ func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec
 		cmd.Env = slices.Clone(f.environ)
 		return cmd, nil
 	}
-	cmd := f.wrap(path, append([]string{name}, args...))
+	seen, err := f.look()
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := f.wrap(path, append([]string{name}, args...), seen)
+	if err != nil {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: command %s: %w", name, err)
+	}
 	cmd.Env = append(Environ(f.policy, f.environ), f.env...)
 	return cmd, nil
 }
