@@ -111,6 +111,9 @@ type Judgment struct {
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
 // to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
 //
+// A tool that changes what decides what runs outside of the sandbox later (.git, and the settings of agents and editors: sandbox.SettingNames) is asked about in every mode but ModeBypass, whatever
+// allows it; only that very call can be approved. Commands are not asked about for that: Policy.Protect keeps them from it.
+//
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
 func Permission(p Permissions) (Middleware, error) {
 	j, err := newPermissionJudge(p)
@@ -256,7 +259,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 			return nil
 		}
 	}
-	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask) { // who approved a rule did not see this call
+	steers := j.world.Steers(c)
+	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask && steers == "") { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
 		return rule
 	}
@@ -268,6 +272,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 		return j.ask(out, asks, ruleSaid(asks))
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
 		return j.ask(out, nil, safe.Reason)
+	case steers != "" && j.p.Mode != ModeBypass:
+		return j.ask(out, nil, "it changes "+steers+", which decides what runs outside of the sandbox later")
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {

@@ -281,20 +281,35 @@ func (p Policy) Readable() func(path string) bool {
 	if p.Off {
 		return func(string) bool { return true }
 	}
-	hidden, patterns := p.without(places()), p.patterns()
+	hidden, shown, patterns := map[string]bool{}, map[string]bool{}, p.patterns()
+	for _, dir := range p.without(places()) {
+		hidden[dir] = true
+	}
+	for _, dir := range p.Read {
+		shown[dir] = true
+	}
 	for _, pat := range patterns {
-		dirs := []string{resolveThere(pat.dir)}
+		real := resolveThere(pat.dir)
 		if pat.rest == "" {
-			hidden = append(hidden, dirs[0])
-			continue
-		}
-		if dirs[0] != pat.dir {
-			pat.dir = dirs[0]
+			hidden[real] = true
+			delete(shown, real)
+		} else if real != pat.dir {
+			pat.dir = real
 			patterns = append(patterns, pat)
 		}
 	}
 	return func(path string) bool {
-		return !slices.ContainsFunc(hidden, func(dir string) bool { return inside(dir, path) }) &&
-			!slices.ContainsFunc(patterns, func(p pattern) bool { return p.covers(path) })
+		if slices.ContainsFunc(patterns, func(p pattern) bool { return p.covers(path) }) {
+			return false
+		}
+		for dir := path; !shown[dir]; dir = filepath.Dir(dir) {
+			if hidden[dir] {
+				return false
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+		return true
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
-// WithSandbox runs commands in a fence, and has write and edit refuse, with errdefs.PolicyDenied, what the policy doesn't let be written. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
+// WithSandbox runs commands in a fence, and has the file tools refuse, with errdefs.PolicyDenied, what the policy doesn't let be written or hides; glob and grep leave that out. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
 // errdefs.NotAvailable and the reason, before anything runs. A policy in the context of a call ([sandbox.With]) narrows it further, and binds without this option too.
 //
 // By default, and with Policy{Off: true}, commands may do what this program may.
@@ -52,21 +52,51 @@ func (w *Workspace) fenceNote() string {
 	}
 }
 
-// mayWrite holds a file tool to the policy, and to that of the call's context.
-func (w *Workspace) mayWrite(ctx context.Context, p place) error {
-	if w.policyErr != nil {
-		return w.policyErr
-	}
+// policyFor is the workspace's policy and that of the call's context.
+func (w *Workspace) policyFor(ctx context.Context) (sandbox.Policy, error) {
 	policy := w.policy
 	if inner, ok := sandbox.From(ctx); ok {
 		policy = inner.Within(policy)
 	}
-	dir := w.real
+	return policy, w.policyErr
+}
+
+// realPath is where a place is.
+func (w *Workspace) realPath(p place) string {
 	if p.root == w.out {
-		dir = w.outReal
+		return filepath.Join(w.outReal, p.rel)
 	}
-	if policy.MayWrite(filepath.Join(dir, p.rel)) {
-		return nil
+	return filepath.Join(w.real, p.rel)
+}
+
+// reading gives a function that holds a file tool to the policy in what it reads.
+func (w *Workspace) reading(ctx context.Context) (func(place) bool, error) {
+	policy, err := w.policyFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	may := policy.Readable()
+	return func(p place) bool { return may(w.realPath(p)) }, nil
+}
+
+// mayRead refuses what the policy hides.
+func (w *Workspace) mayRead(ctx context.Context, p place) error {
+	may, err := w.reading(ctx)
+	if err != nil || may(p) {
+		return err
+	}
+	return unreadable(p)
+}
+
+func unreadable(p place) error {
+	return errdefs.PolicyDenied.Errorf("%s may not be read: the sandbox's policy hides it", p.shown)
+}
+
+// mayWrite holds a file tool to the policy, and to that of the call's context.
+func (w *Workspace) mayWrite(ctx context.Context, p place) error {
+	policy, err := w.policyFor(ctx)
+	if err != nil || policy.MayWrite(w.realPath(p)) {
+		return err
 	}
 	return errdefs.PolicyDenied.Errorf("%s may not be written: the sandbox's policy doesn't have it in what can be", p.shown)
 }

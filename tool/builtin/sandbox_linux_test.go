@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // fenced makes a workspace whose commands run in a fence, with caches of its own.
@@ -180,5 +182,56 @@ func TestACommandInTheBackgroundIsInTheFenceToo(t *testing.T) {
 	output(t, ctx, w, id, "1m")
 	if content(t, w.Dir(), "made") != "x\n" || content(t, w.Dir(), "sub", "made") != "y\n" {
 		t.Error("the policy of the call does not bind it")
+	}
+}
+
+func TestFileToolsDoNotReadWhatThePolicyHides(t *testing.T) {
+	home := realDir(t)
+	t.Setenv("HOME", home)
+	files := map[string]string{"open": "s3cr3t? no", ".env": "s3cr3t", "a/.env": "s3cr3t", "vault/deep/x": "s3cr3t", "vault/shown/x": "shown: s3cr3t", "key.pem": "s3cr3t"}
+	w := open(t, files)
+	policy := sandbox.Policy{
+		Root: w.real, Hide: []string{filepath.Join(w.real, "vault")}, Read: []string{filepath.Join(w.real, "vault", "shown")},
+		HidePatterns: []string{sandbox.HidePattern(w.real, "**/.env"), sandbox.HidePattern(filepath.Join(w.real, "key.pem"), "")},
+	}
+	link(t, ".env", filepath.Join(w.Dir(), "link"))
+	link(t, "vault", filepath.Join(w.Dir(), "dir"))
+	ctx := sandbox.With(t.Context(), policy)
+	for _, name := range []string{".env", "a/.env", "vault/deep/x", "key.pem", "link", "dir/deep/x"} {
+		for _, c := range []struct {
+			tool  string
+			input in
+		}{
+			{"read", in{"file_path": name}},
+			{"grep", in{"pattern": "s3cr3t", "path": name, "output_mode": "content"}},
+			{"write", in{"file_path": name, "content": "s3cr3t"}},
+			{"write", in{"file_path": name, "content": "other"}},
+			{"edit", in{"file_path": name, "old_string": "s3cr4t", "new_string": "x"}}, // what is near it would be shown
+			{"edit", in{"file_path": name, "old_string": "s3cr3t", "new_string": "x"}},
+		} {
+			for _, f := range w.Tools() {
+				if f.Definition().Name != c.tool {
+					continue
+				}
+				if res, err := callWith(t, ctx, f, c.input); !errors.Is(err, errdefs.PolicyDenied) || strings.Contains(strings.ReplaceAll(err.Error(), name, ""), "s3cr3t") || res.Content != "" {
+					t.Errorf("%s %v: %v %v", c.tool, c.input, res, err)
+				}
+			}
+		}
+	}
+	if content(t, w.Dir(), ".env") != "s3cr3t" || content(t, w.Dir(), "vault/deep/x") != "s3cr3t" {
+		t.Error("a hidden file was changed")
+	}
+	for f, want := range map[string]string{"grep": "open:1:s3cr3t? no\nvault/shown/x:1:shown: s3cr3t", "glob": "open\nvault/shown/x"} {
+		res, err := callWith(t, ctx, map[string]tool.Tool{"grep": w.Grep(), "glob": w.Glob()}[f], map[string]in{"grep": {"pattern": "s3cr3t", "output_mode": "content"}, "glob": {"pattern": "**"}}[f])
+		if got := strings.Split(res.Content, "\n"); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), strings.Split(want, "\n")) {
+			t.Errorf("%s: %q %v", f, res.Content, err)
+		}
+	}
+	if res, err := callWith(t, ctx, w.Read(), in{"file_path": "vault/shown/x"}); err != nil || !strings.Contains(res.Content, "shown") {
+		t.Error(res, err)
+	}
+	if got := ok(t, w.Read(), in{"file_path": ".env"}); !strings.Contains(got, "s3cr3t") {
+		t.Error("without a policy:", got)
 	}
 }
