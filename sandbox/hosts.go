@@ -93,18 +93,36 @@ type Dialer struct {
 	policy  Policy
 	lookUp  func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	connect func(ctx context.Context, network, addr string) (net.Conn, error)
+	own     func() ([]netip.Addr, error) // this machine's addresses
+}
+
+// ownAddresses are those of this machine's interfaces, the public ones too.
+func ownAddresses() ([]netip.Addr, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				out = append(out, ip.Unmap())
+			}
+		}
+	}
+	return out, nil
 }
 
 // Dial is the dialer for tools that run in this process, and the one that commands' proxy uses. It opens TCP connections.
 //
 // A host has to be in the list, or the Network All. It is looked up once, and the connection goes to an address that was found then and was checked: a name whose answer
-// changes gets nowhere. Addresses of this machine, of private, shared (CGNAT), link-local and reserved networks and of clouds' metadata services are refused, with All
+// changes gets nowhere. Addresses of this machine (public ones too, as far as its interfaces have them), of private, shared (CGNAT), link-local and reserved networks and of clouds' metadata services are refused, with All
 // too, unless the address itself is in Hosts, or "localhost" for this machine. Off refuses nothing.
 //
 // A refusal is an error with class errdefs.PolicyDenied; another failure has errdefs.NotAvailable.
 func Dial(p Policy) *Dialer {
 	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	return &Dialer{policy: p, lookUp: net.DefaultResolver.LookupNetIP, connect: d.DialContext}
+	return &Dialer{policy: p, lookUp: net.DefaultResolver.LookupNetIP, connect: d.DialContext, own: ownAddresses}
 }
 
 // DialContext opens a connection; network is "tcp", "tcp4" or "tcp6".
@@ -152,6 +170,14 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 // refuses says why not this address.
 func (d *Dialer) refuses(host string, ip netip.Addr) string {
 	why := guarded(ip)
+	if why == "" {
+		switch own, err := d.own(); {
+		case err != nil:
+			why = "perhaps this machine (its addresses can't be listed: " + err.Error() + ")"
+		case slices.Contains(own, ip.WithZone("")):
+			why = "this machine"
+		}
+	}
 	if why == "" || matches(d.policy.Network.Hosts, ip.String()) {
 		return ""
 	}

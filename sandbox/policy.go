@@ -78,7 +78,11 @@ func (n Network) within(outer Network) Network {
 // private reports whether a host of a list is an address that only being named makes reachable.
 func private(host string) bool {
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return canonical(host) == "localhost" || err == nil && guarded(a) != ""
+	if err != nil {
+		return canonical(host) == "localhost"
+	}
+	own, err := ownAddresses()
+	return guarded(a) != "" || err != nil || slices.Contains(own, a.Unmap().WithZone(""))
 }
 
 // common is what both lists of directories have: of two that lie in each other the inner one.

@@ -38,7 +38,7 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 
 // Bash is the tool that runs a shell command: {command, timeout, workdir, description, background}.
 //
-// The command runs with bash -c (sh -c where there is no bash) in a session and process group of its own, without a terminal and with an empty standard input. What it
+// The command runs with bash -c in a session and process group of its own, without a terminal and with an empty standard input. What it
 // writes is given to [tool.Call] Output and Errors as it comes, raw; these writers must not block. The result has both streams in
 // the order in which they arrived, as valid UTF-8; of more than 30,000 bytes it has the first and the last 10,000 and names the file
 // that keeps the whole (up to 100 MB). An exit code other than 0, a signal and a timeout are told on the last line of an error
@@ -60,7 +60,7 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 //
 // With [WithSandbox], or a policy in the context, the command runs in a fence.
 //
-// Without process groups (Windows) the tool fails with errdefs.NotAvailable.
+// Without process groups (Windows), and without bash, the tool fails with errdefs.NotAvailable. Another shell would not do: what hooks judge is what bash makes of a command.
 func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 
 func (w *Workspace) newBash() tool.Tool {

@@ -106,11 +106,9 @@ const longCommand = 100_000
 
 // shell is the command that runs text, and what removes what it needed.
 func (w *Workspace) shell(ctx context.Context, text, id string) (cmd *exec.Cmd, cleanUp func(), err error) {
-	name, err := exec.LookPath("bash")
+	name, err := exec.LookPath("bash") // and no other shell: commands are judged as what bash makes of them
 	if err != nil {
-		if name, err = exec.LookPath("sh"); err != nil {
-			return nil, nil, errdefs.NotAvailable.Errorf("prepare the command: %w", err)
-		}
+		return nil, nil, errdefs.NotAvailable.Errorf("prepare the command: %w: install bash", err)
 	}
 	fence, err := w.fence()
 	if err != nil {
