@@ -191,7 +191,7 @@ func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := f.wrap(path, append([]string{name}, args...), seen)
+	cmd, err := f.wrap(path, append([]string{name}, args...), seen, refusedOf(ctx))
 	if err != nil {
 		return nil, errdefs.NotAvailable.Errorf("sandbox: command %s: %w", name, err)
 	}

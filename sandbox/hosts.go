@@ -142,7 +142,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is not TCP", addr, network)
 	}
 	if !d.policy.Network.All && !matches(d.policy.Network.Hosts, host) {
-		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: add it to Network.Hosts of the policy", addr)
+		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: to allow it, add it to sandbox.network.hosts in the settings (Network.Hosts of the policy)", addr)
 	}
 	found, err := d.lookUp(ctx, ipVersion, host)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	for _, ip := range found {
 		ip = ip.Unmap()
 		if why := d.refuses(host, ip); why != "" {
-			errs = append(errs, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is %s: to allow it, add the address to Network.Hosts of the policy", addr, ip, why))
+			errs = append(errs, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is %s: to allow it, add the address to sandbox.network.hosts in the settings (Network.Hosts of the policy)", addr, ip, why))
 			continue
 		}
 		conn, err := d.connect(ctx, network, net.JoinHostPort(ip.String(), port))

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -166,7 +167,7 @@ func (f *Fence) enforce() (err error) {
 	if err != nil {
 		return err
 	}
-	cmd, err := f.wrap("", nil, seen) // a helper that does all but execute a command
+	cmd, err := f.wrap("", nil, seen, nil) // a helper that does all but execute a command
 	if err != nil {
 		return err
 	}
@@ -206,13 +207,16 @@ func (f *Fence) draw(v view) (err error) {
 	return nil
 }
 
-// wrap makes the command that becomes args, which can't see what v hides; an empty path only rehearses. f.mu is held, or nobody else has f.
-func (f *Fence) wrap(path string, args []string, v view) (*exec.Cmd, error) {
+// wrap makes the command that becomes args, which can't see what v hides; what its network refuses is noted in refused. An empty path only rehearses. f.mu is held, or nobody else has f.
+func (f *Fence) wrap(path string, args []string, v view, refused *Refused) (*exec.Cmd, error) {
 	s := &f.sys
 	if err := f.draw(v); err != nil {
 		return nil, err
 	}
 	own := []string{helperName + s.token}
+	if s.hub != nil {
+		own[0] += "." + strconv.FormatUint(s.hub.number(refused), 10)
+	}
 	if path != "" {
 		own = append(append(own, path), args...)
 	}

@@ -38,6 +38,9 @@ func (w *Workspace) resolvePolicy() {
 	w.policy, w.policyErr = w.policy.Resolve()
 }
 
+// ownServers is said where each command has a network of its own, or none.
+const ownServers = " A command can't reach a server that another one started: start the server and use it in one command."
+
 // fenceNote tells the model what to expect of a fence.
 func (w *Workspace) fenceNote() string {
 	switch n := w.policy.Network; {
@@ -46,9 +49,9 @@ func (w *Workspace) fenceNote() string {
 	case n.All:
 		return " Commands run in a sandbox: they can write the project and $TMPDIR only."
 	case n.None():
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network."
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network." + ownServers
 	default:
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "."
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "." + ownServers
 	}
 }
 

@@ -37,7 +37,7 @@ func realDir(t *testing.T) string {
 func TestInAFenceBashWritesInTheProjectOnly(t *testing.T) {
 	outside := realDir(t)
 	w := fenced(t, sandbox.Policy{})
-	if d := w.Bash().Definition().Description; !strings.HasSuffix(d, "and have no network.") {
+	if d := w.Bash().Definition().Description; !strings.Contains(d, "and have no network.") || !strings.HasSuffix(d, "use it in one command.") {
 		t.Errorf("the model isn't told: %s", d)
 	}
 	if got := ok(t, w.Bash(), in{"command": `cat sub/f; pwd; echo new >made && cat made; echo kept >"$TMPDIR/x"`}); got != "here"+w.real+"\nnew" {
@@ -233,5 +233,27 @@ func TestFileToolsDoNotReadWhatThePolicyHides(t *testing.T) {
 	}
 	if got := ok(t, w.Read(), in{"file_path": ".env"}); !strings.Contains(got, "s3cr3t") {
 		t.Error("without a policy:", got)
+	}
+}
+
+// connects is a command that asks the sandbox's proxy for a host, and shows nothing of its answer.
+const connects = `exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'CONNECT other.test:443 HTTP/1.1\r\nHost: x\r\n\r\n' >&3; head -1 <&3 >/dev/null; echo over`
+
+func TestTheModelIsToldWhomACommandCouldNotReach(t *testing.T) {
+	if c := sandbox.Probe(); !c.Hosts.Holds {
+		component.Absent(t, "no limits to hosts: "+c.Hosts.Why, "install bubblewrap")
+	}
+	w := fenced(t, sandbox.Policy{Network: sandbox.Network{Hosts: []string{"example.test"}}})
+	want := "over\n(the sandbox refused connections: other.test:443: the host is not allowed: to allow it, add it to sandbox.network.hosts in the settings (Network.Hosts of the policy))"
+	if got := ok(t, w.Bash(), in{"command": connects}); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := ok(t, w.Bash(), in{"command": "echo over"}); got != "over" {
+		t.Errorf("the next command is told it too: %q", got)
+	}
+	ctx := called(t, "s", &book{})
+	id := launch(t, ctx, w, connects)
+	if got := output(t, ctx, w, id, "1m"); !strings.HasPrefix(got, want+"\n[") {
+		t.Errorf("%q", got)
 	}
 }
