@@ -21,7 +21,8 @@ type Fence struct {
 	policy  Policy
 	environ []string // what there is to pass
 	caps    Capabilities
-	temp    string // private, with two directories: tmp is TMPDIR, cache that of a policy without a Root
+	temp    string   // private, with two directories: tmp is TMPDIR, cache that of a policy without a Root
+	lock    *os.File // says that temp is in use
 	cache   string
 	env     []string // set for every command
 	sys     system   // what the platform holds
@@ -35,8 +36,16 @@ type Fence struct {
 // the policy asks for and can't be had here is an error with class errdefs.NotAvailable that says what, why, and what would help; a policy that makes no sense has
 // errdefs.Validation, a path that is not there errdefs.NotFound. environ is what the commands' environment is picked from ([Environ]); nil stands for os.Environ().
 //
-// Close the fence when its commands are over.
-func Open(p Policy, environ []string) (*Fence, error) { return open(p, environ, Probe()) }
+// Close the fence when its commands are over. What a process leaves behind that was killed before it could, the next Open removes.
+func Open(p Policy, environ []string) (*Fence, error) {
+	if !p.Off {
+		sweep()
+	}
+	return open(p, environ, Probe())
+}
+
+// tempPrefix begins the names of temporary directories.
+const tempPrefix = "pawl-sandbox-"
 
 func open(p Policy, environ []string, caps Capabilities) (_ *Fence, err error) {
 	if environ == nil {
@@ -96,10 +105,13 @@ func (f *Fence) can() error {
 }
 
 func (f *Fence) directories() (err error) {
-	if f.temp, err = os.MkdirTemp("", "pawl-sandbox-"); err != nil {
+	if f.temp, err = os.MkdirTemp("", tempPrefix); err != nil {
 		return err
 	}
 	if f.temp, err = filepath.EvalSymlinks(f.temp); err != nil {
+		return err
+	}
+	if f.lock, err = hold(f.temp); err != nil {
 		return err
 	}
 	if err := os.Mkdir(f.tmp(), 0o700); err != nil {
@@ -245,6 +257,9 @@ func (f *Fence) Close() error {
 	errs = append(errs, f.sys.close())
 	if f.temp != "" {
 		errs = append(errs, removeAll(f.temp))
+	}
+	if f.lock != nil {
+		errs = append(errs, f.lock.Close())
 	}
 	return errors.Join(errs...)
 }
