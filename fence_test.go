@@ -3,7 +3,11 @@
 package pawl_test
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +19,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // says is a model that has the call made that the prompt is, as "TOOL INPUT", and says what came of it.
@@ -68,5 +73,63 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	}
 	if text, _ := asks(t, bound, "b", fmt.Sprintf("bash cat >elsewhere.sh <<'E'\nfor f in %s/*; do read x <$f; echo $x; done\nE\nsh elsewhere.sh", filepath.Dir(elsewhere)+"/"+filepath.Base(elsewhere))); strings.Contains(text, "s3cr3t") {
 		t.Errorf("%s", text)
+	}
+}
+
+// The server's process is this test binary: see probe.
+func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
+	if can := sandbox.Probe(); !can.Hosts.Holds {
+		component.Absent(t, "a sandbox with limits to hosts", can.Hosts.Why)
+	}
+	dir, outside := world(t, map[string]string{".env": "s3cr3t", ".git/config": "kept"}), t.TempDir()
+	serving := func(address string) string {
+		l, err := net.Listen("tcp4", address+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("reached")) }))
+		s.Listener = l
+		s.Start()
+		t.Cleanup(s.Close)
+		return l.Addr().String()
+	}
+	listed, other := serving("127.0.0.1"), serving("127.0.0.2")
+	t.Setenv("SOME_API_KEY", "s3cr3t")
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := sandbox.Policy{Network: sandbox.Network{Hosts: []string{"127.0.0.1"}}, Protect: []string{filepath.Join(real, ".git/config")}}
+	for name, c := range map[string]struct {
+		policy sandbox.Policy
+		deny   []string
+		want   map[string]string // a call, and what its result begins with
+	}{
+		"without a fence": {sandbox.Policy{Off: true}, nil, map[string]string{
+			`write {"path":"` + outside + `/free"}`: "written", `read {"name":".env"}`: "s3cr3t", `dial {"address":"` + other + `"}`: "connected", `env {"name":"PATH"}`: "/",
+		}},
+		"in one": {fenced, []string{"Read(.env)"}, map[string]string{
+			`write {"path":"` + outside + `/made"}`: "open " + outside, `write {"path":"inside"}`: "written", `write {"path":".git/config"}`: "open .git/config", `env {"name":"SOME_API_KEY"}`: "",
+			`read {"name":".env"}`: "open .env", `dial {"address":"` + other + `"}`: "dial tcp", `dial {"address":"` + listed + `"}`: "dial tcp",
+			`get {"address":"` + listed + `"}`: "200 OK reached", `get {"address":"` + other + `"}`: "403 Forbidden sandbox: dial " + other,
+		}},
+	} {
+		rt := serve(t, dir, says(), func(o *pawl.Options) {
+			o.NoProject, o.NoBuiltins, o.Sandbox = true, true, &c.policy
+			o.Permissions = hook.Permissions{Mode: hook.ModeBypass, Deny: c.deny}
+			o.MCP = []mcp.Server{{Name: "probe", Command: os.Args[0], Env: map[string]string{probing: "1"}, Required: true}}
+		})
+		for input, want := range c.want {
+			text, _ := asks(t, rt, "s"+name+strings.ReplaceAll(input, "/", "-"), "mcp__probe__"+input)
+			if !strings.HasPrefix(strings.TrimPrefix(text, "[error] "), want) || want == "" && strings.Contains(text, "s3cr3t") {
+				t.Errorf("%s: %s: %q", name, input, text)
+			}
+		}
+	}
+	if _, err := os.Stat(outside + "/free"); err != nil {
+		t.Error("the server writes nothing anywhere:", err)
+	}
+	if _, err := os.Stat(outside + "/made"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("it wrote outside:", err)
 	}
 }
