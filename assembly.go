@@ -47,11 +47,16 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
-	var unfenced string
-	if a.policy, unfenced, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
+	rules := o.permissions(r.dir, settings)
+	hide, err := hook.Unreadable(rules)
+	if err != nil {
 		return nil, err
 	}
-	a.warning = join(unfenced, waits(p), remembered(p))
+	fence, err := o.fence(r.dir, settings, hide, sandbox.Probe())
+	if err != nil {
+		return nil, err
+	}
+	a.policy, a.warning = fence.policy, join(fence.warning, waits(p), remembered(p))
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -59,7 +64,8 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
-	permission, err := o.permission(r.dir, settings, !a.policy.Off, readable...)
+	rules.Fence, rules.Readable = fence.holds, append(rules.Readable, readable...)
+	permission, err := hook.Permission(rules)
 	if err != nil {
 		return nil, err
 	}

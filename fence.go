@@ -18,8 +18,15 @@ func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Ne
 // NoSafety is a safety hook that lets everything through.
 func NoSafety(context.Context, string, map[string]any) error { return nil }
 
-// fence decides what commands run in, where can holds. unfenced says why they run without a sandbox although none was switched off.
-func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities) (policy sandbox.Policy, unfenced string, err error) {
+// fencing is what commands run in.
+type fencing struct {
+	policy  sandbox.Policy
+	holds   bool   // it keeps all that was asked for, so they run unasked
+	warning string // why it doesn't, although none was switched off
+}
+
+// fence decides what commands run in, where can holds. hide is what rules keep from being read.
+func (o *Options) fence(dir string, s project.Settings, hide []string, can sandbox.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -28,7 +35,7 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 		policy, asked = s.Sandbox, "the settings' sandbox"
 	}
 	if policy.Off {
-		return policy, "", nil
+		return fencing{policy: policy}, nil
 	}
 	if policy.Root == "" {
 		policy.Root = dir
@@ -37,21 +44,33 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 		policy.Env = append(slices.Clip(policy.Env), name)
 	}
 	slices.Sort(policy.Env)
-	if policy, err = policy.Resolve(); err != nil {
-		return policy, "", errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
+	own := len(policy.HidePatterns)
+	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
+	policy, err := policy.Resolve()
+	if err != nil {
+		return fencing{}, errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
 	}
 	switch {
 	case can.Writes.Holds:
 	case o.Sandbox != nil || s.SandboxSet:
-		return policy, "", errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
+		return fencing{}, errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
 	default:
-		policy.Off, unfenced = true, "commands run without a sandbox, so those that do more than read, and edits, are asked about: "+can.Writes.Why
+		policy.Off = true
+		return fencing{policy, false, "commands run without a sandbox, so those that do more than read, and edits, are asked about: " + can.Writes.Why}, nil
 	}
-	return policy, unfenced, nil
+	if can.Inside.Holds {
+		return fencing{policy, true, ""}, nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
+	f := fencing{policy, len(kept) == len(hide), ""}
+	if f.policy.HidePatterns = append(policy.HidePatterns[:own:own], kept...); !f.holds {
+		f.warning = "rules deny reading in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
+	}
+	return f, nil
 }
 
-// permission decides what is asked of people. readable are directories besides the project's that may be read unasked.
-func (o *Options) permission(dir string, s project.Settings, fenced bool, readable ...string) (hook.Middleware, error) {
+// permissions are the program's and the settings'.
+func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
 	p := o.Permissions
 	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
@@ -61,9 +80,9 @@ func (o *Options) permission(dir string, s project.Settings, fenced bool, readab
 	if p.Dir == "" {
 		p.Dir = dir
 	}
-	if p.Fence = fenced; p.Safety == nil {
+	if p.Safety == nil {
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
-	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable, readable)
-	return hook.Permission(p)
+	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable)
+	return p
 }

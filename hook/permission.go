@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -110,6 +111,9 @@ type Judgment struct {
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
 // to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
 //
+// A tool that changes what decides what runs outside of the sandbox later (.git, and the settings of agents and editors: sandbox.SettingNames) is asked about in every mode but ModeBypass, whatever
+// allows it; only that very call can be approved. Commands are not asked about for that: Policy.Protect keeps them from it.
+//
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
 func Permission(p Permissions) (Middleware, error) {
 	j, err := newPermissionJudge(p)
@@ -150,6 +154,21 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 		return nil, errdefs.Validation.Errorf("hook: permission: %w", err)
 	}
 	return j, nil
+}
+
+// Unreadable gives what the deny rules for Read name, as patterns for sandbox.Policy.HidePatterns: so that a program in the sandbox can't open what the tools may not. A rule about every file or about a
+// directory that the project lies in is left out, and so is what a pattern with ** names outside of the project: those bind tools and the words of commands only. Errors are those of [Permission].
+func Unreadable(p Permissions) ([]string, error) {
+	j, err := newPermissionJudge(p)
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for _, r := range j.rules[Deny] {
+		patterns = append(patterns, j.world.HiddenBy(r)...)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), nil
 }
 
 func newWorld(dir string) (*permit.World, error) {
@@ -240,7 +259,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 			return nil
 		}
 	}
-	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask) { // who approved a rule did not see this call
+	steers := j.world.Steers(c)
+	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask && steers == "") { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
 		return rule
 	}
@@ -252,6 +272,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 		return j.ask(out, asks, ruleSaid(asks))
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
 		return j.ask(out, nil, safe.Reason)
+	case steers != "" && j.p.Mode != ModeBypass:
+		return j.ask(out, nil, "it changes "+steers+", which decides what runs outside of the sandbox later")
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {
