@@ -22,15 +22,16 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
-	project *project.Project // nil: the directory's files are not read
-	agent   agent.Agent
-	engine  *loop.Engine
-	policy  sandbox.Policy
-	servers servers
-	shells  *hook.Shells     // nil: there are no shell hooks
-	hooks   []hook.ShellHook // that shells was made of, with
-	env     map[string]string
-	warning string // for who listens to a run
+	project     *project.Project // nil: the directory's files are not read
+	agent       agent.Agent
+	engine      *loop.Engine
+	policy      sandbox.Policy
+	permissions hook.Permissions // of the hook that is the agent's first
+	servers     servers
+	shells      *hook.Shells     // nil: there are no shell hooks
+	hooks       []hook.ShellHook // that shells was made of, with
+	env         map[string]string
+	warning     string // for who listens to a run
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
@@ -58,7 +59,8 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
-	permission, err := o.permission(r.dir, settings, !a.policy.Off, readable...)
+	a.permissions = o.permissions(r.dir, settings, !a.policy.Off, readable...)
+	permission, err := hook.Permission(a.permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -250,5 +252,5 @@ func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOpt
 	if !a.policy.Off {
 		opts = append(opts, agent.WithSandbox(a.policy)) // for tools of the caller's own, and those of subagents
 	}
-	return append(opts, more...)
+	return append(append(opts, more...), agent.WithTerms(r.terms(a)))
 }

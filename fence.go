@@ -50,10 +50,10 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 	return policy, unfenced, nil
 }
 
-// permission decides what is asked of people. readable are directories besides the project's that may be read unasked.
-func (o *Options) permission(dir string, s project.Settings, fenced bool, readable ...string) (hook.Middleware, error) {
+// permissions decide what is asked of people. readable are directories besides the project's that may be read unasked.
+func (o *Options) permissions(dir string, s project.Settings, fenced bool, readable ...string) hook.Permissions {
 	p := o.Permissions
-	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode)
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
 		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
@@ -65,5 +65,5 @@ func (o *Options) permission(dir string, s project.Settings, fenced bool, readab
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
 	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable, readable)
-	return hook.Permission(p)
+	return p
 }

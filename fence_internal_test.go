@@ -30,7 +30,7 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 	if policy, unfenced, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nothing); err != nil || !policy.Off || unfenced != "" {
 		t.Error("one that was switched off:", policy, unfenced, err)
 	}
-	permission, err := new(Options).permission(dir, project.Settings{}, !policy.Off)
+	permission, err := hook.Permission(new(Options).permissions(dir, project.Settings{}, !policy.Off))
 	if err != nil {
 		t.Fatal(err)
 	}

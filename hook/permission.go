@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -36,6 +37,12 @@ const (
 // Modes are all modes, by the names that settings and flags have for them.
 func Modes() []Mode {
 	return []Mode{ModeDefault, ModePlan, ModeAcceptEdits, ModeBypass, ModeDontAsk}
+}
+
+// Looser reports whether a mode lets more happen unasked than another, or refuses less. Of [ModePlan] and [ModeDontAsk], which forbid different things, plan counts as the stricter.
+func (m Mode) Looser(than Mode) bool {
+	strict := []Mode{ModePlan, ModeDontAsk, ModeDefault, ModeAcceptEdits, ModeBypass}
+	return slices.Index(strict, cmp.Or(m, ModeDefault)) > slices.Index(strict, cmp.Or(than, ModeDefault))
 }
 
 // Rule is one permission rule: Tool, or Tool(specifier).

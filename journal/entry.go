@@ -64,11 +64,14 @@ type RunStarted struct {
 	Model     string `json:"model,omitempty"`
 	Engine    string `json:"engine,omitempty"`
 	Dir       string `json:"dir,omitempty"`
+	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
+	Terms json.RawMessage `json:"terms,omitempty"`
 }
 
 // Resumed hands a run to another driver; the one before it gets Conflict from then on.
 type Resumed struct {
-	Owner string `json:"owner"`
+	Owner string          `json:"owner"`
+	Terms json.RawMessage `json:"terms,omitempty"` // those from now on; none: as before
 }
 
 // Said is a message that no model and no tool made: a person's at the start of a run, and, with a key, one that came in between: a
