@@ -3,6 +3,7 @@ package pawl
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -48,6 +49,24 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 		policy.Off, unfenced = true, "commands run without a sandbox, so those that do more than read, and edits, are asked about: "+can.Writes.Why
 	}
 	return policy, unfenced, nil
+}
+
+// Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
+// programs that show a policy: nothing is started. It fails as [New] does where the sandbox that is asked for can't be had.
+func Permissions(o Options, p *project.Project) (hook.Permissions, error) {
+	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
+	if err != nil {
+		return hook.Permissions{}, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+	}
+	var s project.Settings
+	if p != nil {
+		s = p.Settings
+	}
+	policy, _, err := o.fence(dir, s, sandbox.Probe())
+	if err != nil {
+		return hook.Permissions{}, err
+	}
+	return o.permissions(dir, s, !policy.Off), nil
 }
 
 // permissions decide what is asked of people. readable are directories besides the project's that may be read unasked.

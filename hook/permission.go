@@ -100,7 +100,8 @@ type Judgment struct {
 //	Read(.env)  Read(*.pem)         files of that name, at any depth
 //	Read(./secret/**)  Edit(src/**) a directory of the project and all in it, as in a .gitignore; so is Read(secret/x)
 //	Read(~/.ssh/**)  Read(//etc/**) below the home directory; an absolute path
-//	WebFetch(domain:example.com)    a host; domain:*.example.com those below it; also https://example.com/docs/*
+//	WebFetch(domain:example.com)    a host; domain:*.example.com those below it
+//	WebFetch(https://example.com/docs/*)  addresses, of this scheme and port
 //	Task(reviewer)  Skill(deploy)   an agent, a skill
 //
 // Deny and ask rules are about what is reached, not about the tool that reaches it. Read binds read, edit, grep, glob, the redirections of
@@ -115,7 +116,8 @@ type Judgment struct {
 //
 // Allow rules have to match whole: every name of a path; every command of a script, or it only reads (cat, grep, git log …) or passes text on (tee). They permit no script that
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
-// to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
+// to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other. WebFetch(domain:…)
+// permits http and https at their own ports, 80 and 443, and forbids any port; another one is permitted by its address, such as WebFetch(https://example.com:8443/*).
 //
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
 func Permission(p Permissions) (Middleware, error) {
@@ -399,7 +401,7 @@ func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, re
 		return true, "what it leads to or acts on is judged itself"
 	case c.Unread != nil:
 		return false, "the command can't be parsed: " + c.Unread.Error()
-	case kind == permit.Command && j.p.Fence:
+	case kind == permit.Command && j.p.Fence && j.p.Mode != ModePlan: // there it is known by now to only read
 		return true, "commands run in the sandbox"
 	case kind == permit.Command:
 		if ok, why := j.world.OnlyReads(c, j.readable); !ok {

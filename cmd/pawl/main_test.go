@@ -392,6 +392,50 @@ func TestACancelEndsTheWaitForStandardInput(t *testing.T) {
 	}
 }
 
+// A cancel before anything began ends every command that does more than look as one that comes later does.
+func TestACancelMeansTheSameInEveryCommand(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns: [{tool_calls: [{id: c1, name: bash, input: {command: touch made}}]}, {text: x}]`)
+	if r := w.pawl("run", "--session", "s", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "--ask", "Bash", "go"); r.code != exitWaiting {
+		t.Fatalf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, words := range [][]string{
+		{"run", "--dir", w.dir, "--model", "scripted/" + script, "go"},
+		{"resume", "s"},
+		{"replay", "s"},
+		{"approve", "s", "c1"},
+		{"reject", "s", "c1"},
+		{"answer", "s", "c1", "x"},
+		{"sessions", "list"},
+		{"sessions", "show", "s"},
+		{"sessions", "export", "s"},
+		{"sessions", "fork", "s"},
+		{"sessions", "prune", "--keep", "1"},
+		{"sessions", "delete", "s"},
+		{"permissions", "check", "--dir", w.dir, "bash", "ls"},
+		{"trust", w.dir},
+		{"demo"},
+	} {
+		var out, errs bytes.Buffer
+		args := words
+		if !slices.Contains([]string{"permissions", "trust", "demo"}, words[0]) {
+			args = append(slices.Clip(words), "--journal", w.journal)
+		}
+		code := program(ctx, streams{strings.NewReader(""), &out, &errs}, args)
+		if out.String() == "0 sessions removed\n" { // prune says what it did until then
+			out.Reset()
+		}
+		if code != exitCanceled || out.Len() > 0 && words[0] != "demo" || !strings.HasSuffix(errs.String(), "pawl: canceled\n") {
+			t.Errorf("%v: exit %d: %s %s", words, code, &out, &errs)
+		}
+	}
+	if r := w.pawl("sessions", "list", "--json", "--journal", w.journal); strings.Count(r.out, "\n") != 1 || !strings.Contains(r.out, "interrupted") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // full is a place that nothing can be written to.
 type full struct{}
 
