@@ -1,5 +1,7 @@
 package hook
 
+import "github.com/pawl-dev/pawl/errdefs"
+
 // Verdict orders the decisions: the strictest wins.
 type Verdict int
 
@@ -17,6 +19,20 @@ func (v Verdict) String() string {
 		return "deny"
 	}
 	return [...]string{"continue", "allow", "ask", "deny"}[v]
+}
+
+// MarshalText gives the words of String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads them; errdefs.Validation for any other.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for known := Continue; known <= Deny; known++ {
+		if string(text) == known.String() {
+			*v = known
+			return nil
+		}
+	}
+	return errdefs.Validation.Errorf("hook: %q is no verdict: want continue, allow, ask or deny", text)
 }
 
 // Decision is a PreToolUse answer. The zero Decision is no opinion.

@@ -3,12 +3,14 @@ package hook
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook/internal/permit"
@@ -74,19 +76,21 @@ type Permissions struct {
 	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
 	Safety SafetyHook
 	Grants *Grants                         // what was approved for a session; nil for nothing
-	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts; its panic denies; nil for nobody
+	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts, by several runs at once; its panic denies; nil for nobody
 }
 
-// Judgment is a decision of [Permission], on record.
+// Judgment is a decision of [Permission], on record. As JSON it is one line of a log.
 type Judgment struct {
+	Time time.Time `json:"time"` // UTC
 	Where
-	Call    string // its ID
-	Tool    string
-	Verdict Verdict
-	Reason  string // what the journal shows
-	Rule    string // that decided, as it is written; "" when the mode did
-	Place   string // of the rule
-	Mode    Mode
+	Call    string          `json:"call"` // its ID
+	Tool    string          `json:"tool"`
+	Input   json.RawMessage `json:"input"` // what was judged, after the rewrites so far: an object; a string when it is no JSON
+	Verdict Verdict         `json:"verdict"`
+	Reason  string          `json:"reason,omitempty"` // what the journal shows
+	Rule    string          `json:"rule,omitempty"`   // that decided, as it is written; "" when the mode did
+	Place   string          `json:"place,omitempty"`  // of the rule
+	Mode    Mode            `json:"mode"`
 }
 
 // Permission judges tool calls by rules, the safety check and a mode. Deny beats ask beats allow, whatever the order of the rules; then the mode decides.
@@ -210,6 +214,12 @@ func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, err
 		out.Rule, out.Place = rule.Text, rule.Place
 	}
 	if j.p.Audit != nil {
+		if out.Time, out.Input = time.Now().UTC(), json.RawMessage(u.Call.Input); !json.Valid(out.Input) {
+			var err error
+			if out.Input, err = encode(u.Call.Input); err != nil {
+				return Decision{}, err
+			}
+		}
 		j.p.Audit(ctx, out)
 	}
 	return Decision{Verdict: out.Verdict, Reason: out.Reason}, nil
