@@ -73,7 +73,11 @@ func (w world) run(script, prompt string, flags ...string) ([]map[string]any, ra
 	path := w.file("script.yaml", script)
 	args := append([]string{"run", "--json", "--model", "scripted/" + path, "--dir", w.dir, "--journal", w.journal}, flags...)
 	r := w.pawl(append(args, prompt)...)
-	var lines []map[string]any
+	return w.decoded(r), r
+}
+
+func (w world) decoded(r ran) (lines []map[string]any) {
+	w.t.Helper()
 	for text := range strings.Lines(r.out) {
 		var l map[string]any
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
@@ -81,7 +85,7 @@ func (w world) run(script, prompt string, flags ...string) ([]map[string]any, ra
 		}
 		lines = append(lines, l)
 	}
-	return lines, r
+	return lines
 }
 
 func types(lines []map[string]any) (out []string) {

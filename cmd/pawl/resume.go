@@ -68,6 +68,11 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		if c.dir == "" {
 			c.dir = began.Dir
 		}
+		if lines != nil {
+			if err := lines.recall(ctx, store, id); err != nil {
+				return nil, err
+			}
+		}
 		o, err := c.options(ctx)
 		if err != nil {
 			return nil, err
