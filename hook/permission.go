@@ -222,7 +222,7 @@ func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, err
 		}
 		j.p.Audit(ctx, out)
 	}
-	return Decision{Verdict: out.Verdict, Reason: out.Reason}, nil
+	return Decision{Verdict: out.Verdict, Reason: out.Reason, Session: out.Verdict == Ask}, nil
 }
 
 // after takes from the results of searches what may not be read.

@@ -131,6 +131,7 @@ type ToolJudged struct {
 	Input   string `json:"input,omitempty"`
 	Context string `json:"context,omitempty"` // of hooks, for the model: behind the call's result
 	Ends    string `json:"ends,omitempty"`    // a hook ended the run: why
+	Once    bool   `json:"once,omitempty"`    // of "ask": it is asked each time, so an approval for the session would change nothing
 }
 
 // Asked is a question to a person; with Call it is about that tool call.
@@ -139,6 +140,7 @@ type Asked struct {
 	Prompt  string  `json:"prompt,omitempty"`
 	Call    *Called `json:"call,omitempty"`
 	Unknown bool    `json:"unknown,omitempty"` // the call had begun, and its outcome is unknown: approving runs it again
+	Once    bool    `json:"once,omitempty"`    // it is asked each time: an approval for the session is one for this once
 	TTL     int64   `json:"ttl_ms,omitempty"`  // how long it can be answered, in milliseconds; 0: for ever
 }
 

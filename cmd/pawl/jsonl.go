@@ -249,10 +249,11 @@ type question struct {
 	Input   any    `json:"input,omitempty"`
 	Reason  string `json:"reason"`
 	Unknown bool   `json:"unknown,omitempty"` // the call had begun: approving runs it again
+	Once    bool   `json:"once,omitempty"`    // it is asked each time: pawl approve --session is refused
 }
 
 func questionOf(d journal.Asked) question {
-	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown}
+	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown, Once: d.Once}
 	if d.Call != nil {
 		q.Name, q.Input = d.Call.Name, input(d.Call.Input)
 	}

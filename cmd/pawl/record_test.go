@@ -108,3 +108,37 @@ agents:
 		t.Errorf("%v", got)
 	}
 }
+
+// askEachTime gives a project a hook that has every command asked about.
+func askEachTime(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings := `{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\",\"permissionDecisionReason\":\"the hook wants to know\"}}'"}]}]}}`
+	if err := os.WriteFile(filepath.Join(dir, ".agents/settings.json"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An approval for the session is offered, and taken, only where it keeps the call from being asked about again.
+func TestAnApprovalForTheSessionIsForWhatHeedsIt(t *testing.T) {
+	w := newWorld(t)
+	script := "turns:\n- tool_calls: [{id: c1, name: bash, input: {command: touch one}}]\n- text: done\n"
+	if lines, r := w.run(script, "go", "--session", "rule", "--ask", "Bash"); r.code != exitWaiting || find(lines, "approval.requested")["once"] != nil {
+		t.Fatalf("%+v", r)
+	}
+	askEachTime(t, w.dir)
+	lines, r := w.run(script, "go", "--session", "hook", "--trust", "--ask", "Bash") // the rule asks, too: but lifting that is not enough
+	if r.code != exitWaiting || find(lines, "approval.requested")["once"] != true {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("approve", "hook", "c1", "--session", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "each time") {
+		t.Errorf("%+v", r)
+	}
+	for session, flag := range map[string][]string{"hook": nil, "rule": {"--session"}} {
+		if r := w.pawl(append([]string{"approve", session, "c1", "--journal", w.journal}, flag...)...); r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
