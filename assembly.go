@@ -22,16 +22,17 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
-	project *project.Project // nil: the directory's files are not read
-	agent   agent.Agent
-	engine  *loop.Engine
-	policy  sandbox.Policy
-	servers servers
-	shells  *hook.Shells     // nil: there are no shell hooks
-	hooks   []hook.ShellHook // that shells was made of, with
-	env     map[string]string
-	warning string // for who listens to a run
-	broken  string // the same: why this is not what the directory says now
+	project     *project.Project // nil: the directory's files are not read
+	agent       agent.Agent
+	engine      *loop.Engine
+	policy      sandbox.Policy
+	permissions hook.Permissions // of the hook that is the agent's first
+	servers     servers
+	shells      *hook.Shells     // nil: there are no shell hooks
+	hooks       []hook.ShellHook // that shells was made of, with
+	env         map[string]string
+	warning     string // for who listens to a run
+	broken      string // the same: why this is not what the directory says now
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
@@ -47,16 +48,11 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
-	rules := o.permissions(r.dir, settings)
-	hide, err := hook.Unreadable(rules)
+	rules, fence, err := o.bounds(r.dir, settings)
 	if err != nil {
 		return nil, err
 	}
-	fence, err := o.fence(r.dir, settings, hide, sandbox.Probe())
-	if err != nil {
-		return nil, err
-	}
-	a.policy, a.warning = fence.policy, join(fence.warning, waits(p), remembered(p))
+	a.permissions, a.policy, a.warning = rules, fence.policy, join(fence.warning, waits(p), remembered(p))
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -64,8 +60,8 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
-	rules.Fence, rules.Readable = fence.holds, append(rules.Readable, readable...)
-	permission, err := hook.Permission(rules)
+	a.permissions.Readable = append(a.permissions.Readable, readable...)
+	permission, err := hook.Permission(a.permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -270,5 +266,5 @@ func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOpt
 	if !a.policy.Off {
 		opts = append(opts, agent.WithSandbox(a.policy)) // for tools of the caller's own, and those of subagents
 	}
-	return append(opts, more...)
+	return append(append(opts, more...), agent.WithTerms(r.terms(a)))
 }

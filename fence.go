@@ -3,6 +3,7 @@ package pawl
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -69,10 +70,37 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 	return f, nil
 }
 
-// permissions are the program's and the settings'.
+// Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
+// programs that show a policy: nothing is started. It fails as [New] does where the sandbox that is asked for can't be had.
+func Permissions(o Options, p *project.Project) (hook.Permissions, error) {
+	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
+	if err != nil {
+		return hook.Permissions{}, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+	}
+	var s project.Settings
+	if p != nil {
+		s = p.Settings
+	}
+	rules, _, err := o.bounds(dir, s)
+	return rules, err
+}
+
+// bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
+func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
+	rules := o.permissions(dir, s)
+	hide, err := hook.Unreadable(rules)
+	if err != nil {
+		return rules, fencing{}, err
+	}
+	f, err := o.fence(dir, s, hide, sandbox.Probe())
+	rules.Fence = f.holds
+	return rules, f, err
+}
+
+// permissions are the program's and the settings', but for the fence.
 func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
 	p := o.Permissions
-	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode)
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
 		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})

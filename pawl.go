@@ -209,7 +209,8 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 	})
 }
 
-// Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
+// Resume goes on with the session's unfinished run; errdefs.NotFound when there is none. What is on record of what the run was not to do binds it besides what the Runtime's options and settings say: deny and
+// ask rules, stricter modes, a narrower sandbox. A run that began in a sandbox goes on without one only with Options.Sandbox Off; else that is errdefs.PolicyDenied.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()

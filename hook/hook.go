@@ -28,7 +28,12 @@ type Middleware struct {
 }
 
 // Where says whose run it is.
-type Where struct{ Agent, Session, Run, User string }
+type Where struct {
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session,omitempty"`
+	Run     string `json:"run,omitempty"`
+	User    string `json:"user,omitempty"`
+}
 
 // Generation is a run as hooks see it.
 type Generation struct {

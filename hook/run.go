@@ -44,6 +44,7 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 
 // round asks every hook once. The last rewrite of the round is taken up. seen is what the hooks see.
 func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Decision) {
+	session := true // all who ask heed an approval for the session
 	for _, h := range hooks {
 		if h.PreToolUse == nil {
 			continue
@@ -60,8 +61,10 @@ func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Dec
 		if d.Input != "" {
 			all.Input = d.Input
 		}
+		session = session && (d.Verdict != Ask || d.Session)
 		all.Context = lines(all.Context, d.Context)
 	}
+	all.Session = session && all.Verdict == Ask
 	return all
 }
 

@@ -176,9 +176,3 @@ func (s *Settings) settle(values []Value, r *report) {
 	s.Sandbox.Protect = there(s.Sandbox.Protect, "sandbox.protect")
 	s.Permissions.Readable = slices.Clone(s.Directories)
 }
-
-// strictness orders the modes, the strictest first.
-var strictness = []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
-
-// looser reports whether a mode lets more happen than another.
-func looser(a, b hook.Mode) bool { return slices.Index(strictness, a) > slices.Index(strictness, b) }

@@ -39,7 +39,9 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 		case v.Refused():
 			results[i] = v.Result(calls[i])
 		case v.Verdict == hook.Ask.String():
-			ask, asked = append(ask, engine.Ask{Asked: run.Asks(v.Reason, call)}), append(asked, i)
+			q := engine.Ask{Asked: run.Asks(v.Reason, call)}
+			q.Once = v.Once
+			ask, asked = append(ask, q), append(asked, i)
 		default:
 			allowed.add(i, l.use(run, turn, call, v.Context))
 		}

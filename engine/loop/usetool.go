@@ -62,6 +62,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 	if d.Verdict == hook.Deny {
 		out.Reason = cmp.Or(d.Reason, "a hook refused this call")
 	}
+	out.Once = d.Verdict == hook.Ask && (!d.Session || def.RequiresApproval)
 	if use.Call.Input != c.Input {
 		out.Input = use.Call.Input
 	}
