@@ -184,6 +184,7 @@ func (l *loader) settings(p *Project) error {
 		}
 	}
 	p.Settings.settle(p.values, &l.report)
+	p.Settings.servers(p.values, &l.report)
 	return nil
 }
 

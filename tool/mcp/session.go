@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,8 @@ const mostPages = 1000
 
 // server is one server and its session, which is made again when it is lost.
 type server struct {
-	conf   Server
+	conf   Server // without variables
+	broken error  // why it can't be connected, whatever happens
 	client *Client
 	turn   chan struct{} // held by who connects or lists
 
@@ -53,7 +55,11 @@ type listing struct {
 }
 
 func newServer(c *Client, conf Server) *server {
-	return &server{conf: conf, client: c, turn: make(chan struct{}, 1)}
+	s := &server{client: c, turn: make(chan struct{}, 1)}
+	if s.conf, s.broken = conf.Expand(c.opts.Lookup); s.broken != nil {
+		s.broken = s.errorf(errdefs.Validation, "%w", s.broken)
+	}
+	return s
 }
 
 // session is a connection to a server that is ready.
@@ -149,6 +155,9 @@ func (s *server) session(ctx context.Context) (*session, error) {
 
 // connect makes a session, and asks for the tools: a server may have others now, and the library has to know them.
 func (s *server) connect(ctx context.Context) (*session, error) {
+	if s.broken != nil {
+		return nil, s.broken
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.startup(), s.errorf(errdefs.Timeout, "it was not ready within %v", s.conf.startup()))
 	defer cancel()
 	defer context.AfterFunc(s.client.ctx, cancel)() //nolint:contextcheck // Close cancels
@@ -234,7 +243,9 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 		return nil, err
 	}
 	if cmd.Dir = s.client.opts.Dir; s.conf.Dir != "" {
-		cmd.Dir = s.conf.Dir
+		if cmd.Dir = s.conf.Dir; !filepath.IsAbs(cmd.Dir) {
+			cmd.Dir = filepath.Join(s.client.opts.Dir, cmd.Dir)
+		}
 	}
 	for _, name := range sortedKeys(s.conf.Env) {
 		cmd.Env = append(cmd.Env, name+"="+s.conf.Env[name])
@@ -257,7 +268,11 @@ func (s *server) failed(ctx context.Context, live *session, what string, err err
 		if s.client.opts.Open != nil { // somebody was there
 			return s.errorf(errdefs.Unauthorized, "%s: %w", what, err)
 		}
-		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login --url %s %s, or set its header Authorization", what, r, s.conf.URL, s.conf.Name)
+		login := s.conf.Name
+		if s.conf.Place == "" {
+			login = "--url " + s.conf.URL + " " + login
+		}
+		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login %s, or set its header Authorization", what, r, login)
 	}
 	said := ""
 	if live != nil && live.proc != nil {
