@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/tokens"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -470,6 +471,7 @@ func (s *server) offer(found []*sdk.Tool, resources bool) *listing {
 			s.warn(fmt.Sprintf("the list of tools has %q, which it does not have; it has %s", p, strings.Join(all, ", ")))
 		}
 	}
+	s.postpone(l.tools)
 	for _, t := range l.tools {
 		b, err := json.Marshal(t.Definition())
 		if err != nil {
@@ -478,6 +480,23 @@ func (s *server) offer(found []*sdk.Tool, resources bool) *listing {
 		l.text += string(b) + "\n"
 	}
 	return l
+}
+
+// postpone defers the tools, if they are to be.
+func (s *server) postpone(tools []tool.Tool) {
+	size := 0
+	for _, t := range tools {
+		d := t.Definition()
+		size += tokens.Text(d.Name) + tokens.Text(d.Description) + tokens.Text(string(d.Schema))
+	}
+	if s.conf.Defer == DeferNever || s.conf.Defer == DeferAuto && size <= DeferAbove {
+		return
+	}
+	for _, t := range tools {
+		if own, ok := t.(*serverTool); ok { // that for resources is small
+			own.def.Deferred = true
+		}
+	}
 }
 
 // rejected is the code of the library's own error for a request that a server did not take, or that was lost: it can't tell.
