@@ -3,11 +3,13 @@ package pawl
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool/mcp"
@@ -57,9 +59,51 @@ func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Se
 	if err != nil {
 		return err
 	}
-	r.later(func() error { return client.Close(context.Background()) })
+	r.later(func() error { return client.Close(context.Background()) }) //nolint:contextcheck // in Close, which has none
 	a.servers = servers{client, list, s.Env, new(atomic.Int64)}
 	return nil
+}
+
+// MCPServers connects the MCP servers of a project as a Runtime would, tells how each is, and closes them. Nothing else is started, no model is needed, and a server that is Required
+// is told of like any other. Those that wait for approval are not connected, and not told of: see project.Project.Untrusted. What it gives is what it was: the tools can't be used.
+func MCPServers(ctx context.Context, o Options) ([]mcp.Status, error) {
+	r := &Runtime{opts: o}
+	r.opts.MCP = optional(o.MCP)
+	defer func() { _ = r.free() }()
+	var err error
+	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
+		return nil, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+	}
+	var settings project.Settings
+	if !o.NoProject {
+		opts := []project.Option{project.WithOverrides(o.Overrides)}
+		if o.Trusted {
+			opts = append(opts, project.WithTrusted())
+		}
+		p, err := project.Load(ctx, r.dir, opts...)
+		if err != nil {
+			return nil, err
+		}
+		settings = p.Settings
+		settings.MCP = optional(settings.MCP)
+	}
+	a := &assembly{}
+	if a.policy, _, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
+		return nil, err
+	}
+	if err := r.connect(ctx, a, nil, settings); err != nil || a.servers.client == nil {
+		return nil, err
+	}
+	return a.servers.client.Status(), nil
+}
+
+// optional are servers that need not start.
+func optional(list []mcp.Server) []mcp.Server {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Required = false
+	}
+	return list
 }
 
 // later has f called by Close.

@@ -191,6 +191,22 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 }
 
+// Status is how a server is.
+type Status struct {
+	Server Server      // with its variables in place: what is in it may be secret
+	Err    error       // why it can't be used now; nil: it is connected
+	Tools  []tool.Tool // as they were last; also of a server that has gone since
+}
+
+// Status tells how each server is, in their order. It asks none of them.
+func (c *Client) Status() []Status {
+	out := make([]Status, len(c.servers))
+	for i, s := range c.servers {
+		out[i] = s.status()
+	}
+	return out
+}
+
 // Names are the names of the servers, in their order.
 func (c *Client) Names() []string {
 	var out []string

@@ -45,6 +45,7 @@ type server struct {
 	last     *listing   // nil: it never started
 	changed  bool       // it said that its list is another one
 	failures int
+	failed   error     // why it is not connected, if it was tried
 	next     time.Time // not tried again before
 	closed   bool
 }
@@ -145,12 +146,13 @@ func (s *server) session(ctx context.Context) (*session, error) {
 	defer s.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
+			s.failed = err
 			s.failures++
 			s.next = time.Now().Add(min(firstPause<<min(s.failures-1, 20), lastPause))
 		}
 		return nil, err
 	}
-	s.failures, s.next, s.live = 0, time.Time{}, live
+	s.failures, s.failed, s.next, s.live = 0, nil, time.Time{}, live
 	return live, nil
 }
 
@@ -174,7 +176,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	}
 	if err := s.list(ctx, live); err != nil {
 		live.stop()
-		return nil, s.failed(ctx, live, "list its tools", err)
+		return nil, s.failure(ctx, live, "list its tools", err)
 	}
 	return live, nil
 }
@@ -205,7 +207,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, s.failed(ctx, live, "start", err)
+		return nil, s.failure(ctx, live, "start", err)
 	}
 	var d delivery
 	live.ClientSession, err = live.sdkClient().Connect(context.WithValue(ctx, deliveryKey{}, &d), noted{way, live}, nil)
@@ -214,7 +216,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 		if status := int(d.status.Load()); status >= 400 {
 			err = fmt.Errorf("%w: %w", refusal{status}, err)
 		}
-		return nil, s.failed(ctx, live, "connect", err)
+		return nil, s.failure(ctx, live, "connect", err)
 	}
 	go func() {
 		defer close(live.over)
@@ -254,8 +256,8 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 	return startStdio(cmd, "mcp."+s.conf.Name, s.warn) //nolint:contextcheck // it goes on behind whoever starts it
 }
 
-// failed says why there is no session, with what the server had to say.
-func (s *server) failed(ctx context.Context, live *session, what string, err error) error {
+// failure says why there is no session, with what the server had to say.
+func (s *server) failure(ctx context.Context, live *session, what string, err error) error {
 	class := errdefs.NotAvailable
 	if cause := context.Cause(ctx); ctx.Err() != nil && cause != nil {
 		if errdefs.Timeout.Is(cause) {
@@ -364,6 +366,28 @@ func (s *server) stale() bool {
 	return !s.closed && (s.changed || s.last == nil && !time.Now().Before(s.next))
 }
 
+func (s *server) status() Status {
+	connected := s.current() != nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Status{Server: s.conf}
+	if s.last != nil {
+		out.Tools = slices.Clone(s.last.tools)
+	}
+	switch {
+	case s.closed:
+		out.Err = errClosed
+	case connected:
+	case s.failed != nil:
+		out.Err = s.failed
+	case s.live != nil:
+		out.Err = s.errorf(errdefs.NotAvailable, "the connection is gone; the next call makes it again")
+	default:
+		out.Err = s.errorf(errdefs.NotAvailable, "it was not connected yet")
+	}
+	return out
+}
+
 func (s *server) listed() *listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,7 +411,7 @@ func (s *server) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.conf.startup())
 	defer cancel()
 	if err := s.list(ctx, live); err != nil {
-		return s.failed(ctx, live, "list its tools", err)
+		return s.failure(ctx, live, "list its tools", err)
 	}
 	return nil
 }
