@@ -35,9 +35,6 @@ type fields map[string]func(d *decoder, n node)
 // ofSettings are the keys of a settings file. nil: it is known and says nothing to us.
 var ofSettings, ofPermissions, ofMCP, ofSandbox, ofNetwork, ofLimits fields
 
-// ofServer are the members of an MCP server.
-var ofServer = []string{"type", "command", "args", "env", "url", "headers", "enabledTools", "disabledTools", "timeout"}
-
 func init() { // they refer to each other
 	ofSettings = fields{
 		"$schema":          nil, // for editors

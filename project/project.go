@@ -195,6 +195,7 @@ func (l *loader) settings(p *Project) error {
 	}
 	p.values = slices.DeleteFunc(p.values, func(v Value) bool { return v.State == "" })
 	p.Settings.settle(p.values, &l.report)
+	p.Settings.servers(p.values, &l.report)
 	return nil
 }
 

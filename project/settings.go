@@ -6,10 +6,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // Layer is where a value comes from. Later ones beat earlier ones.
@@ -29,34 +29,19 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
-	Model           string               // PROVIDER/NAME; "" when no layer says
-	Permissions     hook.Permissions     // Mode, Rules with their places, Dir, and Directories in Readable
-	Directories     []string             // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
-	Env             map[string]string    // for commands and hooks
-	Hooks           []hook.ShellHook     // the lowest layer's first; none with disableAllHooks
-	MCP             []MCPServer          // by name
-	Sandbox         sandbox.Policy       // Root is the project
-	SandboxSet      bool                 // some layer says something of the sandbox, so it is not to be left out silently where there is none
-	DisallowedTools []string             // in the order of the layers
-	Gitignore       bool                 // searches leave out what git ignores
-	Compat          bool                 // .claude was read, too
-	disableAllHooks bool                 // Hooks are emptied by it at the end
-	mcp             map[string]MCPServer // while merging
-}
-
-// MCPServer says how an MCP server is reached.
-type MCPServer struct {
-	Name          string            `json:"-"`
-	Type          string            `json:"type"` // "stdio", "http" or "sse"
-	Command       string            `json:"command,omitempty"`
-	Args          []string          `json:"args,omitempty"`
-	Env           map[string]string `json:"env,omitempty"`
-	URL           string            `json:"url,omitempty"`
-	Headers       map[string]string `json:"headers,omitempty"`
-	EnabledTools  []string          `json:"enabledTools,omitempty"` // none: all
-	DisabledTools []string          `json:"disabledTools,omitempty"`
-	Timeout       time.Duration     `json:"timeout,omitempty"` // of a call; 0: the client's
-	Place         Place             `json:"-"`
+	Model           string                // PROVIDER/NAME; "" when no layer says
+	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Readable
+	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
+	Env             map[string]string     // for commands and hooks
+	Hooks           []hook.ShellHook      // the lowest layer's first; none with disableAllHooks
+	MCP             []mcp.Server          // by name, with their variables not yet in place
+	Sandbox         sandbox.Policy        // Root is the project
+	SandboxSet      bool                  // some layer says something of the sandbox, so it is not to be left out silently where there is none
+	DisallowedTools []string              // in the order of the layers
+	Gitignore       bool                  // searches leave out what git ignores
+	Compat          bool                  // .claude was read, too
+	disableAllHooks bool                  // Hooks are emptied by it at the end
+	mcp             map[string]mcp.Server // while merging
 }
 
 // Value is what one line of a settings file says, for who wants to see where a setting comes from.
@@ -110,7 +95,7 @@ const defaults = `{
 // merge applies entries in the order of their layers, and says what became of each: State is "" for what was removed and is not missed. What would loosen something and comes with the project is left out
 // unless it is approved. pins are what the project's files forbid, or forbade.
 func merge(root string, entries []entry, approved bool) (s Settings, values []Value, pins []pin) {
-	s = Settings{Env: map[string]string{}, mcp: map[string]MCPServer{}}
+	s = Settings{Env: map[string]string{}, mcp: map[string]mcp.Server{}}
 	s.Permissions.Dir, s.Sandbox.Root = root, root
 	last := map[string]int{} // of single keys: the value that counts
 	seen := map[[2]string]bool{}
@@ -175,4 +160,27 @@ func (s *Settings) settle(values []Value, r *report) {
 	s.Sandbox.Hide = there(s.Sandbox.Hide, "sandbox.hide")
 	s.Sandbox.Protect = there(s.Sandbox.Protect, "sandbox.protect")
 	s.Permissions.Readable = slices.Clone(s.Directories)
+}
+
+// Lookup finds a variable as it is for MCP servers: of the settings, or else of this process.
+func (s Settings) Lookup(name string) (string, bool) {
+	if v, ok := s.Env[name]; ok {
+		return v, true
+	}
+	return os.LookupEnv(name)
+}
+
+// servers says which MCP servers can't be had, because a variable is not set.
+func (s *Settings) servers(values []Value, r *report) {
+	for _, m := range s.MCP {
+		m.Place = "" // the problem has it
+		_, err := m.Expand(s.Lookup)
+		if err == nil {
+			continue
+		}
+		at := slices.IndexFunc(values, func(v Value) bool { return v.State == StateActive && v.Key == "mcp.servers."+m.Name })
+		for line := range strings.Lines(err.Error()) {
+			r.problem(Problem{values[at].Place, "the MCP server " + m.Name + ": " + strings.TrimSpace(line), "it has no tools until then"})
+		}
+	}
 }

@@ -171,14 +171,19 @@ func (l *Engine) hooks(run engine.Run) []hook.Middleware {
 	return append(slices.Clip(run.Bounds.Hooks), l.cfg.Hooks...)
 }
 
-// admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read.
-func admitted(run engine.Run) func(string) bool {
+// admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read. Who may use a deferred tool may search for it.
+func (l *Engine) admitted(run engine.Run) func(string) bool {
 	if run.Tools == nil {
 		return nil
 	}
-	return func(name string) bool {
+	in := func(name string) bool {
 		return slices.ContainsFunc(run.Tools, func(t string) bool { return strings.EqualFold(t, name) })
 	}
+	searches := l.defers && slices.ContainsFunc(run.Tools, func(name string) bool {
+		_, d, ok := l.tools.Lookup(name)
+		return ok && d.Deferred
+	})
+	return func(name string) bool { return in(name) || searches && name == SearchName }
 }
 
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came.
@@ -237,7 +242,7 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage) *int64 {
 
 // request is what the model is asked.
 func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
-	req := model.Request{System: system, Messages: messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
+	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.Tools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}

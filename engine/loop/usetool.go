@@ -39,6 +39,9 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 		return l.tools.Check(message.ToolCall{ID: c.ID, Name: c.Name, Input: input})
 	}
 	input, err := check(c.Input)
+	if err != nil && def.Deferred { // the model may never have seen what it wants
+		err = errdefs.Validation.Errorf("%w\nIts input is: %s", err, def.Schema)
+	}
 	if err != nil {
 		return refuse("invalid", err)
 	}
@@ -74,7 +77,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 
 // gate finds a tool that the agent may use.
 func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
-	allowed := admitted(run)
+	allowed := l.admitted(run)
 	_, def, ok := l.tools.Lookup(name)
 	if !ok || allowed != nil && !allowed(def.Name) {
 		return def, l.tools.Unknown(name, allowed)
