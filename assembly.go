@@ -140,37 +140,41 @@ func namesOf(tools []tool.Tool) (names []string) {
 	return names
 }
 
-// withTasks adds the tool that gives tasks to the project's subagents. They have all tools but that one.
+// withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one.
 func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
-	if p == nil || o.NoBuiltins || o.NoSubagents || slices.Contains(namesOf(tools), agent.TaskName) {
-		return tools, nil
-	}
 	var subs agent.Subagents
-	for _, def := range p.Subagents {
-		if def.Broken != "" {
-			continue
-		}
-		m := o.Model
-		if s, ok := m.(*scripted.Model); ok {
-			m = s.For(def.Name)
-		}
-		if def.Model != "" {
+	known := map[string]bool{}
+	for _, s := range o.Subagents {
+		if known[s.Agent.ID] = true; s.Engine == nil {
 			var err error
-			if m, err = OpenModel(def.Model); err != nil {
-				return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+			if s.Engine, err = o.below(s.Agent.ID, o.Model, o.Limits, tools); err != nil {
+				return nil, err
 			}
 		}
-		limits := o.Limits
-		if def.MaxTurns > 0 {
-			limits.Steps = def.MaxTurns
+		subs = append(subs, s)
+	}
+	if p != nil && !o.NoBuiltins && !o.NoSubagents && !slices.Contains(namesOf(tools), agent.TaskName) {
+		for _, def := range p.Subagents {
+			if def.Broken != "" || known[def.Name] {
+				continue
+			}
+			m, limits, err := o.Model, o.Limits, error(nil)
+			if def.Model != "" {
+				if m, err = OpenModel(def.Model); err != nil {
+					return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+				}
+			}
+			if def.MaxTurns > 0 {
+				limits.Steps = def.MaxTurns
+			}
+			eng, err := o.below(def.Name, m, limits, tools)
+			if err != nil {
+				return nil, err
+			}
+			subs = append(subs, agent.Subagent{
+				Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
+			})
 		}
-		eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
-		if err != nil {
-			return nil, fmt.Errorf("pawl: subagent %s: %w", def.Name, err)
-		}
-		subs = append(subs, agent.Subagent{
-			Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
-		})
 	}
 	if len(subs) == 0 {
 		return tools, nil
@@ -181,9 +185,21 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 	}
 	task, err := agent.Task(subs, opts...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pawl: subagents: %w", err)
 	}
 	return append(slices.Clip(tools), task), nil
+}
+
+// below makes the engine of a subagent.
+func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []tool.Tool) (*loop.Engine, error) {
+	if s, ok := m.(*scripted.Model); ok && m == o.Model {
+		m = s.For(name)
+	}
+	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("pawl: subagent %s: %w", name, err)
+	}
+	return eng, nil
 }
 
 // environment is that of commands and hooks: this process', without the providers' keys, and what the settings give.
