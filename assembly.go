@@ -39,7 +39,13 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	settings := project.Settings{Gitignore: true}
 	if p != nil {
 		settings = p.Settings
-		if prompt := p.Prompt(); prompt != "" {
+	}
+	known, err := withSkills(p, o.Skills)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		if prompt := known.Prompt(); prompt != "" {
 			o.System += "\n\n" + prompt
 		}
 	}
@@ -54,7 +60,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
-	tools, readable := r.tools(ctx, o, a, settings)
+	tools, readable := r.tools(ctx, o, a, known, settings)
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
@@ -70,7 +76,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if err != nil {
 		return nil, err
 	}
-	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware), Observers: []agent.Observer{naming{rt: r}}}
+	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r}}}
 	return a, nil
 }
 
@@ -111,7 +117,7 @@ func join(texts ...string) string {
 }
 
 // tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
-func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.Settings) (tools []tool.Tool, readable []string) {
+func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, p *project.Project, s project.Settings) (tools []tool.Tool, readable []string) {
 	if r.workspace != nil {
 		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore))
 		readable = append(readable, ws.OutputDir())
@@ -124,8 +130,8 @@ func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.S
 	if a.servers.client != nil {
 		tools = append(tools, a.servers.client.Tools(ctx)...)
 	}
-	if a.project != nil && !o.NoBuiltins {
-		if skill, ok := a.project.SkillTool(); ok {
+	if p != nil && (!o.NoBuiltins || len(o.Skills) > 0) {
+		if skill, ok := p.SkillTool(); ok {
 			tools = append(tools, skill)
 		}
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/catalog"
+	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
@@ -55,6 +56,8 @@ type Options struct {
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
 	NoSubagents bool             // leave out the project's subagents: the tool that gives them tasks has those of Subagents only, or is not there
+	// Skills are there beside the project's; of two with a name these beat those. Two with the same name are errdefs.Conflict.
+	Skills []project.Skill
 	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use. Two
 	// with the same ID are errdefs.Conflict.
 	Subagents []agent.Subagent
