@@ -25,6 +25,9 @@ type Middleware struct {
 	// Below makes what stands around a run below, which inherits the tool points as they are: its PreGeneration and its PostGeneration. above is the run that
 	// started it, agent the ID of the agent below. What is below that inherits it, too.
 	Below func(above Where, agent string) Middleware
+	// Forget drops what is kept in memory of the sessions that of says yes to: nobody goes on with them for now. It may be called while runs of other sessions are under way. Whoever runs sessions calls it; a
+	// Runtime (package pawl) does.
+	Forget func(of func(session string) bool)
 }
 
 // Where says whose run it is.

@@ -169,6 +169,9 @@ type Granted struct{ Tool, Input, Rule string }
 // ByDeadline is who answered when nobody did, in the time that there was.
 const ByDeadline = "deadline"
 
+// ByNobody is who answered where nobody is asked.
+const ByNobody = "nobody"
+
 // ToolStarted is the intent of a tool run, with the input that it gets.
 type ToolStarted struct {
 	Call Called `json:"call"`

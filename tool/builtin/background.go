@@ -288,6 +288,41 @@ func (w *Workspace) EndSession(session string) {
 	}
 }
 
+// Forget is EndSession for all sessions that of says yes to, and then nothing is known of their commands any more. The files that keep their output stay.
+func (w *Workspace) Forget(of func(session string) bool) {
+	b := w.background
+	b.mu.Lock()
+	var own []*command
+	for _, c := range b.all {
+		if of(c.session) {
+			own = append(own, c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range own {
+		c.stop(stopped(tool.CommandStopped))
+	}
+	for _, c := range own {
+		<-c.over
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = slices.DeleteFunc(b.all, func(c *command) bool { return slices.Contains(own, c) })
+}
+
+// Running are the sessions in which a command runs in the background.
+func (w *Workspace) Running() map[string]bool {
+	w.background.mu.Lock()
+	defer w.background.mu.Unlock()
+	all := map[string]bool{}
+	for _, c := range w.background.all {
+		if c.ended() == nil {
+			all[c.session] = true
+		}
+	}
+	return all
+}
+
 type outputInput struct {
 	ID   string `json:"id"`
 	Wait period `json:"wait"`
