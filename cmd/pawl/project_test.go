@@ -24,7 +24,7 @@ func normal(dir, text string) string {
 		text = strings.ReplaceAll(text, here, "$PWD")
 	}
 	text = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`).ReplaceAllString(text, "TIME")
-	text = regexp.MustCompile(`"ms":\d+`).ReplaceAllString(text, `"ms":0`)
+	text = regexp.MustCompile(`,"ms":\d+`).ReplaceAllString(text, "")
 	ids := map[string]string{}
 	return regexp.MustCompile(`\b[0-9a-z]{26}\b`).ReplaceAllStringFunc(text, func(id string) string {
 		if ids[id] == "" {
