@@ -146,7 +146,7 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	p.Mode = cmp.Or(p.Mode, ModeDefault)
 	j := &permissionJudge{p: p, rules: map[Verdict][]*permit.Rule{}}
 	var errs []error
-	if !isMode(p.Mode) {
+	if !slices.Contains(Modes(), p.Mode) {
 		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
 	}
 	var err error
@@ -194,15 +194,6 @@ func newWorld(dir string) (*permit.World, error) {
 		return "", false // a command's environment may be another than ours
 	}
 	return permit.NewWorld(cmp.Or(dir, "."), home, fold, env)
-}
-
-func isMode(m Mode) bool {
-	for _, known := range Modes() {
-		if m == known {
-			return true
-		}
-	}
-	return false
 }
 
 func modeNames() string {

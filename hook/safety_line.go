@@ -131,7 +131,7 @@ func helps(c *shell.Command) bool {
 	return false
 }
 
-// verb finds the first of the words among the operands.
+// verb finds the first of a command's words that is one of words; "" for none.
 func verb(c *shell.Command, words string) string {
 	for _, a := range c.Args {
 		if shell.Listed(words, a.Text) {

@@ -111,6 +111,16 @@ func TestIdenticalHooksRunOnce(t *testing.T) {
 	}
 }
 
+func TestACommandWithoutAnEnvironmentHasThatOfTheOptions(t *testing.T) {
+	o := hook.ShellOptions{Env: []string{"SAID=by the options "}, Command: func(_ context.Context, name string, args ...string) (*exec.Cmd, error) {
+		return exec.Command(name, args...), nil
+	}}
+	b := shellsWith(t, o, pre(`echo "$SAID$CLAUDE_PROJECT_DIR" >&2; exit 2`))
+	if d := hook.Judge(t.Context(), []hook.Middleware{b.Middleware()}, use("c", "ls"), nil); d.Reason != "by the options "+b.dir {
+		t.Error(d)
+	}
+}
+
 func TestAOnceHookRunsOnceInASession(t *testing.T) {
 	one, two := pre("echo one >> ran"), pre("echo two >> ran")
 	one.Once, two.Once = true, true

@@ -6,7 +6,7 @@ import (
 )
 
 // specials are the programs that special reads.
-var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gtar bsdtar rsync man dc scp zip make socat nc ncat netcat sqlite3 psql mysql docker podman kubectl npm pnpm yarn uv poetry pipenv bundle conda mise direnv nix-shell nix at batch fd fdfind nodemon tcpdump crontab emacs m4 sshpass go cargo split sort expect tclsh less more most rg openvpn guile gosh csi racket sbcl clisp clojure clj bb adb lxc incus multipass vagrant minikube fzf sk hg svn bazel bazelisk asdf rbenv pyenv nodenv goenv jenv rye pdm pixi devbox doppler`)
+var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gtar bsdtar rsync man dc scp zip make socat nc ncat netcat sqlite3 psql mysql docker podman kubectl npm pnpm yarn uv poetry pipenv bundle conda mise direnv nix-shell nix at batch fd fdfind nodemon tcpdump crontab emacs m4 sshpass go cargo split sort expect tclsh less more most rg openvpn guile gosh csi racket sbcl clisp clojure clj bb adb lxc incus multipass vagrant minikube fzf sk hg svn cmake bazel bazelisk asdf rbenv pyenv nodenv goenv jenv rye pdm pixi devbox doppler`)
 
 // script reads programs in other languages: as far as they run commands, or remove and write files, by literal calls.
 func (r *reader) script(f frame, c Command) ([]Word, bool) {

@@ -202,7 +202,13 @@ func nested(text string) bool {
 	if len(text) <= maxNested {
 		return false
 	}
-	open, ticks := 0, strings.Count(text, "`")
+	if strings.Count(text, "if ") > maxNested || strings.Count(text, "`") > maxNested || strings.Count(text, "do") > 4*maxNested {
+		return true
+	}
+	if strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "[") <= maxNested {
+		return false
+	}
+	open := 0
 	for i := range len(text) {
 		switch text[i] {
 		case '(', '{', '[':
@@ -214,5 +220,5 @@ func nested(text string) bool {
 			return true
 		}
 	}
-	return strings.Count(text, "if ") > maxNested || ticks > maxNested || strings.Count(text, "do") > 4*maxNested
+	return false
 }

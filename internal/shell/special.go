@@ -214,6 +214,20 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 		if w, ok := value("--diff-cmd", "--diff3-cmd", "--editor-cmd"); ok {
 			r.text(f, w)
 		}
+	case "cmake":
+		if len(c.Args) > 2 && c.Args[0].Text == "-E" {
+			switch c.Args[1].Text {
+			case "env":
+				runEnv(r, f, Command{Name: "env", Args: c.Args[2:], Source: c.Source})
+			case "time":
+				r.exec(f.fork(), c.Args[2:], nil, nil, c.Source)
+			case "chdir":
+				f = f.fork()
+				r.chdir(f, c.Args[2])
+				r.exec(f, c.Args[3:], nil, nil, c.Source)
+			}
+		}
+		return nil, false
 	case "bazel", "bazelisk":
 		if w, ok := value("--run_under"); ok {
 			r.text(f, w)
