@@ -60,6 +60,7 @@ type Options struct {
 	Compact                *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
 	Timeout                time.Duration    // of a run: 0 is none
 	Budget                 *engine.Budget   // of all runs of the Runtime together: none
+	Tracer                 engine.Tracer    // stands around all runs, and those of subagents, such as a telemetry.Tracer: none
 	Host                   engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
 	Prices                 *catalog.Catalog // what models cost: catalog.Default()
 	OutputDir              string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close
