@@ -217,6 +217,14 @@ func money(micros *int64) string {
 	return fmt.Sprintf("$%.4f", float64(*micros)/1e6)
 }
 
+// cost is an amount where nothing says that it is one.
+func cost(micros *int64) string {
+	if micros == nil {
+		return "cost unknown"
+	}
+	return money(micros)
+}
+
 // span is a length of time, in three digits or so.
 func span(d time.Duration) string {
 	switch {

@@ -63,7 +63,7 @@ func (s *scribe) entry(e journal.Entry) error {
 	}
 	switch d := e.Data.(type) {
 	case journal.ModelStarted, journal.ModelFinished, journal.ModelFailed, journal.Compacted, journal.Stopped: // the step before, in this scope, is over
-		if err := s.flush(func(c *call) bool { return c.scope == e.Key.Scope }); err != nil {
+		if err := s.flush(func(c *call) bool { return c.scope == e.Key.Scope || c.settled() }); err != nil {
 			return err
 		}
 	case journal.RunStarted, journal.RunFinished:
@@ -239,7 +239,7 @@ func (s *scribe) reply(e journal.Entry, d journal.ModelFinished) {
 	if e.Key.Scope != "" {
 		s.element("span", "chip", e.Key.Scope)
 	}
-	for _, chip := range []string{d.Model, tokens(d.Usage), money(d.CostMicros), span(took)} {
+	for _, chip := range []string{d.Model, tokens(d.Usage), cost(d.CostMicros), span(took)} {
 		if chip != "" {
 			s.element("span", "chip", chip)
 		}
@@ -320,7 +320,7 @@ func (s *scribe) compacted(e journal.Entry, d journal.Compacted) {
 	s.open("div", "note mid")
 	s.at(e)
 	s.element("b", "", title)
-	for _, chip := range []string{d.Model, tokens(d.Usage), money(d.CostMicros), span(time.Duration(d.Millis) * time.Millisecond)} {
+	for _, chip := range []string{d.Model, tokens(d.Usage), cost(d.CostMicros), span(time.Duration(d.Millis) * time.Millisecond)} {
 		if chip != "" {
 			s.element("span", "chip", chip)
 		}
