@@ -2,10 +2,14 @@ package pawl
 
 import (
 	"context"
+	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool/mcp"
@@ -15,22 +19,31 @@ import (
 type servers struct {
 	client *mcp.Client // nil: there are none
 	list   []mcp.Server
-	warned *atomic.Int64 // warnings that were told
+	env    map[string]string // of the settings: their variables
+	warned *atomic.Int64     // warnings that were told
+}
+
+// same reports whether the servers would be connected alike. Where in a file they stand does not matter.
+func (s servers) same(list []mcp.Server, env map[string]string) bool {
+	return s.client != nil && maps.Equal(s.env, env) && slices.EqualFunc(s.list, list, func(a, b mcp.Server) bool {
+		a.Place, b.Place = "", ""
+		return reflect.DeepEqual(a, b)
+	})
 }
 
 // connect connects the MCP servers. Their commands run in the same sandbox as those of bash. The same servers in the same sandbox stay connected over a reload; others are closed with the Runtime, since
 // runs under way use them.
 func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Settings) error {
 	list := slices.Clone(r.opts.MCP)
-	for _, m := range s.MCP {
-		list = append(list, mcp.Server{
-			Name: m.Name, Command: m.Command, Args: m.Args, Env: m.Env, URL: m.URL, SSE: m.Type == "sse", Headers: m.Headers, Allow: m.EnabledTools, Deny: m.DisabledTools, Timeout: m.Timeout,
-		})
+	for _, m := range s.MCP { // what the program says counts more
+		if !slices.ContainsFunc(r.opts.MCP, func(own mcp.Server) bool { return strings.EqualFold(own.Name, m.Name) }) {
+			list = append(list, m)
+		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	if before != nil && before.servers.client != nil && reflect.DeepEqual(before.servers.list, list) && reflect.DeepEqual(before.policy, a.policy) {
+	if before != nil && before.servers.same(list, s.Env) && reflect.DeepEqual(before.policy, a.policy) {
 		a.servers = before.servers
 		return nil
 	}
@@ -42,13 +55,56 @@ func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Se
 	if !a.policy.Off {
 		ctx = sandbox.With(ctx, a.policy)
 	}
-	client, err := mcp.Connect(ctx, list, mcp.Options{Command: fence.Command, Dir: r.dir, Logger: r.opts.Logger})
+	client, err := mcp.Connect(ctx, list, mcp.Options{Command: fence.Command, Dir: r.dir, Lookup: s.Lookup, Logger: r.opts.Logger})
 	if err != nil {
 		return err
 	}
-	r.later(func() error { return client.Close(context.Background()) })
-	a.servers = servers{client, list, new(atomic.Int64)}
+	r.later(func() error { return client.Close(context.Background()) }) //nolint:contextcheck // in Close, which has none
+	a.servers = servers{client, list, s.Env, new(atomic.Int64)}
 	return nil
+}
+
+// MCPServers connects the MCP servers of a project as a Runtime would, tells how each is, and closes them. Nothing else is started, no model is needed, and a server that is Required
+// is told of like any other. Those that wait for approval are not connected, and not told of: see project.Project.Untrusted. What it gives is what it was: the tools can't be used.
+func MCPServers(ctx context.Context, o Options) ([]mcp.Status, error) {
+	r := &Runtime{opts: o}
+	r.opts.MCP = optional(o.MCP)
+	defer func() { _ = r.free() }()
+	var err error
+	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
+		return nil, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+	}
+	var settings project.Settings
+	if !o.NoProject {
+		opts := []project.Option{project.WithOverrides(o.Overrides)}
+		if o.Trusted {
+			opts = append(opts, project.WithTrusted())
+		}
+		p, err := project.Load(ctx, r.dir, opts...)
+		if err != nil {
+			return nil, err
+		}
+		settings = p.Settings
+		settings.MCP = optional(settings.MCP)
+	}
+	_, fence, err := o.bounds(r.dir, settings)
+	if err != nil {
+		return nil, err
+	}
+	a := &assembly{policy: fence.policy}
+	if err := r.connect(ctx, a, nil, settings); err != nil || a.servers.client == nil {
+		return nil, err
+	}
+	return a.servers.client.Status(), nil
+}
+
+// optional are servers that need not start.
+func optional(list []mcp.Server) []mcp.Server {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Required = false
+	}
+	return list
 }
 
 // later has f called by Close.

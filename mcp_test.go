@@ -15,25 +15,27 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // toolsSeen is a model that notes the tools it is offered, and calls one.
 type toolsSeen struct {
-	stub
+	model.Model
 	names *[]string
 }
 
 func (m toolsSeen) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
 	m.note(req)
-	return m.stub.Complete(ctx, req)
+	return m.Model.Complete(ctx, req)
 }
 
 func (m toolsSeen) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	m.note(req)
-	return m.stub.CompleteStream(ctx, req, cb)
+	return m.Model.CompleteStream(ctx, req, cb)
 }
 
 func (m toolsSeen) note(req model.Request) {
@@ -116,4 +118,57 @@ func TestToolsThatAnMCPServerAddsAreThereInTheNextRun(t *testing.T) {
 		}
 	}
 	t.Error(seen)
+}
+
+func TestServersOfTheSettingsHaveTheirVariablesAndTheProgramsComeFirst(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", t.TempDir())
+	lay(t, dir, map[string]string{".agents/settings.json": `{"env": {"NOTES_URL": "` + notes(t) + `"}, "mcpServers": {
+		"notes": {"url": "${NOTES_URL}/mcp"}, "own": {"command": "/not/this/one", "required": true}, "unset": {"command": "${PAWL_TEST_UNSET}"}}}`})
+	var seen, warned []string
+	rt := serve(t, dir, toolsSeen{stub{message.Assistant("done")}, &seen}, func(o *pawl.Options) {
+		o.Trusted, o.NoSubagents, o.NoBuiltins, o.MCP = true, true, true, []mcp.Server{{Name: "OWN", URL: notes(t)}}
+		o.Host = engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
+			if e.Delta == event.Warning {
+				warned = append(warned, e.Text)
+			}
+			return nil
+		}}
+	})
+	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(seen, []string{"mcp__OWN__add", "mcp__notes__add"}) {
+		t.Error(seen)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "settings.json") || !strings.Contains(warned[0], "command: ${PAWL_TEST_UNSET} is not set") {
+		t.Error(warned)
+	}
+}
+
+// A session's tools are those that it has searched for, in every Runtime that goes on with it.
+func TestDeferredToolsOfAnMCPServerAreFoundForTheSession(t *testing.T) {
+	store, url := journal.Memory(), notes(t)
+	options := func(m model.Model, seen *[]string) pawl.Options {
+		return pawl.Options{
+			Model: toolsSeen{m, seen}, MCP: []mcp.Server{{Name: "notes", URL: url, Defer: mcp.DeferAlways}}, Permissions: hook.Permissions{Allow: []string{"mcp__notes"}}, Journal: store,
+		}
+	}
+	var seen []string
+	script := scripted.New(
+		scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "tool_search", Input: `{"query":"notes"}`}}}, scripted.Turn{Calls: []scripted.Call{{ID: "c2", Name: "mcp__notes__add", Input: "{}"}}}, scripted.Text("done"), scripted.Text("again"),
+	)
+	rt := open(t, options(script, &seen))
+	res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"})
+	if err != nil || !slices.Equal(seen, []string{"tool_search", "mcp__notes__add"}) {
+		t.Fatal("nobody is asked about a search:", res, err, seen)
+	}
+	later := open(t, options(script, &seen))
+	if _, err := later.Run(t.Context(), pawl.Request{Prompt: "go on", SessionID: "s"}); err != nil || !slices.Equal(seen, []string{"tool_search", "mcp__notes__add"}) {
+		t.Error(seen, err)
+	}
+	other := open(t, options(scripted.New(scripted.Text("done")), &seen))
+	if _, err := other.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "another"}); err != nil || !slices.Equal(seen, []string{"tool_search"}) {
+		t.Error("what one session has found is not another's:", seen, err)
+	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"maps"
 	"time"
 
@@ -30,6 +31,7 @@ type config struct {
 	budget     *engine.Budget
 	sandbox    *sandbox.Policy
 	warning    string
+	terms      func(recorded json.RawMessage) (Terms, error)
 	timeout    time.Duration
 	dir        string
 	wait       bool

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -175,11 +176,16 @@ type turn struct {
 	began      bool          // it is on record that the run began
 	unfinished bool          // it was left to be resumed
 	lease      *lease
+	record     json.RawMessage // the run's terms, for the record
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
 	if err := t.ready(ctx); err != nil {
 		return nil, late(ctx, t.limit, err)
+	}
+	ctx, err := t.agree(ctx)
+	if err != nil {
+		return nil, err
 	}
 	first := 1
 	if t.resume != nil {

@@ -145,6 +145,16 @@ func TestAOnceHookRunsOnceInASession(t *testing.T) {
 	if in("s1", "r6", "c9"); ran() != 14 {
 		t.Error("after the session's end:", ran())
 	}
+	in("s1/c9", "r7", "k") // of a task
+	if in("s2", "r8", "c"); ran() != 16 {
+		t.Error(ran())
+	}
+	b.Forget(func(session string) bool { return strings.HasPrefix(session, "s1") })
+	in("s1", "r9", "c10")
+	in("s1/c9", "r7", "k2")
+	if in("s2", "r8", "c2"); ran() != 20 {
+		t.Error("forgotten:", ran())
+	}
 }
 
 func TestOnceHooksDoNotTakeEachOthersTurn(t *testing.T) {

@@ -35,9 +35,6 @@ type fields map[string]func(d *decoder, n node)
 // ofSettings are the keys of a settings file. nil: it is known and says nothing to us.
 var ofSettings, ofPermissions, ofMCP, ofSandbox, ofNetwork, ofLimits fields
 
-// ofServer are the members of an MCP server.
-var ofServer = []string{"type", "command", "args", "env", "url", "headers", "enabledTools", "disabledTools", "timeout"}
-
 func init() { // they refer to each other
 	ofSettings = fields{
 		"$schema":          nil, // for editors
@@ -326,8 +323,8 @@ func (d *decoder) mode(n node) {
 		return
 	}
 	e := entry{key: "permissions.defaultMode", single: true, apply: func(s *Settings) { s.Permissions.Mode = mode }}
-	if mode != strictness[0] {
-		e.loosens = func(s *Settings) bool { return looser(mode, s.Permissions.Mode) }
+	if mode != hook.ModePlan {
+		e.loosens = func(s *Settings) bool { return mode.Looser(s.Permissions.Mode) }
 	}
 	d.add(n, e)
 }
@@ -483,22 +480,26 @@ func (d *decoder) hooks(n node) {
 	}
 	for _, h := range list {
 		h.Claude = d.claude
-		text := sayHook(h)
 		line, _ := strconv.Atoi(strings.TrimPrefix(h.Place, "line ")) // 0, the whole file, if it should ever say something else
 		h.Place = Place{d.file, line, 0}.String()
-		d.add(n, entry{
-			key: "hooks." + string(h.Event), text: text, same: text,
-			apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
-			loosens: func(*Settings) bool { return true },
-		})
-		e := &d.entries[len(d.entries)-1]
-		e.place = Place{d.file, line, 0}
-		if len(h.Env) > 0 {
-			quiet := h
-			quiet.Env = hidden(h.Env)
-			e.shown = sayHook(quiet)
-		}
+		d.add(n, hookEntry(h))
+		d.entries[len(d.entries)-1].place = Place{d.file, line, 0}
 	}
+}
+
+func hookEntry(h hook.ShellHook) entry {
+	text := sayHook(h)
+	e := entry{
+		key: "hooks." + string(h.Event), text: text, same: text,
+		apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
+		loosens: func(*Settings) bool { return true },
+	}
+	if len(h.Env) > 0 {
+		quiet := h
+		quiet.Env = hidden(h.Env)
+		e.shown = sayHook(quiet)
+	}
+	return e
 }
 
 // lineOfHook finds the line and the path in an error of hook.DecodeShellHooks.

@@ -2,9 +2,17 @@ package project
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/tool/mcp"
+)
+
+// ofServer are the members of an MCP server, ofOAuth those of its login.
+var (
+	ofServer = []string{"type", "command", "args", "env", "cwd", "url", "headers", "oauth", "enabledTools", "disabledTools", "timeout", "startup", "required", "defer"}
+	ofOAuth  = []string{"clientId", "clientSecret"}
 )
 
 // servers reads MCP servers by name. A later server takes the place of an earlier one of its name.
@@ -24,37 +32,52 @@ func (d *decoder) server(n node) {
 		d.wrong(n, key, "an object in braces")
 		return
 	}
-	if !plainName(n.name) {
-		d.fail(Problem{d.place(n.keyAt), fmt.Sprintf("%q is no name for an MCP server", clip(n.name)), "use letters, digits, - and _, at most 64"})
-		return
-	}
 	before := len(d.errs)
-	s := MCPServer{Name: n.name, Place: d.place(n.keyAt)}
+	s, kind := mcp.Server{Name: n.name, Place: d.place(n.keyAt).String(), Variables: true}, ""
 	for _, c := range n.children {
-		d.serverField(&s, c, join(key, c.name))
+		if c.kind != 'n' || !slices.Contains(ofServer, c.name) {
+			d.serverField(&s, &kind, c, join(key, c.name))
+		}
 	}
 	if len(d.errs) > before {
 		return
 	}
-	if s.Type == "" {
-		if s.Type = "stdio"; s.Command == "" && s.URL != "" {
-			s.Type = "http"
+	s.SSE = kind == "sse"
+	reason := ""
+	switch kind {
+	case "":
+	case "stdio":
+		if s.Command == "" {
+			reason = "it has no command"
 		}
+	case "http", "streamable-http", "sse":
+		if s.URL == "" {
+			reason = "it has no url"
+		}
+	default:
+		reason = fmt.Sprintf("it has the type %q", clip(kind))
 	}
-	if reason := s.wrong(); reason != "" {
-		d.fail(Problem{d.place(n.keyAt), fmt.Sprintf("the MCP server %s %s", n.name, reason), "want a command, or a url with the type http or sse"})
+	if err := s.Check(); reason == "" && err != nil {
+		reason = strings.TrimPrefix(err.Error(), fmt.Sprintf("mcp: server %q: ", s.Name))
+	}
+	if reason != "" {
+		d.fail(Problem{d.place(n.keyAt), fmt.Sprintf("the MCP server %s: %s", clip(n.name), reason), "want a command, or a url with the type http or sse"})
 		return
 	}
 	text := canonical(s)
 	quiet := s
 	quiet.Env, quiet.Headers = hidden(s.Env), hidden(s.Headers)
+	if s.OAuth.ClientSecret != "" {
+		quiet.OAuth.ClientSecret = "…"
+	}
 	d.add(n, entry{
 		key: key, text: text, shown: canonical(quiet), single: true, apply: func(to *Settings) { to.mcp[s.Name] = s },
 		loosens: func(to *Settings) bool { old, ok := to.mcp[s.Name]; return !ok || canonical(old) != text },
 	})
 }
 
-func (d *decoder) serverField(s *MCPServer, n node, key string) {
+func (d *decoder) serverField(s *mcp.Server, kind *string, n node, key string) {
+	text := func(to *string) { *to, _ = d.text(n, key) }
 	list := func(to *[]string) {
 		d.texts(n, key, func(_ node, v string) { *to = append(*to, v) })
 	}
@@ -62,72 +85,65 @@ func (d *decoder) serverField(s *MCPServer, n node, key string) {
 		*to = map[string]string{}
 		d.textMap(n, key, func(n node, v string) { (*to)[n.name] = v })
 	}
-	switch {
-	case n.kind == 'n' && slices.Contains(ofServer, n.name):
-		return
-	case n.name == "args" && n.kind == '[': // an empty argument is one
-		for i, c := range n.children {
+	duration := func(to *time.Duration) {
+		v, ok := d.duration(n, key)
+		if n.kind == '0' && d.claude { // there a number is one of milliseconds
+			v /= 1000
+		}
+		if ok {
+			*to = v
+		}
+	}
+	switch n.name {
+	case "type":
+		text(kind)
+	case "command":
+		text(&s.Command)
+	case "args":
+		if n.kind != '[' {
+			list(&s.Args)
+			return
+		}
+		for i, c := range n.children { // an empty argument is one
 			if v, ok := d.text(c, fmt.Sprintf("%s[%d]", key, i)); ok {
 				s.Args = append(s.Args, v)
 			}
 		}
-		return
-	}
-	switch n.name {
-	case "type":
-		s.Type, _ = d.text(n, key)
-		if s.Type == "streamable-http" { // what other programs call it
-			s.Type = "http"
-		}
-	case "command":
-		s.Command, _ = d.text(n, key)
-	case "args":
-		list(&s.Args)
 	case "env":
 		texts(&s.Env)
+	case "cwd":
+		text(&s.Dir)
 	case "url":
-		s.URL, _ = d.text(n, key)
+		text(&s.URL)
 	case "headers":
 		texts(&s.Headers)
+	case "oauth":
+		d.object(n, key, fields{
+			ofOAuth[0]: func(d *decoder, n node) { s.OAuth.ClientID, _ = d.text(n, join(key, n.name)) },
+			ofOAuth[1]: func(d *decoder, n node) { s.OAuth.ClientSecret, _ = d.text(n, join(key, n.name)) },
+		})
 	case "enabledTools":
-		list(&s.EnabledTools)
+		list(&s.Allow)
 	case "disabledTools":
-		list(&s.DisabledTools)
+		list(&s.Deny)
 	case "timeout":
-		s.Timeout, _ = d.duration(n, key)
+		duration(&s.Timeout)
+	case "startup":
+		duration(&s.Startup)
+	case "required":
+		s.Required, _ = d.boolean(n, key)
+	case "defer":
+		switch n.value {
+		case true:
+			s.Defer = mcp.DeferAlways
+		case false:
+			s.Defer = mcp.DeferNever
+		case "auto":
+			s.Defer = mcp.DeferAuto
+		default:
+			d.wrong(n, key, `true, false or "auto"`)
+		}
 	default:
 		d.problem(unknownName(d.place(n.keyAt), "key", key, joinAll(strings.TrimSuffix(key, "."+n.name), slices.Clone(ofServer))))
 	}
-}
-
-// wrong says what of a server makes no sense.
-func (s MCPServer) wrong() string {
-	switch s.Type {
-	case "stdio":
-		switch {
-		case s.Command == "":
-			return "has no command"
-		case s.URL != "" || len(s.Headers) > 0:
-			return "is a command, and has a url or headers"
-		}
-	case "http", "sse":
-		u, err := url.Parse(s.URL)
-		switch {
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			return "has no url that begins with http:// or https://"
-		case s.Command != "" || len(s.Args) > 0 || len(s.Env) > 0:
-			return "has a url, and a command, args or env"
-		}
-	default:
-		return fmt.Sprintf("has the type %q", clip(s.Type))
-	}
-	return ""
-}
-
-// plainName reports whether a name is made of letters, digits, - and _, so that it can stand in a permission rule and in a tool's name and means nothing else there.
-func plainName(name string) bool {
-	ok := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
-	}
-	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(r rune) bool { return !ok(r) })
 }

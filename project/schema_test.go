@@ -63,6 +63,9 @@ func TestTheSchemaHasTheKeysThatAreRead(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(slices.Values(ofServer)), at(t, "$defs", "server")); d != "" {
 		t.Error(d)
 	}
+	if d := cmp.Diff(ofOAuth, at(t, "$defs", "server", "properties", "oauth")); d != "" {
+		t.Error(d)
+	}
 	for _, name := range at(t, "$defs", "hook") { // what package hook reads
 		r := &report{}
 		text := `{"hooks": {"Stop": [{"hooks": [{"command": "x", "` + name + `": null}]}]}}`
@@ -101,6 +104,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 		`{"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./x", "timeout": 1.5, "args": [], "env": {"A": "1"}, "async": true, "once": false, "name": "n", "statusMessage": "s", "shell": "bash", "if": "Bash(git:*)", "payload": "x"}]}], "Stop": {"*": "./y", "": ["./z"]}, "SessionEnd": null}}`,
 		`{"mcp": {"servers": {"a": {"command": "x", "args": ["", "-y"], "env": {"A": "1"}, "timeout": 5, "enabledTools": ["a"], "disabledTools": []}, "b": {"type": "sse", "url": "http://localhost:1/x", "headers": {"A": "b"}}}}}`,
 		`{"mcpServers": {"a": {"url": "https://x.example", "timeout": "1m30s"}, "c": {"type": "streamable-http", "url": "https://x.example/mcp"}}}`,
+		`{"mcpServers": {"a": {"command": "x", "cwd": "y", "startup": 3, "required": true, "defer": "auto"}, "b": {"url": "${BASE:-http://localhost}/x", "oauth": {"clientId": "i", "clientSecret": "${S}"}, "defer": false}, "c": {"command": "x", "oauth": {}, "headers": {}}}}`,
 		`{"sandbox": {"enabled": false, "write": ["x"], "read": ["~/.npmrc"], "hide": [".env"], "protect": [".git"], "env": ["A", "B=1", "C="], "network": {"all": false, "hosts": ["*.example.com"]}, "limits": {"cpu": "1h30m", "files": 0, "fileSize": 10, "processes": 5}}}`,
 		`{"sandbox": {"limits": {"cpu": 1.5}}}`,
 	}
@@ -110,7 +114,8 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 		`{"hooks": []}`, `{"hooks": {"Stopp": []}}`, `{"hooks": {"Stop": [{"matcher": ""}]}}`, `{"hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}}`, `{"hooks": {"Stop": [{"hooks": [{"type": "prompt", "command": "x"}]}]}}`,
 		`{"hooks": {"Stop": [{"hooks": [{"command": "x", "when": "y"}]}]}}`, `{"hooks": {"Stop": [{"hooks": [{"command": " "}]}]}}`, `{"hooks": {"Stop": 1}}`, `{"hooks": {"Stop": [{"hooks": [{"command": "x", "shell": "zsh"}]}]}}`,
 		`{"disableAllHooks": "true"}`, `{"mcp": {"a": {"command": "x"}}}`, `{"mcpServers": []}`, `{"mcpServers": {"a b": {"command": "x"}}}`, `{"mcpServers": {"a": {}}}`, `{"mcpServers": {"a": {"command": "x", "url": "https://x"}}}`,
-		`{"mcpServers": {"a": {"type": "http", "command": "x"}}}`, `{"mcpServers": {"a": {"type": "ftp", "url": "https://x"}}}`, `{"mcpServers": {"a": {"url": "x"}}}`, `{"mcpServers": {"a": {"command": "x", "cwd": "y"}}}`,
+		`{"mcpServers": {"a": {"type": "http", "command": "x"}}}`, `{"mcpServers": {"a": {"type": "ftp", "url": "https://x"}}}`, `{"mcpServers": {"a": {"url": "x"}}}`, `{"mcpServers": {"a": {"command": "x", "oauth": {"clientId": "x"}}}}`,
+		`{"mcpServers": {"a": {"url": "https://x", "cwd": "y"}}}`, `{"mcpServers": {"a": {"command": "x", "defer": "yes"}}}`, `{"mcpServers": {"a": {"command": "x", "required": 1}}}`, `{"mcpServers": {"a__b": {"command": "x"}}}`,
 		`{"mcpServers": {"a": {"command": "x", "timeout": 0}}}`, `{"mcpServers": {"a": {"command": ["x"]}}}`,
 		`{"sandbox": true}`, `{"sandbox": {"enabled": 1}}`, `{"sandbox": {"off": true}}`, `{"sandbox": {"network": "all"}}`, `{"sandbox": {"network": {"hosts": "x"}}}`, `{"sandbox": {"limits": {"files": -1}}}`,
 		`{"sandbox": {"limits": {"files": 1.5}}}`, `{"sandbox": {"limits": {"cpu": "1"}}}`, `{"sandbox": {"limits": {"cpu": -1}}}`, `{"sandbox": {"limits": {"memory": 1}}}`, `{"sandbox": {"env": ["=1"]}}`,
@@ -162,7 +167,7 @@ func FuzzSettings(f *testing.F) {
 			if !json.Valid(b) {
 				t.Fatalf("%q is no JSON", b)
 			}
-			held, values := merge("/project", d.entries, false)
+			held, values, _ := merge("/project", d.entries, false)
 			if len(held.Env)+len(held.Hooks)+len(held.MCP) > 0 || held.Sandbox.Off {
 				t.Errorf("%q counts without approval: %+v", b, held)
 			}

@@ -6,10 +6,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // Layer is where a value comes from. Later ones beat earlier ones.
@@ -29,34 +29,19 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
-	Model           string               // PROVIDER/NAME; "" when no layer says
-	Permissions     hook.Permissions     // Mode, Rules with their places, Dir, and Directories in Readable
-	Directories     []string             // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
-	Env             map[string]string    // for commands and hooks
-	Hooks           []hook.ShellHook     // the lowest layer's first; none with disableAllHooks
-	MCP             []MCPServer          // by name
-	Sandbox         sandbox.Policy       // Root is the project
-	SandboxSet      bool                 // some layer says something of the sandbox, so it is not to be left out silently where there is none
-	DisallowedTools []string             // in the order of the layers
-	Gitignore       bool                 // searches leave out what git ignores
-	Compat          bool                 // .claude was read, too
-	disableAllHooks bool                 // Hooks are emptied by it at the end
-	mcp             map[string]MCPServer // while merging
-}
-
-// MCPServer says how an MCP server is reached.
-type MCPServer struct {
-	Name          string            `json:"-"`
-	Type          string            `json:"type"` // "stdio", "http" or "sse"
-	Command       string            `json:"command,omitempty"`
-	Args          []string          `json:"args,omitempty"`
-	Env           map[string]string `json:"env,omitempty"`
-	URL           string            `json:"url,omitempty"`
-	Headers       map[string]string `json:"headers,omitempty"`
-	EnabledTools  []string          `json:"enabledTools,omitempty"` // none: all
-	DisabledTools []string          `json:"disabledTools,omitempty"`
-	Timeout       time.Duration     `json:"timeout,omitempty"` // of a call; 0: the client's
-	Place         Place             `json:"-"`
+	Model           string                // PROVIDER/NAME; "" when no layer says
+	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Readable
+	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
+	Env             map[string]string     // for commands and hooks
+	Hooks           []hook.ShellHook      // the lowest layer's first; none with disableAllHooks
+	MCP             []mcp.Server          // by name, with their variables not yet in place
+	Sandbox         sandbox.Policy        // Root is the project
+	SandboxSet      bool                  // some layer says something of the sandbox, so it is not to be left out silently where there is none
+	DisallowedTools []string              // in the order of the layers
+	Gitignore       bool                  // searches leave out what git ignores
+	Compat          bool                  // .claude was read, too
+	disableAllHooks bool                  // Hooks are emptied by it at the end
+	mcp             map[string]mcp.Server // while merging
 }
 
 // Value is what one line of a settings file says, for who wants to see where a setting comes from.
@@ -79,6 +64,7 @@ const (
 	StateOverridden State = "overridden" // a later value replaces it
 	StateWaiting    State = "waiting"    // for approval: see [Project.Untrusted]
 	StateRepeated   State = "repeated"   // an earlier one says the same
+	StateRemoved    State = "removed"    // the project's files forbade it when they were remembered ([Pin]) and do no longer: it counts until that is approved
 )
 
 // entry is what one value of a file does.
@@ -94,6 +80,7 @@ type entry struct {
 	apply   func(*Settings)
 	same    string // a second entry of the key with the same one is a repetition; "": there is none
 	path    string // absolute, if it is about one
+	removed *pin   // what it was made of, when no file says it any more
 }
 
 // defaults are the lowest layer.
@@ -105,9 +92,10 @@ const defaults = `{
   "compat": false
 }`
 
-// merge applies entries in the order of their layers, and says what became of each. What would loosen something and comes with the project is left out unless it is approved.
-func merge(root string, entries []entry, approved bool) (s Settings, values []Value) {
-	s = Settings{Env: map[string]string{}, mcp: map[string]MCPServer{}}
+// merge applies entries in the order of their layers, and says what became of each: State is "" for what was removed and is not missed. What would loosen something and comes with the project is left out
+// unless it is approved. pins are what the project's files forbid, or forbade.
+func merge(root string, entries []entry, approved bool) (s Settings, values []Value, pins []pin) {
+	s = Settings{Env: map[string]string{}, mcp: map[string]mcp.Server{}}
 	s.Permissions.Dir, s.Sandbox.Root = root, root
 	last := map[string]int{} // of single keys: the value that counts
 	seen := map[[2]string]bool{}
@@ -117,11 +105,19 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 			v.Text = e.shown
 		}
 		switch {
+		case e.removed != nil && (e.same != "" && seen[[2]string{e.key, e.same}] || e.single && !e.stricter(&s)):
+			v.State = ""
 		case e.same != "" && seen[[2]string{e.key, e.same}]:
 			v.State = StateRepeated
-		case e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
+		case e.removed == nil && e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
 			v.State = StateWaiting
 		default:
+			if e.removed != nil {
+				v.State = StateRemoved
+			}
+			if e.forbids(&s) {
+				pins = append(pins, e.pinned())
+			}
 			if before, ok := last[e.key]; ok && e.single {
 				values[before].State = StateOverridden
 			}
@@ -138,7 +134,7 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 	if s.disableAllHooks {
 		s.Hooks = nil
 	}
-	return s, values
+	return s, values, pins
 }
 
 // settle leaves out directories that are not there, which a sandbox could not be made with, and says so.
@@ -166,8 +162,25 @@ func (s *Settings) settle(values []Value, r *report) {
 	s.Permissions.Readable = slices.Clone(s.Directories)
 }
 
-// strictness orders the modes, the strictest first.
-var strictness = []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
+// Lookup finds a variable as it is for MCP servers: of the settings, or else of this process.
+func (s Settings) Lookup(name string) (string, bool) {
+	if v, ok := s.Env[name]; ok {
+		return v, true
+	}
+	return os.LookupEnv(name)
+}
 
-// looser reports whether a mode lets more happen than another.
-func looser(a, b hook.Mode) bool { return slices.Index(strictness, a) > slices.Index(strictness, b) }
+// servers says which MCP servers can't be had, because a variable is not set.
+func (s *Settings) servers(values []Value, r *report) {
+	for _, m := range s.MCP {
+		m.Place = "" // the problem has it
+		_, err := m.Expand(s.Lookup)
+		if err == nil {
+			continue
+		}
+		at := slices.IndexFunc(values, func(v Value) bool { return v.State == StateActive && v.Key == "mcp.servers."+m.Name })
+		for line := range strings.Lines(err.Error()) {
+			r.problem(Problem{values[at].Place, "the MCP server " + m.Name + ": " + strings.TrimSpace(line), "it has no tools until then"})
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 func TestAnEmptyDirectoryHasTheDefaults(t *testing.T) {
@@ -83,9 +84,9 @@ func TestMapsAreMergedByKeyAndMCPServersReplacedByName(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"A": "user", "B": "project"}, p.Settings.Env); d != "" {
 		t.Error(d)
 	}
-	want := []project.MCPServer{
-		{Name: "one", Type: "stdio", Command: "p", Place: project.Place{File: ".agents/settings.json", Line: 1, Column: 42}},
-		{Name: "two", Type: "http", URL: "https://u.example", Place: project.Place{File: "~/.agents/settings.json", Line: 1, Column: 141}},
+	want := []mcp.Server{
+		{Name: "one", Command: "p", Variables: true, Place: ".agents/settings.json:1:42"},
+		{Name: "two", URL: "https://u.example", Variables: true, Place: "~/.agents/settings.json:1:141"},
 	}
 	if d := cmp.Diff(want, p.Settings.MCP); d != "" {
 		t.Error(d)
@@ -93,6 +94,75 @@ func TestMapsAreMergedByKeyAndMCPServersReplacedByName(t *testing.T) {
 	w.put(".agents/settings.json", `{}`)
 	if args := w.load().Settings.MCP[0].Args; !slices.Equal(args, []string{"-e", "A=1", "-e", "B=2", ""}) {
 		t.Errorf("arguments are no set: %q", args)
+	}
+}
+
+func TestEveryMemberOfAnMCPServerCounts(t *testing.T) {
+	w := newWorld(t)
+	w.put(".agents/settings.json", `{"mcpServers": {
+  "a": {"type": "stdio", "command": "run", "args": ["${X}"], "env": {"K": "${X:-y}"}, "cwd": "sub", "timeout": 3, "startup": "5s", "required": true, "defer": true, "enabledTools": ["x"], "disabledTools": ["q*"]},
+  "b": {"type": "http", "url": "${HOST}/mcp", "headers": {"A": "b"}, "oauth": {"clientId": "id", "clientSecret": "s"}, "defer": false},
+  "c": {"type": "sse", "url": "http://localhost/sse", "defer": "auto", "oauth": {"callbackPort": 1}}}}`)
+	t.Setenv("X", "x")
+	t.Setenv("HOST", "http://h")
+	p := w.load(project.WithTrusted())
+	want := []mcp.Server{
+		{
+			Name: "a", Command: "run", Args: []string{"${X}"}, Env: map[string]string{"K": "${X:-y}"}, Dir: "sub", Timeout: 3 * time.Second, Startup: 5 * time.Second, Required: true, Defer: mcp.DeferAlways,
+			Allow: []string{"x"}, Deny: []string{"q*"}, Variables: true, Place: ".agents/settings.json:2:3",
+		},
+		{Name: "b", URL: "${HOST}/mcp", Headers: map[string]string{"A": "b"}, OAuth: mcp.OAuth{ClientID: "id", ClientSecret: "s"}, Defer: mcp.DeferNever, Variables: true, Place: ".agents/settings.json:3:3"},
+		{Name: "c", URL: "http://localhost/sse", SSE: true, Variables: true, Place: ".agents/settings.json:4:3"},
+	}
+	if d := cmp.Diff(want, p.Settings.MCP); d != "" {
+		t.Error(d)
+	}
+	if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].String(), "mcp.servers.c.oauth.callbackPort") {
+		t.Error(p.Problems)
+	}
+	for _, v := range p.Values() {
+		if strings.Contains(v.Text, `"clientSecret":"s"`) {
+			t.Error("the secret is shown:", v.Text)
+		}
+	}
+}
+
+func TestAVariableOfAnMCPServerThatIsNotSetIsAProblemWithItsPlace(t *testing.T) {
+	w := newWorld(t)
+	w.put("~/.agents/settings.json", `{"mcpServers": {"a": {"command": "x", "args": ["${PAWL_TEST_UNSET}"]}}}`)
+	w.put(".agents/settings.json", `{"mcpServers": {
+  "a": {"url": "https://${PAWL_TEST_UNSET}", "headers": {"Authorization": "Bearer ${PAWL_TEST_SET}", "B": "${PAWL_TEST_OTHER}"}}}}`)
+	w.put(".agents/settings.local.json", `{"env": {"PAWL_TEST_SET": "from the settings"}}`)
+	var got []string
+	for _, p := range w.load(project.WithTrusted()).Problems {
+		got = append(got, p.String())
+	}
+	if d := cmp.Diff([]string{
+		".agents/settings.json:2:8: the MCP server a: url: ${PAWL_TEST_UNSET} is not set: set it, or write ${PAWL_TEST_UNSET:-default}: it has no tools until then",
+		".agents/settings.json:2:8: the MCP server a: headers.B: ${PAWL_TEST_OTHER} is not set: set it, or write ${PAWL_TEST_OTHER:-default}: it has no tools until then",
+	}, got); d != "" {
+		t.Error(d)
+	}
+	if got := w.load().Problems; len(got) != 1 || got[0].File != "~/.agents/settings.json" {
+		t.Error("the one that counts is looked at:", got)
+	}
+}
+
+// What is approved is the text: another value of a variable asks nobody again, another name does.
+func TestAnApprovalIsOfTheTextBeforeVariables(t *testing.T) {
+	w := newWorld(t)
+	w.put(".agents/settings.json", `{"mcpServers": {"a": {"command": "x", "args": ["${PAWL_TEST_A}"]}}}`)
+	t.Setenv("PAWL_TEST_A", "1")
+	if err := project.Approve(w.load()); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PAWL_TEST_A", "2")
+	if p := w.load(); len(p.Settings.MCP) != 1 {
+		t.Error(p.Untrusted())
+	}
+	w.put(".agents/settings.json", `{"mcpServers": {"a": {"command": "x", "args": ["${PAWL_TEST_B}"]}}}`)
+	if p := w.load(); len(p.Settings.MCP) != 0 || len(p.Untrusted()) != 1 {
+		t.Error(p.Settings.MCP)
 	}
 }
 
@@ -157,8 +227,8 @@ func TestSettingsThatCantBeUnderstoodFailTheLoadWithTheirPlace(t *testing.T) {
 		{"a variable without a name", `{"env": {"": "1"}}`, "is no name or value of a variable"},
 		{"a hook without a command", "{\n\n\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\"}]}]}}", ".agents/settings.json:3:31: hooks: Stop[0].hooks[0]: has no command: give one"},
 		{"a hook of the wrong form", `{"hooks": []}`, "want an object"},
-		{"a server without a command", `{"mcpServers": {"x": {"args": []}}}`, "the MCP server x has no command"},
-		{"a server's name that could be a rule", `{"mcp": {"servers": {"x(*)": {"command": "y"}}}}`, "is no name for an MCP server"},
+		{"a server without a command", `{"mcpServers": {"x": {"args": []}}}`, "the MCP server x: it has neither a command nor a URL"},
+		{"a server's name that could be a rule", `{"mcp": {"servers": {"x(*)": {"command": "y"}}}}`, "the MCP server x(*): the name: want"},
 		{"a boolean in quotes", `{"sandbox": {"enabled": "false"}}`, "sandbox.enabled is of the wrong type: want true or false"},
 		{"a negative limit", `{"sandbox": {"limits": {"files": -1}}}`, "want a whole number, 0 or more"},
 		{"a time without a unit", `{"sandbox": {"limits": {"cpu": "5"}}}`, "want a time such as"},
@@ -270,7 +340,7 @@ func TestEveryValueIsShownWithItsLayerAndWhetherItCounts(t *testing.T) {
 		"default compat false active",
 		`user model "a/user" overridden`, `user env.TOKEN "…" active`,
 		`project model "a/project" active`, `project permissions.allow "Bash" waiting`, `project permissions.deny "Read(x)" active`,
-		`project mcp.servers.m {"type":"http","url":"https://m.example","headers":{"Authorization":"…"}} waiting`,
+		`project mcp.servers.m {"url":"https://m.example","headers":{"Authorization":"…"}} waiting`,
 		`override permissions.deny "Read(x)" repeated`,
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -229,3 +229,11 @@ func (a Subagent) Gate(all []string) []string {
 	}
 	return out
 }
+
+// plainName reports whether a name is made of letters, digits, - and _, so that it can stand in a permission rule and in a tool's name and means nothing else there.
+func plainName(name string) bool {
+	ok := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(r rune) bool { return !ok(r) })
+}

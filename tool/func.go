@@ -38,6 +38,9 @@ func Sequential(f *funcTool) { f.def.Sequential = true }
 // RequiresApproval marks a tool that a person has to approve, call by call.
 func RequiresApproval(f *funcTool) { f.def.RequiresApproval = true }
 
+// Deferred marks a tool that models are not shown until they have searched for it: see [Definition].
+func Deferred(f *funcTool) { f.def.Deferred = true }
+
 // WithSchema replaces the inferred schema of the input by one that says more. Func panics if it is not valid.
 func WithSchema(schema json.RawMessage) Option {
 	return func(f *funcTool) { f.def.Schema = schema }

@@ -22,6 +22,8 @@ type Tool interface {
 type Definition struct {
 	model.Tool
 	Annotations
+	// Deferred leaves the tool out of requests to models until a conversation has searched for it: see loop.SearchName. It can be called all the same.
+	Deferred bool `json:"deferred,omitempty"`
 }
 
 // Annotations are what a tool says of itself. A tool that says nothing counts as one that writes: it runs alone, and is never run

@@ -18,11 +18,12 @@ func doctorCommand(s streams) *cobra.Command {
 		Use:   "doctor",
 		Short: "What is set up, and what is missing",
 		Long: `Prints a line for each thing that runs need: the providers' keys (their names, never their values), the
-sandbox with what it can hold here and why not, and the journal. Nothing is changed.`,
+sandbox with what it can hold here and why not, the journal, and the MCP servers of the directory, which are started to see
+whether they do, unless they wait for approval. Nothing is changed.`,
 		Example: "  pawl doctor\n  pawl doctor --json",
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			all := diagnose(sandbox.Probe())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			all := append(diagnose(sandbox.Probe()), mcpFindings(cmd.Context())...)
 			if asJSON {
 				enc := json.NewEncoder(s.out)
 				for _, d := range all {

@@ -26,7 +26,6 @@ import (
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
-	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // maxPrompt is the largest prompt and system prompt, in bytes.
@@ -198,12 +197,8 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err
 	}
-	for _, text := range c.mcp {
-		server, err := mcp.ParseServer(text)
-		if err != nil {
-			return o, usage("--mcp: %v", err)
-		}
-		o.MCP = append(o.MCP, server)
+	if o.MCP, err = mcpFlags(c.mcp); err != nil {
+		return o, err
 	}
 	if o.Model, err = c.open(); err != nil {
 		return o, err

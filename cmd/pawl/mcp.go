@@ -15,24 +15,26 @@ import (
 func mcpCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "MCP servers: log in to one",
-		Example: `  pawl mcp login --url https://example.com/mcp wiki
+		Short: "MCP servers: list them, log in to one",
+		Example: `  pawl mcp list
+  pawl mcp login --url https://example.com/mcp wiki
   pawl run --mcp wiki=https://example.com/mcp --allow mcp__wiki "What does the wiki say about releases?"`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(mcpLogin(s))
+	cmd.AddCommand(mcpList(s), mcpLogin(s))
 	return cmd
 }
 
 func mcpLogin(s streams) *cobra.Command {
 	var server mcp.Server
 	var noBrowser bool
+	var c mcpConfig
 	cmd := &cobra.Command{
-		Use:   "login --url URL NAME",
+		Use:   "login [--url URL] NAME",
 		Short: "Log in to an MCP server (OAuth)",
 		Long: `Shows the address at which you log in, opens it in a browser where there is one, and waits until you are done. The tokens are kept
-in a file that only you can read, for runs with --mcp NAME=URL. A secret of a client of your own is read from PAWL_MCP_CLIENT_SECRET.`,
-		Example: "  pawl mcp login --url https://example.com/mcp wiki",
+in a file that only you can read, for runs that have the server. It is the one of that name in the settings, or the one at --url, for runs with --mcp NAME=URL. A secret of a client of your own is read from PAWL_MCP_CLIENT_SECRET.`,
+		Example: "  pawl mcp login wiki\n  pawl mcp login --url https://example.com/mcp wiki",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("want the name of one server, got %d arguments", len(args))
@@ -40,11 +42,12 @@ in a file that only you can read, for runs with --mcp NAME=URL. A secret of a cl
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if server.Name = args[0]; server.URL == "" {
-				return usage("--url is needed: the address of the server %s", server.Name)
+			server.Name, server.OAuth.ClientSecret = args[0], os.Getenv("PAWL_MCP_CLIENT_SECRET")
+			server, err := mcpConfigured(cmd.Context(), c, server)
+			if err != nil {
+				return err
 			}
-			server.OAuth.ClientSecret = os.Getenv("PAWL_MCP_CLIENT_SECRET")
-			err := mcp.Login(cmd.Context(), server, mcp.Options{Open: func(ctx context.Context, url string) error {
+			err = mcp.Login(cmd.Context(), server, mcp.Options{Open: func(ctx context.Context, url string) error {
 				if _, err := fmt.Fprintf(s.err, "Log in here:\n  %s\n", printable(url)); err != nil {
 					return err
 				}
@@ -60,8 +63,9 @@ in a file that only you can read, for runs with --mcp NAME=URL. A secret of a cl
 			return err
 		},
 	}
+	c.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&server.URL, "url", "", "the server's `URL`")
+	f.StringVar(&server.URL, "url", "", "the server's `URL`; without it, that of the settings")
 	f.StringVar(&server.OAuth.ClientID, "client-id", "", "the `ID` of a client that is registered with the server; without it one registers by itself")
 	f.BoolVar(&noBrowser, "no-browser", false, "only show the address")
 	return cmd

@@ -87,7 +87,7 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 	out.CostMicros = l.spend(run.Bounds.Budget, out.Usage)
 	over := report(ctx, host, out.Usage) // whatever comes of it, it was paid
 	summary := strings.TrimSpace(resp.Message.Text())
-	edit.Head = slices.Insert(edit.Head, 0, summaryMessage(summary, replies(e.Messages.Slice(0, edit.From))))
+	edit.Head = slices.Insert(edit.Head, 0, summaryMessage(summary, e.Messages.Slice(0, edit.From)))
 	before, after := tokens.In(e.Messages), tokens.In(e.Messages.Edit(edit))
 	switch {
 	case summary == "":
@@ -147,10 +147,26 @@ func ours(m message.Message) bool {
 
 const summaryHead = "[The conversation up to here, summarized. What was said and done in it is not repeated below.]\n"
 
-// summaryMessage says how many replies it stands for: a scripted model goes on behind them.
-func summaryMessage(text string, replies int) message.Message {
-	from := message.Origin{Provider: "pawl", Extra: fmt.Sprintf(`{"why":%q,"replies":%d}`, engine.WhySummary, replies)}
-	return message.New(message.RoleUser, message.Text{Text: summaryHead + text, Origin: from})
+// summaryExtra is what the message of a summary says beside its text of what it stands for.
+type summaryExtra struct {
+	Why     engine.Why `json:"why"`
+	Replies int        `json:"replies"`         // a scripted model goes on behind them
+	Tools   []string   `json:"tools,omitempty"` // deferred ones that were found
+}
+
+func summaryMessage(text string, of message.History) message.Message {
+	extra, err := json.Marshal(summaryExtra{engine.WhySummary, replies(of), finds(of)})
+	if err != nil {
+		panic(err) // texts and a number
+	}
+	return message.New(message.RoleUser, message.Text{Text: summaryHead + text, Origin: message.Origin{Provider: "pawl", Extra: string(extra)}})
+}
+
+func summaryOf(m message.Message) (of summaryExtra) {
+	if t, ok := m.Part(0).(message.Text); ok {
+		_ = json.Unmarshal([]byte(t.Extra), &of) // ours
+	}
+	return of
 }
 
 // replies counts the replies in h, and those that a summary in it stands for.
@@ -160,10 +176,7 @@ func replies(h message.History) (n int) {
 		case m.Role() == message.RoleAssistant:
 			n++
 		case summarized(m):
-			var of struct{ Replies int }
-			if t, ok := m.Part(0).(message.Text); ok && json.Unmarshal([]byte(t.Extra), &of) == nil {
-				n += of.Replies
-			}
+			n += summaryOf(m).Replies
 		}
 	}
 	return n
@@ -244,7 +257,7 @@ func (l *Engine) takes(run engine.Run, scope, system string, h message.History) 
 		}
 	}
 	n := tokens.Text(system) + tokens.In(h)
-	for _, t := range l.tools.Models(admitted(run)) {
+	for _, t := range l.shown(run, h) {
 		n += tokens.Text(t.Description) + tokens.Text(string(t.Schema))
 	}
 	return n

@@ -26,7 +26,7 @@ func transcript(letters string) message.History {
 		case 'r':
 			h = h.Append(message.Results(message.ToolResult{Call: "c", Name: "look", Content: "seen"}))
 		case 's':
-			h = h.Append(summaryMessage("before", 1))
+			h = h.Append(summaryMessage("before", message.NewHistory(message.Assistant("agent"))))
 		case 't':
 			h = h.Append(engine.Tell{Text: "go on", Why: engine.WhyContinue}.Message())
 		default:

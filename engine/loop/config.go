@@ -21,7 +21,7 @@ type Config struct {
 	Middleware []model.Middleware // around Model; the first is the outermost
 	Settings   model.Settings     // of every model call
 	Output     json.RawMessage    // JSON Schema of the replies, which are JSON then; nil: free text
-	Tools      []tool.Tool        // offered in this order
+	Tools      []tool.Tool        // offered in this order; those that are deferred once they were searched for, with SearchName
 	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
 	Compact    Compact
 	Limits     Limits
@@ -45,12 +45,13 @@ var ErrMaxSteps = errdefs.BudgetExceeded.Errorf("the limit of model calls is rea
 
 // Engine is the loop. It is immutable and serves many runs at once.
 type Engine struct {
-	cfg   Config
-	model model.Model
-	caps  model.Capabilities
-	price *catalog.Model // nil: not known
-	tools tool.Set
-	log   *slog.Logger
+	cfg    Config
+	model  model.Model
+	caps   model.Capabilities
+	price  *catalog.Model // nil: not known
+	tools  tool.Set
+	defers bool // some of them are deferred, and SearchName is the last of them
+	log    *slog.Logger
 }
 
 // New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that isn't JSON, and on a setting that the model can't honour.
@@ -61,11 +62,13 @@ func New(cfg Config) (*Engine, error) {
 	if len(cfg.Output) > 0 && !json.Valid(cfg.Output) {
 		return nil, errdefs.Validation.Errorf("loop: the output schema is not JSON")
 	}
-	tools, err := tool.NewSet(cfg.Tools...)
+	l := &Engine{cfg: cfg, model: model.Wrap(cfg.Model, cfg.Middleware...), log: cfg.Logger}
+	all := l.withSearch(cfg.Tools)
+	tools, err := tool.NewSet(all...)
 	if err != nil {
 		return nil, err
 	}
-	l := &Engine{cfg: cfg, model: model.Wrap(cfg.Model, cfg.Middleware...), tools: tools, log: cfg.Logger}
+	l.tools, l.defers = tools, len(all) > len(cfg.Tools)
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}

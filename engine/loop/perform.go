@@ -37,7 +37,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Tell:
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
-		judged := l.judge(ctx, run, e.Call)
+		judged := l.judge(ctx, run, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
 		}
@@ -87,19 +87,23 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 	return out, nil
 }
 
-func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
-	r := e.Reply
-	g := &hook.Generation{
-		Where: run.Where(), System: e.System, Messages: e.Messages, Sent: e.Sent,
-		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
-		Output:   e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).Messages(),
+// said is what the model was asked, and its reply; nil where the turn is over, as for a call that goes on in the background.
+func (l *Engine) said(run engine.Run, t engine.Turn) (*model.Request, *model.Response) {
+	r, asked := t.Reply, t.Messages
+	if asked.Len() == 0 {
+		return nil, nil
 	}
-	asked := e.Messages
 	if n := asked.Len(); n > 0 && asked.Last() == r.Message {
 		asked = asked.Slice(0, n-1)
 	}
-	req := l.request(run, e.System, asked)
-	g.Request = &req
+	req := l.request(run, t.System, asked)
+	return &req, &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
+}
+
+func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
+	talk := e.Turn.Messages
+	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
+	g.Request, g.Response = l.said(run, e.Turn)
 	if run.Log != nil {
 		g.Usage = run.Log.State().RunSpent.Usage
 	}
@@ -158,20 +162,28 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 
 // hooks are the run's, then the engine's own.
 func (l *Engine) hooks(run engine.Run) []hook.Middleware {
-	if len(l.cfg.Hooks) == 0 {
+	switch {
+	case len(l.cfg.Hooks) == 0:
 		return run.Bounds.Hooks
+	case len(run.Bounds.Hooks) == 0:
+		return slices.Clip(l.cfg.Hooks)
 	}
 	return append(slices.Clip(run.Bounds.Hooks), l.cfg.Hooks...)
 }
 
-// admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read.
-func admitted(run engine.Run) func(string) bool {
+// admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read. Who may use a deferred tool may search for it.
+func (l *Engine) admitted(run engine.Run) func(string) bool {
 	if run.Tools == nil {
 		return nil
 	}
-	return func(name string) bool {
+	in := func(name string) bool {
 		return slices.ContainsFunc(run.Tools, func(t string) bool { return strings.EqualFold(t, name) })
 	}
+	searches := l.defers && slices.ContainsFunc(run.Tools, func(name string) bool {
+		_, d, ok := l.tools.Lookup(name)
+		return ok && d.Deferred
+	})
+	return func(name string) bool { return in(name) || searches && name == SearchName }
 }
 
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came.
@@ -230,7 +242,7 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage) *int64 {
 
 // request is what the model is asked.
 func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
-	req := model.Request{System: system, Messages: messages, Tools: l.tools.Models(admitted(run)), Settings: l.cfg.Settings, Output: l.cfg.Output}
+	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.Tools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}

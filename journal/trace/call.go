@@ -151,7 +151,9 @@ func (s *scribe) call(c *call) error {
 		s.element("span", "chip", span(time.Duration(c.finished.Millis)*time.Millisecond))
 	}
 	if c.seq > 0 {
-		fmt.Fprintf(s.w, `<span class="at">#%d</span>`, c.seq)
+		s.raw("<span class=\"at\">")
+		s.text(oneLine(c.id, 40))
+		fmt.Fprintf(s.w, " · #%d</span>", c.seq)
 	}
 	if c.finished != nil {
 		s.bar(s.run, "tool", c.end, time.Duration(c.finished.Millis)*time.Millisecond)
@@ -198,6 +200,9 @@ func (s *scribe) decided(c *call) {
 		if j.Reason != "" {
 			s.why(map[string]string{"allow": "Allowed", "ask": "Asked about", "deny": "Denied", "invalid": "Invalid"}[j.Verdict], j.Reason)
 		}
+		if j.Input != "" && !c.started {
+			s.why("A hook gave it another input", j.Input)
+		}
 		if j.Context != "" {
 			s.why("A hook told the model", j.Context)
 		}
@@ -229,6 +234,8 @@ func verdict(a journal.Answered) string {
 	switch {
 	case a.By == journal.ByDeadline:
 		return "none in time"
+	case a.By == journal.ByNobody:
+		return "none: nobody is asked" + text
 	case !a.Approved:
 		return "rejected" + by + text
 	case a.Text != "":

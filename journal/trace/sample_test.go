@@ -69,9 +69,9 @@ func sample(t *testing.T) *book {
 	b := newBook(t)
 	s := "fix-the-build"
 	b.add(s, 0, journal.Key{}, journal.SessionCreated{})
-	b.add(s, 1*ms, journal.Key{}, journal.RunStarted{Agent: "pawl", User: "ada", Owner: "driver-1", Attempt: 1, Model: "anthropic/claude-sonnet-5-5", Engine: "loop", Dir: "/home/ada/shop"})
+	b.add(s, 1*ms, journal.Key{}, journal.RunStarted{Agent: "pawl", User: "ada", Owner: "driver-1", Attempt: 1, Model: "anthropic/claude-sonnet-5-5", Engine: "loop", Dir: "/home/ada/shop", Terms: []byte(`{"mode":"acceptEdits"}`)})
 	b.add(s, 0, journal.Key{}, journal.Said{Message: message.User("The test of the basket fails. Find out why, and mend it.\nDon't touch the prices.")})
-	b.add(s, 3*ms, key("prepare", ""), journal.Prepared{System: "You are an agent that works in a project directory.\nLook before you change."})
+	b.add(s, 3*ms, key("prepare", ""), journal.Prepared{System: "You are an agent that works in a project directory.\nLook before you change.", Edit: message.Edit{Head: []message.Message{message.User("Today is Friday.")}, To: 1}})
 
 	test := message.ToolCall{ID: "c1", Name: "bash", Input: input(map[string]any{"command": "go test ./basket", "timeout": 60000})}
 	read := message.ToolCall{ID: "c2", Name: "read", Input: input(map[string]any{"file_path": "basket/total.go"})}

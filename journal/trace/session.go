@@ -92,6 +92,7 @@ func (s *scribe) write(e journal.Entry) {
 		s.runStarted(e, d)
 	case journal.Resumed:
 		s.note(e, "mid", "resumed by "+d.Owner, "")
+		s.folded("Terms from here on", string(d.Terms))
 	case journal.Said:
 		s.said(e, d)
 	case journal.Seeded:
@@ -99,6 +100,11 @@ func (s *scribe) write(e journal.Entry) {
 	case journal.Prepared:
 		s.raw("<div class=\"system\">")
 		s.folded("System prompt", d.System)
+		var put strings.Builder
+		for _, m := range slices.Concat(d.Edit.Head, d.Edit.Tail) {
+			put.WriteString(m.Text() + "\n")
+		}
+		s.folded("Put into the transcript by hooks", put.String())
 		s.raw("</div>")
 	case journal.ModelFinished:
 		s.reply(e, d)
@@ -195,6 +201,7 @@ func (s *scribe) runStarted(e journal.Entry, d journal.RunStarted) {
 		}
 	}
 	s.raw("</p>")
+	s.folded("Terms", string(d.Terms))
 }
 
 func (s *scribe) runFinished(e journal.Entry, d journal.RunFinished) {

@@ -21,7 +21,9 @@ type Options struct {
 	// environment that sandbox.Environ picks.
 	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
 	Dir     string // that commands run in: the current one
-	Tokens  string // the directory with the tokens of servers that want a login: DefaultTokens()
+	// Lookup finds the variables of servers that have such (Server.Variables). Nil: os.LookupEnv.
+	Lookup func(string) (string, bool)
+	Tokens string // the directory with the tokens of servers that want a login: DefaultTokens()
 	// Open shows a person the address of a login, in a browser or in words; the login goes on when it has returned. Nil: nobody is there, and a server that wants a login which
 	// was not made by [Login] fails.
 	Open   func(ctx context.Context, url string) error
@@ -61,12 +63,15 @@ func Connect(ctx context.Context, servers []Server, o Options) (*Client, error) 
 	if o.Command == nil {
 		o.Command = unfenced
 	}
+	if o.Lookup == nil {
+		o.Lookup = os.LookupEnv
+	}
 	c := &Client{opts: o, policy: sandbox.Policy{Off: true}}
 	if p, ok := sandbox.From(ctx); ok {
 		c.policy = p
 	}
 	for i, s := range servers {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(servers[:i], func(other Server) bool { return sameName(other.Name, s.Name) }) {
@@ -184,6 +189,22 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("mcp: close: servers are still ending: %w", ctx.Err())
 	}
+}
+
+// Status is how a server is.
+type Status struct {
+	Server Server      // with its variables in place: what is in it may be secret
+	Err    error       // why it can't be used now; nil: it is connected
+	Tools  []tool.Tool // as they were last; also of a server that has gone since
+}
+
+// Status tells how each server is, in their order. It asks none of them.
+func (c *Client) Status() []Status {
+	out := make([]Status, len(c.servers))
+	for i, s := range c.servers {
+		out[i] = s.status()
+	}
+	return out
 }
 
 // Names are the names of the servers, in their order.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -206,6 +207,18 @@ func serve(kind string) {
 				fmt.Println(`"` + strings.Repeat("x", largestMessage) + `"`)
 			}
 			return nil
+		}, -1)
+	case "many": // tools of some 200 tokens each
+		answering(func(m map[string]any) any {
+			if m["method"] != "tools/list" {
+				return nil
+			}
+			var tools []any
+			n, _ := strconv.Atoi(os.Getenv("MCP_TEST_MANY"))
+			for i := range n {
+				tools = append(tools, map[string]any{"name": fmt.Sprintf("t%02d", i), "description": strings.Repeat("many words ", 60), "inputSchema": map[string]any{"type": "object"}})
+			}
+			return map[string]any{"tools": tools}
 		}, -1)
 	case "strange":
 		answering(func(m map[string]any) any {

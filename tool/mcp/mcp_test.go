@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -144,6 +145,32 @@ func TestTheListsSayWhichToolsThereAre(t *testing.T) {
 	}
 	if a, b := c.Tools(t.Context()), c.Tools(t.Context()); len(a) == 0 || &a[0] != &b[0] {
 		t.Error("another slice without a change")
+	}
+}
+
+func TestToolsOfAServerThatHasManyAreDeferred(t *testing.T) {
+	for name, c := range map[string]struct {
+		tools int
+		how   Defer
+		want  bool
+	}{
+		"a few": {10, DeferAuto, false}, "many": {60, DeferAuto, true}, "many that are wanted": {60, DeferNever, false}, "a few that are not": {1, DeferAlways, true},
+	} {
+		s := stdioServer("many", fmt.Sprintf("MCP_TEST_MANY=%d", c.tools))
+		s.Defer = c.how
+		tools := connect(t, s).Tools(t.Context())
+		if len(tools) != c.tools+1 {
+			t.Errorf("%s: %d tools", name, len(tools))
+		}
+		for _, f := range tools {
+			d := f.Definition()
+			if want := c.want && !strings.HasSuffix(d.Name, "__resources"); d.Deferred != want {
+				t.Errorf("%s: %s is deferred: %v", name, d.Name, d.Deferred)
+			}
+		}
+	}
+	if err := (Server{Name: "s", Command: "x", Defer: "sometimes"}).Check(); !errors.Is(err, errdefs.Validation) {
+		t.Error(err)
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,33 +23,53 @@ const (
 
 // Server is how a server is reached: by a Command or by a URL.
 type Server struct {
-	Name string // 1 to 32 of a-z, A-Z, 0-9, _ and -, without "__"
+	Name string `json:"-"` // 1 to 32 of a-z, A-Z, 0-9, _ and -, without "__"
 
-	Command string
-	Args    []string
-	Env     map[string]string // added to what the command gets
-	Dir     string            // Options.Dir
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"` // added to what the command gets
+	Dir     string            `json:"cwd,omitempty"` // Options.Dir; a relative one is in there
 
-	URL     string            // http or https: streamable HTTP, or the older HTTP with SSE where a server refuses that
-	SSE     bool              // only the older one
-	Headers map[string]string // sent to the URL's own host only
-	OAuth   OAuth             // of a server that wants a login
+	URL     string            `json:"url,omitempty"`     // http or https: streamable HTTP, or the older HTTP with SSE where a server refuses that
+	SSE     bool              `json:"sse,omitempty"`     // only the older one
+	Headers map[string]string `json:"headers,omitempty"` // sent to the URL's own host only
+	OAuth   OAuth             `json:"oauth,omitzero"`    // of a server that wants a login
 
-	Allow, Deny []string      // names of tools as the server has them, or beginnings such as "read_*"; Deny counts more, and an empty Allow admits all
-	Timeout     time.Duration // of a call, without the time that a person takes to answer: DefaultTimeout
-	Startup     time.Duration // until it is ready: DefaultStartup
-	Required    bool          // Connect fails when it does not start
+	Allow    []string      `json:"enabledTools,omitempty"`  // names of tools as the server has them, or beginnings such as "read_*"; empty: all
+	Deny     []string      `json:"disabledTools,omitempty"` // likewise; it counts more
+	Timeout  time.Duration `json:"timeout,omitempty"`       // of a call, without the time that a person takes to answer: DefaultTimeout
+	Startup  time.Duration `json:"startup,omitempty"`       // until it is ready: DefaultStartup
+	Required bool          `json:"required,omitempty"`      // Connect fails when it does not start
+	Defer    Defer         `json:"defer,omitempty"`         // whether its tools are offered only once they were searched for: DeferAuto
+
+	// Variables says that ${VAR} and ${VAR:-default} in Command, Args, Env, Dir, URL, Headers and OAuth are variables: see Server.Expand, which Connect calls.
+	Variables bool   `json:"-"`
+	Place     string `json:"-"` // where it is configured, for messages
 }
 
 // OAuth is the client that a server's authorization server knows us as. The zero value registers one by itself.
 type OAuth struct {
-	ClientID     string
-	ClientSecret string // of a confidential client
+	ClientID     string `json:"clientId,omitempty"`
+	ClientSecret string `json:"clientSecret,omitempty"` // of a confidential client
 }
+
+// Defer says when the tools of a server are deferred: a model is not shown them in every request, but finds them with the tool tool_search (see loop.SearchName).
+type Defer string
+
+// The kinds of Defer.
+const (
+	DeferAuto   Defer = "" // when what a model is shown of the server's tools takes more than DeferAbove
+	DeferAlways Defer = "always"
+	DeferNever  Defer = "never"
+)
+
+// DeferAbove is the size of a server's tools, in tokens (estimated), above which DeferAuto defers them.
+const DeferAbove = 5000
 
 var serverName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
 
-func (s Server) check() error {
+// Check says what of a server makes no sense (errdefs.Validation). What has variables in it is checked when they are known.
+func (s Server) Check() error {
 	bad := func(format string, args ...any) error {
 		return errdefs.Validation.Errorf("mcp: server %q: "+format, append([]any{s.Name}, args...)...)
 	}
@@ -62,16 +85,72 @@ func (s Server) check() error {
 		return bad("arguments, environment and directory are for a command")
 	case s.URL == "" && (len(s.Headers) > 0 || s.SSE || s.OAuth != OAuth{}):
 		return bad("headers, SSE and OAuth are for a URL")
+	case s.Defer != DeferAuto && s.Defer != DeferAlways && s.Defer != DeferNever:
+		return bad("Defer is %q: want DeferAlways, DeferNever or DeferAuto", s.Defer)
 	case s.Timeout < 0 || s.Startup < 0:
 		return bad("a time below 0: want a time such as 30s, or 0 for the default")
 	}
-	if s.URL != "" {
+	if s.URL != "" && !(s.Variables && variable.MatchString(s.URL)) {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return bad("%q: want a URL that begins with http:// or https://", s.URL)
 		}
 	}
 	return nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+
+// Expand gives the server with its Variables in place, and without the mark: ${VAR} is a variable that has to be set, ${VAR:-default} one that need not be, nor have a value. The error
+// (errdefs.Validation) names the server's Place, the field and the variable. What is replaced is not looked at again.
+func (s Server) Expand(look func(string) (string, bool)) (Server, error) {
+	if !s.Variables {
+		return s, nil
+	}
+	var errs []error
+	x := func(field, text string) string {
+		return variable.ReplaceAllStringFunc(text, func(v string) string {
+			m := variable.FindStringSubmatch(v)
+			if value, ok := look(m[1]); ok && (value != "" || m[2] == "") {
+				return value
+			}
+			if m[2] == "" {
+				errs = append(errs, errdefs.Validation.Errorf("%s: %s is not set: set it, or write ${%s:-default}", field, v, m[1]))
+			}
+			return strings.TrimPrefix(m[2], ":-")
+		})
+	}
+	all := func(field string, m map[string]string) map[string]string {
+		out := make(map[string]string, len(m))
+		for _, k := range sortedKeys(m) {
+			out[k] = x(field+"."+k, m[k])
+		}
+		return out
+	}
+	s.Command, s.Dir, s.URL = x("command", s.Command), x("cwd", s.Dir), x("url", s.URL)
+	s.OAuth.ClientID, s.OAuth.ClientSecret = x("oauth.clientId", s.OAuth.ClientID), x("oauth.clientSecret", s.OAuth.ClientSecret)
+	s.Args = slices.Clone(s.Args)
+	for i, a := range s.Args {
+		s.Args[i] = x(fmt.Sprintf("args[%d]", i), a)
+	}
+	if s.Env != nil {
+		s.Env = all("env", s.Env)
+	}
+	if s.Headers != nil {
+		s.Headers = all("headers", s.Headers)
+	}
+	if s.Variables = false; len(errs) > 0 {
+		return s, errdefs.Validation.Errorf("%s%w", s.at(), errors.Join(errs...))
+	}
+	return s, s.Check()
+}
+
+// at is where the server is configured, as the beginning of a message.
+func (s Server) at() string {
+	if s.Place == "" {
+		return ""
+	}
+	return s.Place + ": "
 }
 
 func (s Server) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/tokens"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -33,7 +35,8 @@ const mostPages = 1000
 
 // server is one server and its session, which is made again when it is lost.
 type server struct {
-	conf   Server
+	conf   Server // without variables
+	broken error  // why it can't be connected, whatever happens
 	client *Client
 	turn   chan struct{} // held by who connects or lists
 
@@ -42,6 +45,7 @@ type server struct {
 	last     *listing   // nil: it never started
 	changed  bool       // it said that its list is another one
 	failures int
+	failed   error     // why it is not connected, if it was tried
 	next     time.Time // not tried again before
 	closed   bool
 }
@@ -53,7 +57,11 @@ type listing struct {
 }
 
 func newServer(c *Client, conf Server) *server {
-	return &server{conf: conf, client: c, turn: make(chan struct{}, 1)}
+	s := &server{client: c, turn: make(chan struct{}, 1)}
+	if s.conf, s.broken = conf.Expand(c.opts.Lookup); s.broken != nil {
+		s.broken = s.errorf(errdefs.Validation, "%w", s.broken)
+	}
+	return s
 }
 
 // session is a connection to a server that is ready.
@@ -138,17 +146,21 @@ func (s *server) session(ctx context.Context) (*session, error) {
 	defer s.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
+			s.failed = err
 			s.failures++
 			s.next = time.Now().Add(min(firstPause<<min(s.failures-1, 20), lastPause))
 		}
 		return nil, err
 	}
-	s.failures, s.next, s.live = 0, time.Time{}, live
+	s.failures, s.failed, s.next, s.live = 0, nil, time.Time{}, live
 	return live, nil
 }
 
 // connect makes a session, and asks for the tools: a server may have others now, and the library has to know them.
 func (s *server) connect(ctx context.Context) (*session, error) {
+	if s.broken != nil {
+		return nil, s.broken
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.startup(), s.errorf(errdefs.Timeout, "it was not ready within %v", s.conf.startup()))
 	defer cancel()
 	defer context.AfterFunc(s.client.ctx, cancel)() //nolint:contextcheck // Close cancels
@@ -164,7 +176,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 	}
 	if err := s.list(ctx, live); err != nil {
 		live.stop()
-		return nil, s.failed(ctx, live, "list its tools", err)
+		return nil, s.failure(ctx, live, "list its tools", err)
 	}
 	return live, nil
 }
@@ -195,7 +207,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, s.failed(ctx, live, "start", err)
+		return nil, s.failure(ctx, live, "start", err)
 	}
 	var d delivery
 	live.ClientSession, err = live.sdkClient().Connect(context.WithValue(ctx, deliveryKey{}, &d), noted{way, live}, nil)
@@ -204,7 +216,7 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 		if status := int(d.status.Load()); status >= 400 {
 			err = fmt.Errorf("%w: %w", refusal{status}, err)
 		}
-		return nil, s.failed(ctx, live, "connect", err)
+		return nil, s.failure(ctx, live, "connect", err)
 	}
 	go func() {
 		defer close(live.over)
@@ -234,7 +246,9 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 		return nil, err
 	}
 	if cmd.Dir = s.client.opts.Dir; s.conf.Dir != "" {
-		cmd.Dir = s.conf.Dir
+		if cmd.Dir = s.conf.Dir; !filepath.IsAbs(cmd.Dir) {
+			cmd.Dir = filepath.Join(s.client.opts.Dir, cmd.Dir)
+		}
 	}
 	for _, name := range sortedKeys(s.conf.Env) {
 		cmd.Env = append(cmd.Env, name+"="+s.conf.Env[name])
@@ -242,8 +256,8 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 	return startStdio(cmd, "mcp."+s.conf.Name, s.warn) //nolint:contextcheck // it goes on behind whoever starts it
 }
 
-// failed says why there is no session, with what the server had to say.
-func (s *server) failed(ctx context.Context, live *session, what string, err error) error {
+// failure says why there is no session, with what the server had to say.
+func (s *server) failure(ctx context.Context, live *session, what string, err error) error {
 	class := errdefs.NotAvailable
 	if cause := context.Cause(ctx); ctx.Err() != nil && cause != nil {
 		if errdefs.Timeout.Is(cause) {
@@ -257,7 +271,11 @@ func (s *server) failed(ctx context.Context, live *session, what string, err err
 		if s.client.opts.Open != nil { // somebody was there
 			return s.errorf(errdefs.Unauthorized, "%s: %w", what, err)
 		}
-		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login --url %s %s, or set its header Authorization", what, r, s.conf.URL, s.conf.Name)
+		login := s.conf.Name
+		if s.conf.Place == "" {
+			login = "--url " + s.conf.URL + " " + login
+		}
+		return s.errorf(errdefs.Unauthorized, "%s: it wants a login (%w): run pawl mcp login %s, or set its header Authorization", what, r, login)
 	}
 	said := ""
 	if live != nil && live.proc != nil {
@@ -348,6 +366,28 @@ func (s *server) stale() bool {
 	return !s.closed && (s.changed || s.last == nil && !time.Now().Before(s.next))
 }
 
+func (s *server) status() Status {
+	connected := s.current() != nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Status{Server: s.conf}
+	if s.last != nil {
+		out.Tools = slices.Clone(s.last.tools)
+	}
+	switch {
+	case s.closed:
+		out.Err = errClosed
+	case connected:
+	case s.failed != nil:
+		out.Err = s.failed
+	case s.live != nil:
+		out.Err = s.errorf(errdefs.NotAvailable, "the connection is gone; the next call makes it again")
+	default:
+		out.Err = s.errorf(errdefs.NotAvailable, "it was not connected yet")
+	}
+	return out
+}
+
 func (s *server) listed() *listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -371,7 +411,7 @@ func (s *server) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.conf.startup())
 	defer cancel()
 	if err := s.list(ctx, live); err != nil {
-		return s.failed(ctx, live, "list its tools", err)
+		return s.failure(ctx, live, "list its tools", err)
 	}
 	return nil
 }
@@ -455,6 +495,7 @@ func (s *server) offer(found []*sdk.Tool, resources bool) *listing {
 			s.warn(fmt.Sprintf("the list of tools has %q, which it does not have; it has %s", p, strings.Join(all, ", ")))
 		}
 	}
+	s.postpone(l.tools)
 	for _, t := range l.tools {
 		b, err := json.Marshal(t.Definition())
 		if err != nil {
@@ -463,6 +504,23 @@ func (s *server) offer(found []*sdk.Tool, resources bool) *listing {
 		l.text += string(b) + "\n"
 	}
 	return l
+}
+
+// postpone defers the tools, if they are to be.
+func (s *server) postpone(tools []tool.Tool) {
+	size := 0
+	for _, t := range tools {
+		d := t.Definition()
+		size += tokens.Text(d.Name) + tokens.Text(d.Description) + tokens.Text(string(d.Schema))
+	}
+	if s.conf.Defer == DeferNever || s.conf.Defer == DeferAuto && size <= DeferAbove {
+		return
+	}
+	for _, t := range tools {
+		if own, ok := t.(*serverTool); ok { // that for resources is small
+			own.def.Deferred = true
+		}
+	}
 }
 
 // rejected is the code of the library's own error for a request that a server did not take, or that was lost: it can't tell.

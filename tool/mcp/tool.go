@@ -142,7 +142,7 @@ func (s *server) verdict(ctx context.Context, live *session, def tool.Definition
 	}
 	switch status := int(d.status.Load()); {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return false, s.failed(ctx, live, "call", refusal{status})
+		return false, s.failure(ctx, live, "call", refusal{status})
 	case errdefs.Of(err) != nil:
 		return false, err
 	}
