@@ -282,6 +282,9 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
 	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.broken, a.servers.warnings()))}
+	if r.opts.Tracer != nil {
+		opts = append(opts, agent.WithTracer(r.opts.Tracer))
+	}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

@@ -71,6 +71,7 @@ type Options struct {
 	MaxSessions            int              // sessions that are held in memory, beside those in use: 1000. See [Runtime.EndSession]: it is what happens to the one that was used longest ago
 	EntryPoint             EntryPoint       // who is asked: the Host, and where it has nobody the run waits
 	Budget                 *engine.Budget   // of all runs of the Runtime together: none
+	Tracer                 engine.Tracer    // stands around all runs, and those of subagents, such as a telemetry.Tracer: none
 	Host                   engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
 	Prices                 *catalog.Catalog // what models cost: catalog.Default()
 	OutputDir              string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close

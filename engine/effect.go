@@ -21,8 +21,8 @@ type Effect interface {
 }
 
 // Performer does one effect, here and now. An engine is one: locally Steps calls it, on a workflow engine an activity does.
-// Everything that is not deterministic happens here: models, tools, hooks, people, budgets, clocks. To trace, limit or fault
-// every effect of a run, wrap it.
+// Everything that is not deterministic happens here: models, tools, hooks, people, budgets, clocks. To limit or fault
+// every effect of a run, wrap it; to trace it, see [Tracer].
 //
 // With an error the outcome may still say what there was by then: it is recorded all the same. An error without an outcome leaves the effect's Lost;
 // if that is nil, nothing, or, if the effect is a Failing one, a note.

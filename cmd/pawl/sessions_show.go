@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/trace"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -79,6 +81,24 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 		}
 	}
 	return nil
+}
+
+// sessionPage writes the page of a session to a file, or to out for "-": up to entry at, or all when that is 0.
+func sessionPage(ctx context.Context, out io.Writer, store journal.Store, id string, at int64, file string) error {
+	if err := mustBe(ctx, store, id); err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		err := trace.HTML(ctx, w, store, id, at)
+		if errdefs.NotFound.Is(err) {
+			return badInput(err)
+		}
+		return err
+	}
+	if file == "-" {
+		return write(out)
+	}
+	return replaceFile(file, write)
 }
 
 // stateAt folds a session up to entry at, or all of it when that is 0.
