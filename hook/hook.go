@@ -67,8 +67,9 @@ type ToolUse struct {
 	Call   message.ToolCall // the input is valid by the tool's schema
 	Result *tool.Result     // in PostToolUse; may be changed
 	Took   time.Duration    // in PostToolUse: how long the tool ran
-	// What the model was asked last, and its reply, which has the call; read-only, and nil for a call that goes on in the background.
-	Request  *model.Request
+	// The conversation as the model has it, and its last reply, which has the call and which Messages end with; read-only, and unset for a call that goes on in the background.
+	System   string
+	Messages message.History
 	Response *model.Response
 	Values   map[string]any // as in Generation
 	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.

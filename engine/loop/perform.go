@@ -87,23 +87,16 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 	return out, nil
 }
 
-// said is what the model was asked, and its reply; nil where the turn is over, as for a call that goes on in the background.
-func (l *Engine) said(run engine.Run, t engine.Turn) (*model.Request, *model.Response) {
-	r, asked := t.Reply, t.Messages
-	if asked.Len() == 0 {
-		return nil, nil
-	}
-	if n := asked.Len(); n > 0 && asked.Last() == r.Message {
-		asked = asked.Slice(0, n-1)
-	}
-	req := l.request(run, t.System, asked)
-	return &req, &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
-}
-
 func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
 	talk := e.Turn.Messages
 	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
-	g.Request, g.Response = l.said(run, e.Turn)
+	g.Response = responseOf(e.Turn)
+	asked := talk
+	if n := asked.Len(); n > 0 && asked.Last() == e.Turn.Reply.Message {
+		asked = asked.Slice(0, n-1)
+	}
+	req := l.request(run, e.Turn.System, asked)
+	g.Request = &req
 	if run.Log != nil {
 		g.Usage = run.Log.State().RunSpent.Usage
 	}
@@ -120,6 +113,15 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 		}
 	})
 	return out
+}
+
+// responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
+func responseOf(t engine.Turn) *model.Response {
+	if t.Messages.Len() == 0 {
+		return nil
+	}
+	r := t.Reply
+	return &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
 }
 
 // ask puts a question to whoever is there; nobody parks the run. One that can't be answered any more is a no.

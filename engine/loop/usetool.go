@@ -49,7 +49,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
-		use.Request, use.Response = l.said(run, e.Turn)
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			d = hook.Judge(ctx, hooks, use, check)
@@ -139,7 +139,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
 		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
-		use.Request, use.Response = l.said(run, e.Turn)
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			if err := hook.After(ctx, hooks, use); err != nil {
