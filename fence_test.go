@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/message"
@@ -131,5 +132,43 @@ func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
 	}
 	if _, err := os.Stat(outside + "/made"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("it wrote outside:", err)
+	}
+}
+
+func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
+	fenced := pawl.DefaultSandbox()
+	for name, o := range map[string]struct {
+		policy *sandbox.Policy
+		rules  hook.Permissions
+	}{
+		"in a fence":                     {&fenced, hook.Permissions{}},
+		"without one, with edits waved":  {&sandbox.Policy{Off: true}, hook.Permissions{Mode: hook.ModeAcceptEdits}},
+		"with a rule that allows edits":  {&fenced, hook.Permissions{Allow: []string{"Edit", "Write"}}},
+		"without one, with such a rule":  {&sandbox.Policy{Off: true}, hook.Permissions{Allow: []string{"Write(.git/**)"}}},
+		"with a safety check of its own": {&fenced, hook.Permissions{Safety: pawl.NoSafety}},
+	} {
+		if can := sandbox.Probe(); !o.policy.Off && !can.Writes.Holds {
+			component.Absent(t, "a sandbox", can.Writes.Why)
+		}
+		dir := world(t, map[string]string{".git/hooks/sample": "x", ".git/HEAD": "x"})
+		rt := serve(t, dir, says(), func(opts *pawl.Options) { opts.NoProject, opts.Sandbox, opts.Permissions = true, o.policy, o.rules })
+		write := func(path string) (*agent.Result, error) {
+			return rt.Run(t.Context(), pawl.Request{Prompt: fmt.Sprintf(`write {"file_path":%q,"content":"x"}`, path), SessionID: strings.ReplaceAll(path, "/", "-")})
+		}
+		res, err := write(".git/hooks/pre-commit")
+		if res == nil || res.Status != agent.StatusInterrupted {
+			t.Errorf("%s: %+v %v", name, res, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git/hooks/pre-commit")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: it was written: %v", name, err)
+		}
+		if res, err := write(".git/hooks-of-mine"); res == nil || res.Status != agent.StatusInterrupted {
+			t.Errorf("%s: %+v %v", name, res, err)
+		}
+		if o.rules.Allow == nil || o.rules.Allow[0] == "Edit" {
+			if res, err := write("src/hooks/pre-commit"); err != nil || res.Status != agent.StatusCompleted {
+				t.Errorf("%s: another file: %+v %v", name, res, err)
+			}
+		}
 	}
 }

@@ -184,6 +184,12 @@ func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec
 	if err != nil {
 		return nil, err
 	}
+	var seen view
+	if !f.policy.Off {
+		if seen, err = f.look(); err != nil {
+			return nil, err
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -198,10 +204,6 @@ func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec
 		cmd.Args[0] = name
 		cmd.Env = slices.Clone(f.environ)
 		return cmd, nil
-	}
-	seen, err := f.look()
-	if err != nil {
-		return nil, err
 	}
 	cmd, err := f.wrap(path, append([]string{name}, args...), seen, refusedOf(ctx))
 	if err != nil {

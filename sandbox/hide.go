@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -24,7 +25,8 @@ const (
 type pattern struct {
 	dir  string // in front of the first special character, with none
 	rest string // below dir; "" means dir itself
-	name string // what rest is if it is **/NAME, without special characters: the most common, and the cheapest to look for
+	name string // if rest is **/NAME, that: the most common, and the cheapest to look for
+	text bool   // name has no special characters
 }
 
 // readPattern takes a pattern that is valid.
@@ -39,8 +41,10 @@ func readPattern(text string) pattern {
 		p.dir, parts = filepath.Join(p.dir, part), parts[1:]
 	}
 	p.rest = strings.Join(parts, "/")
-	if name, plain := literal(strings.TrimPrefix(p.rest, "**/")); plain && strings.HasPrefix(p.rest, "**/") && !strings.Contains(name, "/") {
-		p.name = name
+	if name, any := strings.CutPrefix(p.rest, "**/"); any && !strings.ContainsAny(name, `/{`) && name != "**" { // an alternative may have a slash in it
+		if p.name, p.text = literal(name); !p.text {
+			p.name = name
+		}
 	}
 	return p
 }
@@ -92,25 +96,28 @@ func folded(name string) string {
 	return name
 }
 
-// is reports whether rel, below the pattern's directory, matches.
-func (p pattern) is(rel string) bool {
-	if p.name != "" {
-		return folded(rel[strings.LastIndexByte(rel, '/')+1:]) == folded(p.name)
+// is reports whether name in the directory rel, below the pattern's, matches.
+func (p pattern) is(rel, name string) bool {
+	switch {
+	case p.text:
+		return folded(name) == folded(p.name)
+	case p.name != "":
+		return doublestar.MatchUnvalidated(folded(p.name), folded(name))
 	}
-	return doublestar.MatchUnvalidated(folded(p.rest), folded(rel))
+	return doublestar.MatchUnvalidated(folded(p.rest), folded(path.Join(rel, name)))
 }
 
 // covers reports whether a path, or a directory that it lies in, matches.
-func (p pattern) covers(path string) bool {
-	rel, err := filepath.Rel(folded(p.dir), folded(path))
+func (p pattern) covers(file string) bool {
+	rel, err := filepath.Rel(folded(p.dir), folded(file))
 	if err != nil || !filepath.IsLocal(rel) {
 		return false
 	}
 	if p.rest == "" {
 		return true
 	}
-	for at := filepath.ToSlash(rel); at != "."; at = filepath.ToSlash(filepath.Dir(at)) {
-		if p.is(at) {
+	for at := filepath.ToSlash(rel); at != "."; at = path.Dir(at) {
+		if p.is(path.Dir(at), path.Base(at)) {
 			return true
 		}
 	}
@@ -163,28 +170,32 @@ type seeker struct {
 
 // walk looks below dir, at rel, for what matches one of pats, which all begin in dir. What can't be read by us can't be read by a command either.
 func (s *seeker) walk(dir, rel string, pats []pattern) error {
-	entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(rel)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && len(entries) == 0 {
-		if info, e := os.Lstat(filepath.Join(dir, filepath.FromSlash(rel))); e == nil && info.IsDir() {
+	at := filepath.Join(dir, filepath.FromSlash(rel))
+	d, err := os.Open(at) //nolint:gosec // what a policy names
+	if err != nil {
+		if info, e := os.Lstat(at); e == nil && info.IsDir() && !errors.Is(err, fs.ErrPermission) {
 			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
 		}
+		return nil
+	}
+	entries, err := d.ReadDir(-1)
+	_ = d.Close()
+	if err != nil && len(entries) > 0 {
+		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
 	}
 	for _, e := range entries {
 		if s.looked++; s.looked > mostLookedAt {
 			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: there are more than %d names to look at below %s: hide directories instead of patterns with **", mostLookedAt, dir)
 		}
-		below := e.Name()
-		if rel != "" {
-			below = rel + "/" + below
+		i := slices.IndexFunc(pats, func(p pattern) bool { return p.is(rel, e.Name()) })
+		if i < 0 && !e.IsDir() {
+			continue
 		}
-		i := slices.IndexFunc(pats, func(p pattern) bool { return p.is(below) })
-		switch {
-		case i >= 0:
-			err = s.hit(filepath.Join(dir, filepath.FromSlash(below)), e, pats[i].name == "" || !slices.Contains(s.policy.writable(), dir))
-		case e.IsDir() && slices.ContainsFunc(pats, func(p pattern) bool { return p.deeper(below) }):
+		below := path.Join(rel, e.Name())
+		if i >= 0 {
+			err = s.hit(filepath.Join(at, e.Name()), e, pats[i].name == "" || !slices.Contains(s.policy.writable(), dir))
+		} else if err = nil; slices.ContainsFunc(pats, func(p pattern) bool { return p.deeper(below) }) {
 			err = s.walk(dir, below, pats)
-		default:
-			err = nil
 		}
 		if err != nil {
 			return err

@@ -1,8 +1,11 @@
 package sandbox
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +98,55 @@ func lay0(t *testing.T, p *place, state map[string]string) {
 	}
 }
 
+func TestWhatLiesAroundTheProjectCanBeHidden(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		f := p.fence(caps, Policy{HidePatterns: []string{HidePattern(filepath.Dir(p.in), "")}})
+		if out, err := p.run(f, `cat "$OUT/file"`); strings.Contains(out, "untouched") || err == nil {
+			t.Errorf("%q %v", out, err)
+		}
+		if out, err := p.run(f, `cat mine && echo x >made && echo y >"$TMPDIR/y" && cat made "$TMPDIR/y"`); err != nil || out != "minex\ny" {
+			t.Errorf("%q %v", out, err)
+		}
+	})
+}
+
+// What a rule names and is not there yet can't be read when it comes, where Landlock keeps it so: even by a command that runs already.
+func TestWhatIsNotThereYetIsHiddenOutside(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		if caps.ABI == 0 {
+			return
+		}
+		p := newPlace(t)
+		f := p.fence(caps, Policy{HidePatterns: []string{HidePattern(p.out+"/later", "")}})
+		cmd, err := f.Command(t.Context(), "sh", "-c", `echo ready; read x; cat "$OUT/later" "$OUT/file"`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(out)
+		if line, err := r.ReadString('\n'); line != "ready\n" || err != nil {
+			t.Fatal(line, err)
+		}
+		p.lay(p.out+"/later", "s3cr3t")
+		_ = in.Close()
+		if b, err := io.ReadAll(r); err != nil || string(b) != "untouched" {
+			t.Errorf("%q %v", b, err)
+		}
+		_ = cmd.Wait()
+	})
+}
+
 func TestWhatIsHiddenIsNotShownAgain(t *testing.T) {
 	each(t, func(t *testing.T, caps Capabilities) {
 		if !caps.Inside.Holds {
@@ -165,7 +217,7 @@ func TestOfAPatternIsFoundWhatIsThere(t *testing.T) {
 		var got []string
 		for _, h := range hits {
 			got = append(got, strings.TrimPrefix(h.path, p.in))
-			if h.held == slices.Contains([]string{"**/.env"}, pat) {
+			if h.held == slices.Contains([]string{"**/.env", "**/*.pem"}, pat) {
 				t.Errorf("%s: held: %v", pat, h.held)
 			}
 		}

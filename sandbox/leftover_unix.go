@@ -17,11 +17,11 @@ const lockName = "lock"
 
 // hold locks a fresh temporary directory for as long as this process lives, or until the file is closed.
 func hold(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName+".new"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, lockName+".new"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) //nolint:gosec // in our own directory
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil { //nolint:gosec // a descriptor
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
 		err = os.Rename(f.Name(), filepath.Join(dir, lockName))
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func abandoned(dir string) *os.File {
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil { //nolint:gosec // a descriptor
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		_ = f.Close()
 		return nil
 	}

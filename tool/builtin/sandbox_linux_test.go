@@ -2,9 +2,11 @@ package builtin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -255,5 +257,44 @@ func TestTheModelIsToldWhomACommandCouldNotReach(t *testing.T) {
 	id := launch(t, ctx, w, connects)
 	if got := output(t, ctx, w, id, "1m"); !strings.HasPrefix(got, want+"\n[") {
 		t.Errorf("%q", got)
+	}
+}
+
+// guardOf is the process that stops our commands when we die.
+func guardOf(t *testing.T) int {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		cmdline, _ := os.ReadFile(name)
+		status, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "status"))
+		if string(cmdline) == "pawl-guard\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) && !strings.Contains(string(status), "\nState:\tZ") {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatal("there is no guard")
+	return 0
+}
+
+func TestACommandInAFenceCannotEndItsGuard(t *testing.T) {
+	if c := sandbox.Probe(); !c.Signals.Holds {
+		component.Absent(t, "signals are not kept in: "+c.Signals.Why, "run Linux 6.12 or later, or install bubblewrap")
+	}
+	w := fenced(t, sandbox.Policy{})
+	ctx := called(t, "s", &book{})
+	launch(t, ctx, w, "exec sleep 300")
+	guard := guardOf(t)
+	res, err := call(t, w.Bash(), in{"command": fmt.Sprintf("for s in KILL STOP TERM; do kill -$s %d; done", guard)})
+	if err != nil || !res.IsError {
+		t.Error(res, err)
+	}
+	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", guard)); err != nil || guardOf(t) != guard || strings.Contains(string(state), ") T ") {
+		t.Errorf("it is gone, or stands still: %s %v", state, err)
 	}
 }
