@@ -32,6 +32,7 @@ type assembly struct {
 	hooks       []hook.ShellHook // that shells was made of, with
 	env         map[string]string
 	warning     string // for who listens to a run
+	broken      string // the same: why this is not what the directory says now
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
@@ -51,7 +52,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if a.policy, unfenced, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
 		return nil, err
 	}
-	a.warning = join(unfenced, waits(p))
+	a.warning = join(unfenced, waits(p), remembered(p))
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -96,16 +97,29 @@ func waits(p *project.Project) string {
 	if p == nil {
 		return ""
 	}
-	n := 0
+	n := map[project.State]int{}
 	for _, v := range p.Untrusted() {
-		if v.State == project.StateWaiting {
-			n++
-		}
+		n[v.State]++
 	}
-	if n == 0 {
+	var wait, removed string
+	if n := n[project.StateWaiting]; n > 0 {
+		wait = fmt.Sprintf("%d settings of this project wait for approval and do not count: see pawl trust", n)
+	}
+	if n := n[project.StateRemoved]; n > 0 {
+		removed = fmt.Sprintf("%d restrictions are no longer in this project's files, and count until that is approved: see pawl trust", n)
+	}
+	return join(wait, removed)
+}
+
+// remembered has what the project forbids outlive its files, which tools may write.
+func remembered(p *project.Project) string {
+	if p == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d settings of this project wait for approval and do not count: see pawl trust", n)
+	if err := project.Pin(p); err != nil {
+		return fmt.Sprintf("what this project forbids lasts only as long as its files and this process: %v", err)
+	}
+	return ""
 }
 
 func join(texts ...string) string {
@@ -214,7 +228,7 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		}
 		if err != nil {
 			kept := *before
-			kept.warning = join(before.warning, "the project's settings can't be read, and those before stay in force: "+err.Error())
+			kept.broken = "the project's settings can't be read, and those before stay in force: " + err.Error()
 			after = &kept
 		}
 		r.now.Store(after)
@@ -227,7 +241,7 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 	if r.opts.Trusted {
 		opts = append(opts, project.WithTrusted())
 	}
-	next, stop = iter.Pull2(project.Watch(r.ctx, r.dir, opts...))
+	next, stop = iter.Pull2(project.Watch(r.ctx, r.dir, opts...)) //nolint:contextcheck // it lasts until Close
 	p, err, ok := next()
 	if err == nil && !ok {
 		err = ctx.Err()
@@ -245,7 +259,7 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.servers.warnings()))}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.broken, a.servers.warnings()))}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}

@@ -46,7 +46,7 @@ func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Se
 	if err != nil {
 		return err
 	}
-	r.later(func() error { return client.Close(context.Background()) })
+	r.later(func() error { return client.Close(context.Background()) }) //nolint:contextcheck // in Close, which has none
 	a.servers = servers{client, list, new(atomic.Int64)}
 	return nil
 }

@@ -141,13 +141,13 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 		if r.now.Store(a); err != nil {
 			return err
 		}
-		return r.record()
+		return r.record() //nolint:contextcheck // the store outlives ctx
 	}
 	next, stop, err := r.open(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.record(); err != nil {
+	if err := r.record(); err != nil { //nolint:contextcheck // the store outlives ctx
 		stop()
 		return err
 	}

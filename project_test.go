@@ -207,12 +207,16 @@ func TestAChangeOfTheProjectCountsFromTheNextRunOn(t *testing.T) {
 	})
 	rt := serve(t, dir, m)
 	n := 0
-	until := func(want string, warns bool) {
+	until := func(want string, warns bool, about ...string) {
 		t.Helper()
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			n++
 			text, warned := asks(t, rt, fmt.Sprintf("s%d", n), "go")
-			if strings.HasPrefix(text, want) && warns == (len(warned) > 0) {
+			said := strings.Join(warned, "\n")
+			if strings.Count(said, "can't be read") > 1 {
+				t.Fatalf("it warns of what was wrong before, too: %s", said)
+			}
+			if strings.HasPrefix(text, want) && warns == (len(warned) > 0) && strings.Contains(said, strings.Join(about, "")) {
 				return
 			}
 			if time.Now().After(end) {
@@ -226,9 +230,48 @@ func TestAChangeOfTheProjectCountsFromTheNextRunOn(t *testing.T) {
 	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash"]}}`})
 	until("two denied by the rule Bash", false)
 	lay(t, dir, map[string]string{".agents/settings.json": `{"permissions": `}) // the last good ones stay in force
-	until("two denied by the rule Bash", true)
+	until("two denied by the rule Bash", true, "settings.json:1:")
+	lay(t, dir, map[string]string{".agents/settings.json": "\n[]"})
+	until("two denied by the rule Bash", true, "settings.json:2:")
 	lay(t, dir, map[string]string{".agents/settings.json": `{}`})
+	until("two denied by the rule Bash (.agents/settings.json (as it was)", true)
+	approve(t, dir)
 	until("two (no output)", false)
+}
+
+func TestAModelCantTakeItsOwnDenyRuleAway(t *testing.T) {
+	dir := world(t, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash(touch denied)"]}}`})
+	rt := serve(t, dir, thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Role() == message.RoleTool {
+			return message.Assistant(last(req))
+		}
+		return message.Assistant("", call(fmt.Sprintf("c%d", req.Messages.Len()), "bash", fmt.Sprintf(`{"command":%q}`, req.Messages.Last().Text())))
+	}))
+	denied := func(rt *pawl.Runtime, when string) {
+		t.Helper()
+		if text, _ := asks(t, rt, "s", "touch denied"); !strings.Contains(text, "denied by the rule Bash(touch denied)") {
+			t.Errorf("%s: %s", when, text)
+		}
+	}
+	denied(rt, "first")
+	if text, _ := asks(t, rt, "s", "rm -r .agents && ls -A"); text != "(no output)" {
+		t.Fatal(text)
+	}
+	denied(rt, "right behind it")
+	for told := false; !told; { // until the Runtime has seen it
+		_, warned := asks(t, rt, "s", "ls")
+		told = strings.Contains(strings.Join(warned, ""), "1 restrictions are no longer in this project's files")
+	}
+	denied(rt, "seen")
+	if err := rt.Close(); err != nil {
+		t.Error(err)
+	}
+	again := serve(t, dir, bash("touch denied"))
+	denied(again, "in the next Runtime")
+	approve(t, dir)
+	if text, _ := asks(t, serve(t, dir, bash("touch denied")), "s", "go"); text != "(no output)" {
+		t.Error("approved:", text)
+	}
 }
 
 func TestAReloadDoesNotChangeARunUnderWay(t *testing.T) {

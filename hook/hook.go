@@ -64,7 +64,10 @@ type ToolUse struct {
 	Call   message.ToolCall // the input is valid by the tool's schema
 	Result *tool.Result     // in PostToolUse; may be changed
 	Took   time.Duration    // in PostToolUse: how long the tool ran
-	Values map[string]any   // as in Generation
+	// What the model was asked last, and its reply, which has the call; read-only, and nil for a call that goes on in the background.
+	Request  *model.Request
+	Response *model.Response
+	Values   map[string]any // as in Generation
 	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
 	Granted []Grant
 	ends    string

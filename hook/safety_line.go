@@ -14,11 +14,16 @@ type line struct {
 	options  []string
 	values   map[string]shell.Word // of options that have one
 	operands []shell.Word
+
+	// Room for the few that most lines have.
+	someOptions  [4]string
+	someOperands [4]shell.Word
 }
 
 // parse splits words. valued are options that take the next word, without their value glued to them: "-t --target-directory".
 func parse(c *shell.Command, valued string) *line {
 	l := &line{Command: c}
+	l.options, l.operands = l.someOptions[:0], l.someOperands[:0]
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i]
 		name, v, eq := strings.Cut(a.Text, "=")

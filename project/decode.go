@@ -483,22 +483,26 @@ func (d *decoder) hooks(n node) {
 	}
 	for _, h := range list {
 		h.Claude = d.claude
-		text := sayHook(h)
 		line, _ := strconv.Atoi(strings.TrimPrefix(h.Place, "line ")) // 0, the whole file, if it should ever say something else
 		h.Place = Place{d.file, line, 0}.String()
-		d.add(n, entry{
-			key: "hooks." + string(h.Event), text: text, same: text,
-			apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
-			loosens: func(*Settings) bool { return true },
-		})
-		e := &d.entries[len(d.entries)-1]
-		e.place = Place{d.file, line, 0}
-		if len(h.Env) > 0 {
-			quiet := h
-			quiet.Env = hidden(h.Env)
-			e.shown = sayHook(quiet)
-		}
+		d.add(n, hookEntry(h))
+		d.entries[len(d.entries)-1].place = Place{d.file, line, 0}
 	}
+}
+
+func hookEntry(h hook.ShellHook) entry {
+	text := sayHook(h)
+	e := entry{
+		key: "hooks." + string(h.Event), text: text, same: text,
+		apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
+		loosens: func(*Settings) bool { return true },
+	}
+	if len(h.Env) > 0 {
+		quiet := h
+		quiet.Env = hidden(h.Env)
+		e.shown = sayHook(quiet)
+	}
+	return e
 }
 
 // lineOfHook finds the line and the path in an error of hook.DecodeShellHooks.

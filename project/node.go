@@ -30,6 +30,7 @@ type source struct {
 	data  []byte
 	lines []int // offsets of their beginnings
 	runes []int // how many characters begin before each stretch of the text: one long line may have many places
+	whole bool  // no text that somebody has: places are the file's alone
 }
 
 const stretch = 1024
@@ -53,6 +54,9 @@ func newSource(file string, data []byte) *source {
 }
 
 func (s *source) place(at int) Place {
+	if s.whole {
+		return Place{File: s.file}
+	}
 	at = max(0, min(at, len(s.data)))
 	line := sort.SearchInts(s.lines, at+1)
 	return Place{s.file, line, 1 + s.before(at) - s.before(s.lines[line-1])}

@@ -27,6 +27,8 @@ type Project struct {
 	waiting   []Value
 	trust     trustStore
 	trustHash string
+	forbids   string // stands for all that the files may forbid
+	pins      []pin  // what they forbid, or forbade
 }
 
 // Values are all values of all settings files with their layers, the lowest first.
@@ -79,6 +81,7 @@ type loader struct {
 	overrides     json.RawMessage
 	trust         trustStore
 	trusted       bool
+	pins          []pin // besides those on record
 
 	trace   *trace
 	root    string
@@ -163,7 +166,7 @@ func (l *loader) settings(p *Project) error {
 	if l.overrides != nil {
 		over = l.decode(newSource("overrides", l.overrides), LayerOverride, false)
 	}
-	settings, _ := merge(l.root, slices.Concat(entries, project, local, over), true)
+	settings, _, _ := merge(l.root, slices.Concat(entries, project, local, over), true)
 	if settings.Compat { // the directory's own files beat the other program's
 		project = slices.Concat(decoded(l.project, ".mcp.json", LayerProject, true), decoded(l.project, ".claude/settings.json", LayerProject, true), project)
 		local = append(decoded(l.project, ".claude/settings.local.json", LayerLocal, true), local...)
@@ -171,18 +174,26 @@ func (l *loader) settings(p *Project) error {
 	if err := l.err(); err != nil {
 		return err
 	}
-	entries = slices.Concat(entries, project, local, over)
-	wants := wanted(entries)
-	p.trust, p.trustHash = l.trust, contentHash(wants)
-	p.Settings, p.values = merge(l.root, entries, l.approved(p.trustHash))
-	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting }) {
-		for i, e := range entries {
-			if v := p.values[i]; e.wants() { // all that an approval would be of, also what changes nothing today
+	all := slices.Concat(entries, project, local, over)
+	p.trust, p.trustHash, p.forbids = l.trust, contentHash(wanted(all)), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
+	approved, pins := l.approved(p.trustHash, p.forbids)
+	removed := map[Layer][]entry{}
+	for _, e := range l.removed(pins, all) {
+		removed[e.layer] = append(removed[e.layer], e)
+	}
+	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], over)
+	p.Settings, p.values, p.pins = merge(l.root, all, approved)
+	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting || v.State == StateRemoved }) {
+		for i, e := range all {
+			v := p.values[i]
+			if v.State == StateRemoved || e.removed == nil && e.wants() && !approved { // all that an approval would be of, also what changes nothing today
 				v.Text = e.text
 				p.waiting = append(p.waiting, v)
+				l.trace.note(v.State, v.Key, v.Text)
 			}
 		}
 	}
+	p.values = slices.DeleteFunc(p.values, func(v Value) bool { return v.State == "" })
 	p.Settings.settle(p.values, &l.report)
 	return nil
 }
@@ -200,18 +211,26 @@ func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
 	return d.entries
 }
 
-// approved reports whether what the project's files want counts.
-func (l *loader) approved(hash string) bool {
+// approved reports whether what the project's files want counts, and what they forbade that stays in force unless they forbid it still.
+func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
 	if l.trust.path != "" {
 		l.trace.watched(l.trust.path)
 	}
-	if l.trusted || hash == "" {
-		return true
+	if l.trusted {
+		return true, nil
 	}
-	ok, err := l.trust.approved(hash)
-	if err != nil {
+	a, err := l.trust.read()
+	if err != nil && hash != "" {
 		l.problem(Problem{Place{File: "trust"}, strings.TrimPrefix(err.Error(), "project: trust: "), "nothing that the project's files want counts until then"})
 	}
+	pins = union(a.Pins[l.root], l.pins)
+	ok = hash == ""
+	for _, o := range a.Projects[l.root] {
+		ok = ok || o.Hash == hash
+		if o.Hash == hash && o.Forbids == forbids { // a person has seen that this is all that is forbidden
+			pins = nil
+		}
+	}
 	l.trace.note("approved", ok, err)
-	return ok
+	return ok, pins
 }

@@ -162,7 +162,7 @@ func FuzzSettings(f *testing.F) {
 			if !json.Valid(b) {
 				t.Fatalf("%q is no JSON", b)
 			}
-			held, values := merge("/project", d.entries, false)
+			held, values, _ := merge("/project", d.entries, false)
 			if len(held.Env)+len(held.Hooks)+len(held.MCP) > 0 || held.Sandbox.Off {
 				t.Errorf("%q counts without approval: %+v", b, held)
 			}

@@ -79,6 +79,7 @@ const (
 	StateOverridden State = "overridden" // a later value replaces it
 	StateWaiting    State = "waiting"    // for approval: see [Project.Untrusted]
 	StateRepeated   State = "repeated"   // an earlier one says the same
+	StateRemoved    State = "removed"    // the project's files forbade it when they were remembered ([Pin]) and do no longer: it counts until that is approved
 )
 
 // entry is what one value of a file does.
@@ -94,6 +95,7 @@ type entry struct {
 	apply   func(*Settings)
 	same    string // a second entry of the key with the same one is a repetition; "": there is none
 	path    string // absolute, if it is about one
+	removed *pin   // what it was made of, when no file says it any more
 }
 
 // defaults are the lowest layer.
@@ -105,8 +107,9 @@ const defaults = `{
   "compat": false
 }`
 
-// merge applies entries in the order of their layers, and says what became of each. What would loosen something and comes with the project is left out unless it is approved.
-func merge(root string, entries []entry, approved bool) (s Settings, values []Value) {
+// merge applies entries in the order of their layers, and says what became of each: State is "" for what was removed and is not missed. What would loosen something and comes with the project is left out
+// unless it is approved. pins are what the project's files forbid, or forbade.
+func merge(root string, entries []entry, approved bool) (s Settings, values []Value, pins []pin) {
 	s = Settings{Env: map[string]string{}, mcp: map[string]MCPServer{}}
 	s.Permissions.Dir, s.Sandbox.Root = root, root
 	last := map[string]int{} // of single keys: the value that counts
@@ -117,11 +120,19 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 			v.Text = e.shown
 		}
 		switch {
+		case e.removed != nil && (e.same != "" && seen[[2]string{e.key, e.same}] || e.single && !e.stricter(&s)):
+			v.State = ""
 		case e.same != "" && seen[[2]string{e.key, e.same}]:
 			v.State = StateRepeated
-		case e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
+		case e.removed == nil && e.layer.ofProject() && !approved && e.loosens != nil && e.loosens(&s):
 			v.State = StateWaiting
 		default:
+			if e.removed != nil {
+				v.State = StateRemoved
+			}
+			if e.forbids(&s) {
+				pins = append(pins, e.pinned())
+			}
 			if before, ok := last[e.key]; ok && e.single {
 				values[before].State = StateOverridden
 			}
@@ -138,7 +149,7 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 	if s.disableAllHooks {
 		s.Hooks = nil
 	}
-	return s, values
+	return s, values, pins
 }
 
 // settle leaves out directories that are not there, which a sandbox could not be made with, and says so.

@@ -36,10 +36,12 @@ func DefaultTrustFile() string {
 type approvals struct {
 	Version  int                   `json:"version"`
 	Projects map[string][]approval `json:"projects"` // by the project's resolved path
+	Pins     map[string][]pin      `json:"pins,omitempty"`
 }
 
 type approval struct {
-	Hash     string    `json:"hash"`
+	Hash     string    `json:"hash"`              // of what the files want; "" when it is nothing
+	Forbids  string    `json:"forbids,omitempty"` // the same of what they may forbid
 	Approved time.Time `json:"approved"`
 }
 
@@ -76,26 +78,32 @@ func contentHash(wants []entry) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Untrusted is what a person has to approve because something of it waits, in the order of the files; nil when nothing waits. It is all that the approval is of, so that nothing is approved
-// unseen; State says what waits. The texts are whole.
+// Untrusted is what a person has to approve because something of it waits, or was removed, in the order of the files; nil when nothing is. It is all that the approval is of, so that nothing is approved
+// unseen; State says what waits and what was removed. The texts are whole.
 func (p *Project) Untrusted() []Value { return slices.Clone(p.waiting) }
 
 // TrustHash stands for all that the project's files want: what an approval is of. "" when they want nothing.
 func (p *Project) TrustHash() string { return p.trustHash }
 
-// Approve remembers that a person has seen what a Project's files want, and wants it too. It counts from the next Load on, and until that content changes.
+// Approve remembers that a person has seen what a Project's files want, and forbid no longer, and wants it too. It counts from the next Load on, and until that content changes.
 func Approve(p *Project) error {
-	if p.trustHash == "" {
+	if p.trustHash == "" && len(p.waiting) == 0 {
 		return nil
 	}
+	still := slices.DeleteFunc(slices.Clone(p.pins), func(q pin) bool {
+		return slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.Text == q.Text })
+	})
 	return p.trust.change(func(a *approvals) {
-		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash })
-		list = append([]approval{{p.trustHash, time.Now().UTC().Truncate(time.Second)}}, list...)
+		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash && o.Forbids == p.forbids })
+		list = append([]approval{{p.trustHash, p.forbids, time.Now().UTC().Truncate(time.Second)}}, list...)
 		a.Projects[p.Root] = list[:min(len(list), keptApprovals)]
+		if a.Pins[p.Root] = still; len(still) == 0 {
+			delete(a.Pins, p.Root)
+		}
 	})
 }
 
-// Revoke forgets all approvals of a Project. It counts from the next Load on.
+// Revoke forgets all approvals of a Project; what was forbidden stays so. It counts from the next Load on.
 func Revoke(p *Project) error {
 	return p.trust.change(func(a *approvals) { delete(a.Projects, p.Root) })
 }
@@ -108,17 +116,8 @@ type trustStore struct {
 
 var changing sync.Mutex
 
-// approved reports whether a content of the project is approved. Where that can't be told it is not.
-func (t trustStore) approved(hash string) (bool, error) {
-	a, err := t.read()
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(a.Projects[t.root], func(o approval) bool { return o.Hash == hash }), nil
-}
-
 func (t trustStore) read() (a approvals, err error) {
-	a = approvals{Version: 1, Projects: map[string][]approval{}}
+	a = approvals{Version: 1, Projects: map[string][]approval{}, Pins: map[string][]pin{}}
 	if t.path == "" {
 		return a, errdefs.NotAvailable.Errorf("project: trust: there is no home directory to keep approvals in: set HOME or XDG_STATE_HOME")
 	}
@@ -148,6 +147,9 @@ func (t trustStore) read() (a approvals, err error) {
 	}
 	if a.Projects == nil {
 		a.Projects = map[string][]approval{}
+	}
+	if a.Pins == nil {
+		a.Pins = map[string][]pin{}
 	}
 	return a, nil
 }

@@ -159,7 +159,8 @@ func TestAnApprovalOutlivesReformattingAndStricterRulesAndNothingElse(t *testing
 	}{
 		{"other white space, other order", "{\n\"hooks\": {\"PreToolUse\":[{\"hooks\":[{\"command\":\"./look\",\"type\":\"command\"}],\"matcher\":\"Bash\"}],\n\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \".\\/check\"}]}]},\n" +
 			`"env": {"B": "2", "A": "1"}, "permissions": {"deny": ["Bash(rm:*)"], "allow": ["Read", "Bash(make:*)"]}}`, true},
-		{"another deny rule", strings.Replace(before, `"Bash(rm:*)"`, `"Bash(sudo:*)", "Read(.env)"`, 1), true},
+		{"more deny rules", strings.Replace(before, `"Bash(rm:*)"`, `"Bash(sudo:*)", "Read(.env)", "Bash(rm:*)"`, 1), true},
+		{"another deny rule", strings.Replace(before, `"Bash(rm:*)"`, `"Bash(sudo:*)"`, 1), false}, // the one that is gone
 		{"a tool less", strings.Replace(before, `"env"`, `"disallowedTools": ["bash"], "env"`, 1), true},
 		{"another model", strings.Replace(before, `"env"`, `"model": "a/b", "env"`, 1), true},
 		{"another command", strings.Replace(before, "./check", "./check2", 1), false},

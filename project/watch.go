@@ -24,7 +24,7 @@ const (
 )
 
 // Watch yields the Project that is there now, and a new one each time that something of it has changed: a file, a directory that came into being, an approval. In place of a Project
-// whose settings can't be understood it yields the error, which keeps the one before it in force, and the next good one again. It reads in the ranging goroutine, 0.1 s after the last
+// whose settings can't be understood it yields the error, which keeps the one before it in force, and the next good one again. What a Project forbids the next one does too, until that is approved. It reads in the ranging goroutine, 0.1 s after the last
 // of a row of changes, at the latest 1 s after the first, and ends with ctx, without an error, or with the loop.
 func Watch(ctx context.Context, dir string, opts ...Option) iter.Seq2[*Project, error] {
 	return func(yield func(*Project, error) bool) {
@@ -34,7 +34,10 @@ func Watch(ctx context.Context, dir string, opts ...Option) iter.Seq2[*Project, 
 			return
 		}
 		defer func() { _ = watcher.Close() }()
-		w := &watch{watcher: watcher, load: func() (*Project, *trace, error) { return load(ctx, dir, opts) }}
+		var held []pin // what was forbidden stays so also where it can't be remembered
+		w := &watch{watcher: watcher, load: func() (*Project, *trace, error) {
+			return load(ctx, dir, append(slices.Clip(opts), func(l *loader) { l.pins = held }))
+		}}
 		for last := ""; ; {
 			p, tr, err := w.read()
 			if ctx.Err() != nil {
@@ -43,6 +46,9 @@ func Watch(ctx context.Context, dir string, opts ...Option) iter.Seq2[*Project, 
 			now := tr.digest()
 			if err != nil {
 				now += err.Error()
+			}
+			if err == nil {
+				held = p.pins
 			}
 			if now != last {
 				if last = now; !yield(p, err) {

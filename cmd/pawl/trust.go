@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ func trustCommand(s streams) *cobra.Command {
 		Short: "Show what a project's files would run or allow, and approve it",
 		Long: `Settings that come with a project may have been written by anybody. What they forbid counts at once; hooks, MCP servers, variables, allow rules
 and all else that lets something happen wait until a person has approved it. The approval is of that content: a change of it is asked about again.
+What the files forbade when Pawl last worked here counts until its removal is approved, too.
 At a terminal the approval is asked for; elsewhere the command itself is it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,7 +82,11 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 func wishes(all []project.Value) string {
 	var b strings.Builder
 	for _, v := range all {
-		fmt.Fprintf(&b, "  %s: %s %s\n", printable(v.Place.String()), printable(v.Key), printable(v.Text))
+		no := ""
+		if v.State == project.StateRemoved {
+			no = "no longer "
+		}
+		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), no, printable(v.Key), printable(v.Text))
 	}
 	return b.String()
 }
@@ -97,7 +103,8 @@ func (c *common) project(ctx context.Context, o *pawl.Options) error {
 		return &exitError{exitUsage, err}
 	}
 	c.settingsModel = p.Settings.Model
-	if all := p.Untrusted(); len(all) > 0 {
+	waits := func(v project.Value) bool { return v.State == project.StateWaiting } // what was removed binds, so nothing has to be asked
+	if all := p.Untrusted(); slices.ContainsFunc(all, waits) {
 		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(all), c.trustLine(p.Root))}
 	}
 	return nil

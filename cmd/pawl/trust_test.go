@@ -57,6 +57,33 @@ func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
 	}
 }
 
+func TestADenyRuleThatAModelDeletesBindsInTheNextProcess(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", `{"permissions": {"deny": ["Bash(touch denied)"]}}`)
+	deletes := w.file("deletes.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "rm .agents/settings.json"}}]}, {tool_calls: [{name: bash, input: {command: "touch denied"}}]}, {text: "Done."}]`)
+	tries := w.file("tries.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "touch denied"}}]}, {text: "Done."}]`)
+	run := func(script string) ran {
+		return w.pawl("run", "--dir", w.dir, "--journal", w.journal, "--no-sandbox", "--permission-mode", "bypassPermissions", "--model", "scripted/"+script, "go")
+	}
+	there := func(name string) bool { _, err := os.Stat(filepath.Join(w.dir, name)); return err == nil }
+	if r := run(deletes); r.code != exitCompleted || there(".agents/settings.json") || there("denied") {
+		t.Fatalf("%+v", r)
+	}
+	if r := run(tries); r.code != exitCompleted || there("denied") || !strings.Contains(r.err, "1 restrictions are no longer in this project's files") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("trust", w.dir); r.code != 0 || !strings.Contains(r.out, `.agents/settings.json (as it was): no longer permissions.deny "Bash(touch denied)"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := run(tries); r.code != exitCompleted || !there("denied") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestTheModelOfTheSettingsRuns(t *testing.T) {
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "From the settings."}]`)
