@@ -52,11 +52,12 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 }
 
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
-// programs that show a policy: nothing is started. It fails as [New] does where the sandbox that is asked for can't be had.
-func Permissions(o Options, p *project.Project) (hook.Permissions, error) {
+// programs that show a policy: nothing is started. waiting says in a sentence what of the project waits for approval, "" when nothing does. It fails as [New] does where the sandbox that is asked for
+// can't be had.
+func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting string, err error) {
 	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
 	if err != nil {
-		return hook.Permissions{}, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+		return hook.Permissions{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
 	var s project.Settings
 	if p != nil {
@@ -64,9 +65,9 @@ func Permissions(o Options, p *project.Project) (hook.Permissions, error) {
 	}
 	policy, _, err := o.fence(dir, s, sandbox.Probe())
 	if err != nil {
-		return hook.Permissions{}, err
+		return hook.Permissions{}, "", err
 	}
-	return o.permissions(dir, s, !policy.Off), nil
+	return o.permissions(dir, s, !policy.Off), waits(p), nil
 }
 
 // permissions decide what is asked of people. readable are directories besides the project's that may be read unasked.

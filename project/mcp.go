@@ -18,6 +18,21 @@ func (d *decoder) servers(n node) {
 	}
 }
 
+// quietURL is an address without a name, a password and what stands behind a question mark.
+func quietURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "…"
+	}
+	if u.User != nil {
+		u.User = url.User("…")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
+}
+
 func (d *decoder) server(n node) {
 	key := "mcp.servers." + n.name
 	if n.kind != '{' {
@@ -47,7 +62,7 @@ func (d *decoder) server(n node) {
 	}
 	text := canonical(s)
 	quiet := s
-	quiet.Env, quiet.Headers = hidden(s.Env), hidden(s.Headers)
+	quiet.Env, quiet.Headers, quiet.URL = hidden(s.Env), hidden(s.Headers), quietURL(s.URL)
 	d.add(n, entry{
 		key: key, text: text, shown: canonical(quiet), single: true, apply: func(to *Settings) { to.mcp[s.Name] = s },
 		loosens: func(to *Settings) bool { old, ok := to.mcp[s.Name]; return !ok || canonical(old) != text },
