@@ -71,18 +71,19 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 }
 
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
-// programs that show a policy: nothing is started. It fails as [New] does where the sandbox that is asked for can't be had.
-func Permissions(o Options, p *project.Project) (hook.Permissions, error) {
+// programs that show a policy: nothing is started. waiting says in a sentence what of the project waits for approval, "" when nothing does. It fails as [New] does where the sandbox that is asked for
+// can't be had.
+func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting string, err error) {
 	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
 	if err != nil {
-		return hook.Permissions{}, errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+		return hook.Permissions{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
 	var s project.Settings
 	if p != nil {
 		s = p.Settings
 	}
 	rules, _, err := o.bounds(dir, s)
-	return rules, err
+	return rules, waits(p), err
 }
 
 // bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.

@@ -542,3 +542,20 @@ func TestARuleApprovedForASessionLiftsNothingThatTheSafetyCheckAsksAbout(t *test
 		t.Error("this very call:", d)
 	}
 }
+
+func TestModesAreOrderedByWhatTheyLetHappen(t *testing.T) {
+	strictestFirst := []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
+	for i, a := range strictestFirst {
+		for j, b := range strictestFirst {
+			if a.Looser(b) != (i > j) {
+				t.Errorf("%s is looser than %s: %v", a, b, a.Looser(b))
+			}
+		}
+	}
+	if hook.Mode("").Looser(hook.ModeDefault) || hook.ModeDefault.Looser("") || !hook.Mode("").Looser(hook.ModePlan) {
+		t.Error("the zero Mode is not the default one")
+	}
+	if len(strictestFirst) != len(hook.Modes()) {
+		t.Error("a mode has no place in the order")
+	}
+}

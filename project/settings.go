@@ -49,7 +49,7 @@ type Value struct {
 	Place Place
 	Layer Layer
 	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
-	Text  string // as JSON; values of variables and headers, which may be secrets, are left out
+	Text  string // as JSON; values of variables and headers, passwords and queries of addresses, which may be secrets, are left out
 	State State
 
 	path string

@@ -207,8 +207,8 @@ func (m mcpServer) how() string {
 }
 
 // mcpFindings are the doctor's lines about MCP servers.
-func mcpFindings(ctx context.Context) []finding {
-	servers, err := mcpServers(ctx, mcpConfig{})
+func mcpFindings(ctx context.Context, dir string) []finding {
+	servers, err := mcpServers(ctx, mcpConfig{dir: dir})
 	if err != nil {
 		return []finding{{"MCP servers", false, clean(err.Error())}}
 	}

@@ -177,10 +177,7 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
-	if n := waiting(in.Untrusted()); n > 0 {
-		warning = fmt.Sprintf("%d settings of this project wait for approval and do not count: see pawl trust", n)
-	}
-	p, err := pawl.Permissions(o, in)
+	p, warning, err := pawl.Permissions(o, in)
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
@@ -202,16 +199,6 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	c.tasks = slices.ContainsFunc(in.Subagents, func(s project.Subagent) bool { return s.Broken == "" })
 	c.tools, err = tool.NewSet(tools...)
 	return c, warning, errors.Join(err, w.Close()) // what the tools say of themselves is all that is wanted of them
-}
-
-// waiting counts the settings that don't count yet.
-func waiting(all []project.Value) (n int) {
-	for _, v := range all {
-		if v.State == project.StateWaiting {
-			n++
-		}
-	}
-	return n
 }
 
 // answered is what a check says.
