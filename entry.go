@@ -9,8 +9,8 @@ import (
 )
 
 // EntryPoint says in what kind of place a Runtime works, and with that who is asked when a call needs approval, a tool has a question, or it is to be decided whether a call of unknown outcome runs again. Unset, it is
-// Options.Host, or the one that a call is given, and where that has nobody (errdefs.NotAvailable, as engine.NoopHost) the run ends interrupted and waits. What was answered on record
-// counts everywhere.
+// Options.Host, and where that has nobody (errdefs.NotAvailable, as engine.NoopHost) the run ends interrupted and waits. A host that a call brings itself (agent.WithEngineHost) answers for itself, and what was answered on
+// record counts everywhere.
 type EntryPoint string
 
 // The entry points.

@@ -188,6 +188,8 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		switch {
 		case d.By == journal.ByDeadline:
 			return "not answered in time " + clean(d.ID), d.Text
+		case d.By == journal.ByNobody:
+			return "refused, as nobody is asked " + clean(d.ID), d.Text
 		case d.Approved && d.Text != "":
 			return "answered " + clean(d.ID), d.Text
 		case d.Approved:
