@@ -268,7 +268,7 @@ func (s *server) failure(ctx context.Context, live *session, what string, err er
 	}
 	var r refusal
 	if errors.As(err, &r) && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden) {
-		if s.client.opts.Open != nil { // somebody was there
+		if s.client.opts.Open != nil || s.conf.OAuth.Grant != "" { // a login was tried
 			return s.errorf(errdefs.Unauthorized, "%s: %w", what, err)
 		}
 		login := s.conf.Name
