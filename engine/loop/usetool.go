@@ -134,6 +134,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 			out.Outcome = journal.OutcomeCanceled
 		}
 	}
+	if errors.Is(err, tool.ErrUnknown) {
+		out.Outcome = journal.OutcomeUnknown
+	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
 		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
 		run.Values.Do(func(values map[string]any) {

@@ -420,6 +420,20 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
+// What one client stops is its own: not another client's server of the same name, nor one whose name begins with it.
+func TestCloseLeavesServersOfOthersAlone(t *testing.T) {
+	longer := stdioServer("all")
+	longer.Name = "s2"
+	first, second := connect(t, stdioServer("all")), connect(t, stdioServer("all"), longer)
+	before := []*session{second.servers[0].current(), second.servers[1].current()}
+	closeClient(t, first)
+	for i, s := range second.servers {
+		if _, err := before[i].ListTools(t.Context(), nil); err != nil || s.current() != before[i] {
+			t.Errorf("%s: %v", s.conf.Name, err)
+		}
+	}
+}
+
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	c := connect(t, stdioServer("stubborn"))
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], `"I am not JSON"`) || c.servers[0].current() == nil {
