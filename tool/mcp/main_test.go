@@ -253,7 +253,7 @@ func serve(kind string) {
 				lists++
 				return map[string]any{"tools": []any{map[string]any{"name": "t", "description": fmt.Sprint(lists), "inputSchema": map[string]any{"type": "object"}}}}
 			case "tools/call":
-				for range 20_000 {
+				for range 2000 {
 					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				}
 				return map[string]any{"content": []any{map[string]any{"type": "text", "text": fmt.Sprint("asked ", lists)}}}

@@ -257,8 +257,8 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 	for _, name := range sortedKeys(s.conf.Env) {
 		cmd.Env = append(cmd.Env, name+"="+s.conf.Env[name])
 	}
-	mark := "mcp." + s.conf.Name + "." + rand.Text() // what carries it is killed with this process: it is no other client's, and no other server's
-	return startStdio(cmd, mark, s.warn)             //nolint:contextcheck // it goes on behind whoever starts it
+	mark := "mcp-" + rand.Text()         // whatever carries it is killed with this process: it must be no other client's, and no other server's
+	return startStdio(cmd, mark, s.warn) //nolint:contextcheck // it goes on behind whoever starts it
 }
 
 // failure says why there is no session, with what the server had to say.
