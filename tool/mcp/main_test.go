@@ -37,6 +37,15 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case "client": // of a server, until it is killed
+		s := stdioServer("all", "MCP_TEST_PID="+os.Getenv("MCP_TEST_PID"))
+		s.Required = true
+		if _, err := Connect(context.Background(), []Server{s}, Options{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println("connected")
+		select {}
 	default:
 		serve(kind)
 		os.Exit(0)

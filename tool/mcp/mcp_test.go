@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -418,6 +420,29 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAClientThatIsKilledLeavesNoProcess(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serves+"=client", "MCP_TEST_PID="+pids)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "connected\n" {
+		t.Error(line, err)
+	}
+	server, child := readPIDs(t, pids)
+	if !alive(server) || !alive(child) {
+		t.Error("they don't live")
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "its server and what that started are gone", func() bool { return !alive(server) && !alive(child) })
 }
 
 // What one client stops is its own: not another client's server of the same name, nor one whose name begins with it.
