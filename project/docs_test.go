@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -52,6 +53,43 @@ func TestWhatThePageShowsWorks(t *testing.T) {
 	}
 	if a, ok := p.Subagent("reviewer"); !ok || a.MaxTurns != 20 || !slices.Equal(a.Tools, []string{"read", "grep", "glob"}) {
 		t.Errorf("%+v", a)
+	}
+}
+
+func TestWhatTheMCPPageShowsWorks(t *testing.T) {
+	b, err := os.ReadFile("../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(b), "```json .agents/settings.json\n")
+	block, _, _ = strings.Cut(block, "```")
+	w := newWorld(t)
+	w.put(".agents/settings.json", block)
+	t.Setenv("TICKETS_HOST", "tickets.example.com")
+	p := w.load(project.WithTrusted())
+	wantNoProblem(t, p)
+	if len(p.Settings.MCP) != 3 {
+		t.Error(p.Settings.MCP)
+	}
+	var schema struct {
+		Defs struct {
+			Server struct {
+				Properties map[string]struct{ Properties map[string]any }
+			}
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(project.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range schema.Defs.Server.Properties {
+		for _, key := range append(slices.Collect(maps.Keys(v.Properties)), name) {
+			if !strings.Contains(string(b), "`"+key+"`") {
+				t.Errorf("docs/mcp.md has no %s", key)
+			}
+			if key == name && !strings.Contains(page(t), "`"+key+"`") {
+				t.Errorf("docs/project.md has no %s", key)
+			}
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // ofServer are the members of an MCP server, ofOAuth those of its login.
 var (
 	ofServer = []string{"type", "command", "args", "env", "cwd", "url", "headers", "oauth", "enabledTools", "disabledTools", "timeout", "startup", "required", "defer"}
-	ofOAuth  = []string{"clientId", "clientSecret"}
+	ofOAuth  = []string{"clientId", "clientSecret", "grant", "privateKey"}
 )
 
 // servers reads MCP servers by name. A later server takes the place of an earlier one of its name.
@@ -83,8 +83,10 @@ func (d *decoder) server(n node) {
 	text := canonical(s)
 	quiet := s
 	quiet.Env, quiet.Headers, quiet.URL = hidden(s.Env), hidden(s.Headers), quietURL(s.URL)
-	if s.OAuth.ClientSecret != "" {
-		quiet.OAuth.ClientSecret = "…"
+	for _, secret := range []*string{&quiet.OAuth.ClientSecret, &quiet.OAuth.PrivateKey} {
+		if *secret != "" {
+			*secret = "…"
+		}
 	}
 	d.add(n, entry{
 		key: key, text: text, shown: canonical(quiet), single: true, apply: func(to *Settings) { to.mcp[s.Name] = s },
@@ -134,10 +136,11 @@ func (d *decoder) serverField(s *mcp.Server, kind *string, n node, key string) {
 	case "headers":
 		texts(&s.Headers)
 	case "oauth":
-		d.object(n, key, fields{
-			ofOAuth[0]: func(d *decoder, n node) { s.OAuth.ClientID, _ = d.text(n, join(key, n.name)) },
-			ofOAuth[1]: func(d *decoder, n node) { s.OAuth.ClientSecret, _ = d.text(n, join(key, n.name)) },
-		})
+		of := fields{}
+		for i, to := range []*string{&s.OAuth.ClientID, &s.OAuth.ClientSecret, &s.OAuth.Grant, &s.OAuth.PrivateKey} {
+			of[ofOAuth[i]] = func(d *decoder, n node) { *to, _ = d.text(n, join(key, n.name)) }
+		}
+		d.object(n, key, of)
 	case "enabledTools":
 		list(&s.Allow)
 	case "disabledTools":

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/pawl-dev/pawl/message"
@@ -66,6 +67,9 @@ type Call struct {
 	Session    string   // of the run; "" outside of one
 	Commands   Commands // for a tool that starts commands which go on behind its call; nil outside of a run
 }
+
+// ErrUnknown is found by errors.Is in the error of a call that may have taken effect, or not: its outcome is unknown, which is more than that it failed.
+var ErrUnknown = errors.New("it is unknown whether it took effect")
 
 type callKey struct{}
 

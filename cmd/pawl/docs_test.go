@@ -10,7 +10,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/architecture.md", "docs/observability.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md", "docs/observability.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -93,7 +93,7 @@ func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 		for line := range strings.Lines(page(t, name)) {
 			for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
 				words := strings.Fields(m[1])
-				if (words[0] == "sessions" || words[0] == "permissions") && len(words) > 1 {
+				if (words[0] == "sessions" || words[0] == "permissions" || words[0] == "mcp") && len(words) > 1 {
 					words = words[:2]
 				} else {
 					words = words[:1]

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -152,6 +153,44 @@ func TestTheDoctorLooksAtMCPServers(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	if r := w.pawl("doctor"); r.code != 0 || !strings.Contains(r.out, "ok       MCP server notes: http http://127.0.0.1:") || !strings.Contains(r.out, ", 2 tools\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A server's question waits on record, for whatever process answers it.
+func TestAQuestionOfAnMCPServerIsAnsweredByAnotherProcess(t *testing.T) {
+	w := newWorld(t)
+	t.Setenv("HOME", t.TempDir())
+	server := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
+	type none struct{}
+	sdk.AddTool(server, &sdk.Tool{Name: "size", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *sdk.CallToolRequest, _ none) (*sdk.CallToolResult, any, error) {
+		if len(r.Params.InputResponses) == 0 {
+			form := map[string]any{"type": "object", "required": []string{"size"}, "properties": map[string]any{"size": map[string]any{"type": "string", "enum": []string{"small", "large"}}}}
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{Mode: "form", Message: "Which size?", RequestedSchema: form}}}, nil, nil
+		}
+		b, err := json.Marshal(r.Params.InputResponses)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(b)}}}, nil, err
+	})
+	h := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	defer h.Close()
+	defer h.CloseClientConnections()
+	script := w.file("script.yaml", "turns:\n  - tool_calls: [{id: c1, name: mcp__shop__size, input: {}}]\n  - {text: Thank you.}\n")
+	more := []string{"--journal", w.journal, "--dir", w.dir, "--model", "scripted/" + script, "--mcp", "shop=" + h.URL, "--allow", "mcp__shop"}
+	r := w.pawl(append([]string{"run", "--session", "s", "go"}, more...)...)
+	if r.code != exitWaiting || !strings.Contains(r.err, "The MCP server shop asks: Which size?") {
+		t.Fatalf("%+v", r)
+	}
+	found := regexp.MustCompile(`pawl answer .*s (\S+) `).FindStringSubmatch(r.err)
+	if found == nil {
+		t.Fatalf("it is not said how it is answered: %s", r.err)
+	}
+	if r := w.pawl("answer", "--journal", w.journal, "s", found[1], "large"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl(append([]string{"resume", "s"}, more...)...); r.code != 0 || r.out != "Thank you.\n" {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("sessions", "show", "--journal", w.journal, "s"); !strings.Contains(r.out, `"size":"large"`) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -137,6 +137,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 			out.Outcome = journal.OutcomeCanceled
 		}
 	}
+	if errors.Is(err, tool.ErrUnknown) {
+		out.Outcome = journal.OutcomeUnknown
+	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
 		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
 		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)

@@ -42,7 +42,7 @@ func TestTheOfficialConformanceRunnerIsContent(t *testing.T) {
 	}
 	count := func(pattern string) int { return len(regexp.MustCompile(pattern).FindAll(said, -1)) }
 	t.Logf("conformance: %d scenarios, %d pass, %d are expected to fail", count(`(?m)^[✓✗] `), count(`(?m)^✓ `), count(`(?m)^✗ `))
-	if n := count(`(?m)^✓ `); n < 22 {
+	if n := count(`(?m)^✓ `); n < 25 {
 		t.Errorf("%d scenarios pass\n%s", n, said)
 	}
 }
@@ -59,13 +59,17 @@ func conformance(address string) error {
 	var given struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
+		Key    string `json:"private_key_pem"`
 	}
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		if err := json.Unmarshal([]byte(text), &given); err != nil {
 			return err
 		}
 	}
-	s := Server{Name: "s", URL: address, Required: true, OAuth: OAuth{given.ID, given.Secret}}
+	s := Server{Name: "s", URL: address, Required: true, OAuth: OAuth{ClientID: given.ID, ClientSecret: given.Secret, PrivateKey: given.Key}}
+	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/client-credentials-") {
+		s.OAuth.Grant = GrantClientCredentials
+	}
 	if given.ID == "" {
 		s.OAuth.ClientID = "https://conformance-test.local/client-metadata.json"
 	}

@@ -13,6 +13,8 @@
 // The list is what the servers said when [Client.Tools] was called last. What they say later ([Client.Changed]) counts from the next call of it, so that the tools of
 // a run under way, which are a part of the provider's cached prefix, stay.
 //
+// A server with many tools has them deferred ([Defer]): a model finds them with the tool tool_search of its loop.
+//
 // # What is believed
 //
 // What a server says of its tools are hints, and the server may be wrong. Every tool counts as OpenWorld, and hook.Permission asks before it runs unless a rule allows it,

@@ -31,9 +31,9 @@ func TestVariablesAreReplacedWhereverTheyStand(t *testing.T) {
 		t.Error("the caller's is changed:", in)
 	}
 	web, err := Server{
-		Name: "a", URL: "https://example.com/${A}", Headers: map[string]string{"Authorization": "Bearer ${A}"}, OAuth: OAuth{"${A}", "${A}"}, Variables: true,
+		Name: "a", URL: "https://example.com/${A}", Headers: map[string]string{"Authorization": "Bearer ${A}"}, OAuth: OAuth{ClientID: "${A}", ClientSecret: "${A}"}, Variables: true,
 	}.Expand(look)
-	if diff := cmp.Diff(Server{Name: "a", URL: "https://example.com/value", Headers: map[string]string{"Authorization": "Bearer value"}, OAuth: OAuth{"value", "value"}}, web); diff != "" || err != nil {
+	if diff := cmp.Diff(Server{Name: "a", URL: "https://example.com/value", Headers: map[string]string{"Authorization": "Bearer value"}, OAuth: OAuth{ClientID: "value", ClientSecret: "value"}}, web); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	plain := Server{Name: "a", Command: "${A}"}

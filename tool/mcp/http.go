@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -72,6 +73,9 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") { // of that the library bounds each event, of others nothing
+		resp.Body = &limited{resp.Body, largestMessage + 1}
+	}
 	d.status.Store(int32(resp.StatusCode)) //nolint:gosec // three digits
 	d.refused.Store(resp.StatusCode >= 400 && resp.StatusCode < 500 && resp.StatusCode != http.StatusRequestTimeout)
 	if req.Header.Get(sessionHeader) != "" && req.Method == http.MethodPost && expired(resp) {
@@ -79,6 +83,21 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.StatusCode, resp.Body = http.StatusNotFound, http.NoBody // with a body the library takes it for the answer to this request alone
 	}
 	return resp, nil
+}
+
+// limited is a body that may not be longer than a message.
+type limited struct {
+	io.ReadCloser
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("a message of more than %d MiB", largestMessage>>20)
+	}
+	n, err := l.ReadCloser.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
 }
 
 // cancels reports whether a request tells of a cancelled call.

@@ -37,6 +37,15 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case "client": // of a server, until it is killed
+		s := stdioServer("all", "MCP_TEST_PID="+os.Getenv("MCP_TEST_PID"))
+		s.Required = true
+		if _, err := Connect(context.Background(), []Server{s}, Options{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println("connected")
+		select {}
 	default:
 		serve(kind)
 		os.Exit(0)
@@ -219,6 +228,60 @@ func serve(kind string) {
 				tools = append(tools, map[string]any{"name": fmt.Sprintf("t%02d", i), "description": strings.Repeat("many words ", 60), "inputSchema": map[string]any{"type": "object"}})
 			}
 			return map[string]any{"tools": tools}
+		}, -1)
+	case "schemas":
+		answering(func(m map[string]any) any {
+			if m["method"] != "tools/list" {
+				return nil
+			}
+			var tools []any
+			for name, schema := range map[string]any{
+				"a_text": "string", "b_number": 5, "c_list": []any{}, "d_text_type": map[string]any{"type": "string"}, "e_types": map[string]any{"type": []any{"object", "null"}}, "f_none": nil, "g_empty": map[string]any{},
+				"h_untyped": map[string]any{"properties": map[string]any{"x": map[string]any{"type": "string"}}}, "i_good": map[string]any{"type": "object"}, "j_huge": map[string]any{"type": "object", "description": strings.Repeat("x", longestSchema)},
+			} {
+				tools = append(tools, map[string]any{"name": name, "description": strings.Repeat("d", 20_000), "inputSchema": schema})
+			}
+			return map[string]any{"tools": tools}
+		}, -1)
+	case "crowd":
+		answering(func(m map[string]any) any {
+			if m["method"] != "tools/list" {
+				return nil
+			}
+			tools := []any{}
+			for i := range mostTools + 1 {
+				tools = append(tools, map[string]any{"name": fmt.Sprint("t", i), "inputSchema": map[string]any{"type": "object"}})
+			}
+			return map[string]any{"tools": tools}
+		}, -1)
+	case "storm": // its list changes all the time
+		lists := 0
+		answering(func(m map[string]any) any {
+			switch m["method"] {
+			case "tools/list":
+				lists++
+				return map[string]any{"tools": []any{map[string]any{"name": "t", "description": fmt.Sprint(lists), "inputSchema": map[string]any{"type": "object"}}}}
+			case "tools/call":
+				for range 2000 {
+					fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				}
+				return map[string]any{"content": []any{map[string]any{"type": "text", "text": fmt.Sprint("asked ", lists)}}}
+			}
+			return nil
+		}, -1)
+	case "line": // megabytes without an end
+		answering(func(m map[string]any) any {
+			if m["method"] == "tools/list" {
+				return map[string]any{"tools": []any{map[string]any{"name": "t", "inputSchema": map[string]any{"type": "object"}}}}
+			}
+			if m["method"] == "tools/call" {
+				for chunk := strings.Repeat("x", 1<<20); ; {
+					if _, err := fmt.Print(chunk); err != nil {
+						os.Exit(0)
+					}
+				}
+			}
+			return nil
 		}, -1)
 	case "strange":
 		answering(func(m map[string]any) any {

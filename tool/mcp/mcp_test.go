@@ -3,6 +3,7 @@
 package mcp
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -417,6 +419,43 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 				t.Error("it lives")
 			}
 		})
+	}
+}
+
+func TestAClientThatIsKilledLeavesNoProcess(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serves+"=client", "MCP_TEST_PID="+pids)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "connected\n" {
+		t.Error(line, err)
+	}
+	server, child := readPIDs(t, pids)
+	if !alive(server) || !alive(child) {
+		t.Error("they don't live")
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	eventually(t, "its server and what that started are gone", func() bool { return !alive(server) && !alive(child) })
+}
+
+// What one client stops is its own: not another client's server of the same name, nor one whose name begins with it.
+func TestCloseLeavesServersOfOthersAlone(t *testing.T) {
+	longer := stdioServer("all")
+	longer.Name = "s2"
+	first, second := connect(t, stdioServer("all")), connect(t, stdioServer("all"), longer)
+	before := []*session{second.servers[0].current(), second.servers[1].current()}
+	closeClient(t, first)
+	for i, s := range second.servers {
+		if _, err := before[i].ListTools(t.Context(), nil); err != nil || s.current() != before[i] {
+			t.Errorf("%s: %v", s.conf.Name, err)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
@@ -45,6 +46,9 @@ func Login(ctx context.Context, s Server, o Options) error {
 	if s.URL == "" {
 		return errdefs.Validation.Errorf("mcp: login %s: only a server with a URL has a login", s.Name)
 	}
+	if s.OAuth.Grant != "" {
+		return errdefs.Validation.Errorf("mcp: login %s: its client logs in by itself", s.Name)
+	}
 	if o.Open == nil {
 		return errdefs.Validation.Errorf("mcp: login %s: Options.Open is needed: it shows the address to the person", s.Name)
 	}
@@ -64,15 +68,17 @@ func Login(ctx context.Context, s Server, o Options) error {
 type login struct {
 	server *server
 	client *http.Client
+	found  *discovery
 
 	asking sync.Mutex // one login at a time
 
-	mu     sync.Mutex // guards what follows
-	source *source    // nil: nobody has logged in
-	fresh  bool       // a person did, in this session
-	port   string     // that the callback is on
-	inner  *auth.AuthorizationCodeHandler
-	listen net.Listener // while a person logs in
+	mu          sync.Mutex         // guards what follows
+	source      oauth2.TokenSource // *source, but for a client that logs in by itself; nil: nobody has logged in
+	fresh       bool               // a person did, in this session
+	port        string             // that the callback is on
+	credentials *extauth.ClientCredentialsHandler
+	inner       *auth.AuthorizationCodeHandler
+	listen      net.Listener // while a person logs in
 }
 
 // newLogin is nil for a server that the caller has given a token of its own.
@@ -82,8 +88,9 @@ func newLogin(s *server) *login {
 			return nil
 		}
 	}
-	l := &login{server: s, client: oauthClient(s.conf.URL)}
-	if s.client.opts.anew {
+	l := &login{server: s}
+	l.client, l.found = oauthClient(s.conf.URL)
+	if s.client.opts.anew || s.conf.OAuth.Grant != "" {
 		return l
 	}
 	if kept, err := l.load(); err == nil {
@@ -95,17 +102,21 @@ func newLogin(s *server) *login {
 }
 
 // oauthClient is for authorization servers. A server names its own, and what that names is asked: so one that is elsewhere doesn't lead to what only this machine reaches.
-func oauthClient(server string) *http.Client {
+func oauthClient(server string) (*http.Client, *discovery) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.DisableKeepAlives = true
 	u, err := url.Parse(server)
-	if err == nil && !local(u.Hostname()) {
+	if err != nil { // Server.Check would not have let it through
+		u = &url.URL{}
+	}
+	if !local(u.Hostname()) {
 		base.Proxy = http.ProxyFromEnvironment
 		if p, err := base.Proxy(&http.Request{URL: u}); err == nil && p == nil {
 			base.DialContext = sandbox.Dial(sandbox.Policy{Network: sandbox.Network{All: true, Hosts: []string{u.Hostname()}}}).DialContext
 		}
 	}
-	return &http.Client{Transport: base, Timeout: oauthWait}
+	d := &discovery{base: base, origin: u}
+	return &http.Client{Transport: d, Timeout: oauthWait}, d
 }
 
 func local(host string) bool {
@@ -143,8 +154,11 @@ func (l *login) Authorize(ctx context.Context, req *http.Request, resp *http.Res
 	l.asking.Lock()
 	defer l.asking.Unlock()
 	l.mu.Lock()
-	src := l.source
+	src, _ := l.source.(*source)
 	l.mu.Unlock()
+	if l.server.conf.OAuth.Grant != "" {
+		return l.own(ctx, req, resp)
+	}
 	if used := req.Header.Get("Authorization"); resp.StatusCode == http.StatusUnauthorized && src != nil {
 		if again, err := src.renew(strings.TrimPrefix(used, "Bearer ")); err == nil && again { //nolint:contextcheck // a refresh is of use to the next call too
 			_ = resp.Body.Close()
@@ -242,7 +256,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 		if problem := q.Get("error"); problem != "" {
 			return nil, errdefs.Unauthorized.Errorf("the login was refused: %s %s", problem, q.Get("error_description"))
 		}
-		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: l.found.iss(q.Get("iss"))}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

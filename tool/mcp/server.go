@@ -51,6 +51,8 @@ type Server struct {
 type OAuth struct {
 	ClientID     string `json:"clientId,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"` // of a confidential client
+	Grant        string `json:"grant,omitempty"`        // "": a person logs in; GrantClientCredentials: the client does, with its ClientSecret or its PrivateKey
+	PrivateKey   string `json:"privateKey,omitempty"`   // PEM (PKCS #8, P-256 or RSA), for GrantClientCredentials: it signs, and no secret is sent
 }
 
 // Defer says when the tools of a server are deferred: a model is not shown them in every request, but finds them with the tool tool_search (see loop.SearchName).
@@ -87,10 +89,16 @@ func (s Server) Check() error {
 		return bad("headers, SSE and OAuth are for a URL")
 	case s.Defer != DeferAuto && s.Defer != DeferAlways && s.Defer != DeferNever:
 		return bad("Defer is %q: want DeferAlways, DeferNever or DeferAuto", s.Defer)
+	case s.OAuth.Grant != "" && s.OAuth.Grant != GrantClientCredentials:
+		return bad("the grant %q: want %s, or none for a person's login", s.OAuth.Grant, GrantClientCredentials)
+	case s.OAuth.Grant != "" && (s.OAuth.ClientID == "" || (s.OAuth.ClientSecret == "") == (s.OAuth.PrivateKey == "")):
+		return bad("a client that logs in by itself needs a client ID, and a secret or a private key")
+	case s.OAuth.Grant == "" && s.OAuth.PrivateKey != "":
+		return bad("a private key is for the grant %s", GrantClientCredentials)
 	case s.Timeout < 0 || s.Startup < 0:
 		return bad("a time below 0: want a time such as 30s, or 0 for the default")
 	}
-	if s.URL != "" && !(s.Variables && variable.MatchString(s.URL)) {
+	if s.URL != "" && (!s.Variables || !variable.MatchString(s.URL)) {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return bad("%q: want a URL that begins with http:// or https://", s.URL)
@@ -129,6 +137,7 @@ func (s Server) Expand(look func(string) (string, bool)) (Server, error) {
 	}
 	s.Command, s.Dir, s.URL = x("command", s.Command), x("cwd", s.Dir), x("url", s.URL)
 	s.OAuth.ClientID, s.OAuth.ClientSecret = x("oauth.clientId", s.OAuth.ClientID), x("oauth.clientSecret", s.OAuth.ClientSecret)
+	s.OAuth.PrivateKey = x("oauth.privateKey", s.OAuth.PrivateKey)
 	s.Args = slices.Clone(s.Args)
 	for i, a := range s.Args {
 		s.Args[i] = x(fmt.Sprintf("args[%d]", i), a)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ const noticeTime = time.Second
 
 // mostPages is where a list ends of a server whose pages have no end.
 const mostPages = 1000
+
+// mostTools is how many tools a server may have.
+const mostTools = 2000
 
 // server is one server and its session, which is made again when it is lost.
 type server struct {
@@ -253,7 +257,8 @@ func (s *server) start(ctx context.Context) (*stdio, error) {
 	for _, name := range sortedKeys(s.conf.Env) {
 		cmd.Env = append(cmd.Env, name+"="+s.conf.Env[name])
 	}
-	return startStdio(cmd, "mcp."+s.conf.Name, s.warn) //nolint:contextcheck // it goes on behind whoever starts it
+	mark := "mcp-" + rand.Text()         // whatever carries it is killed with this process: it must be no other client's, and no other server's
+	return startStdio(cmd, mark, s.warn) //nolint:contextcheck // it goes on behind whoever starts it
 }
 
 // failure says why there is no session, with what the server had to say.
@@ -268,7 +273,7 @@ func (s *server) failure(ctx context.Context, live *session, what string, err er
 	}
 	var r refusal
 	if errors.As(err, &r) && (r.status == http.StatusUnauthorized || r.status == http.StatusForbidden) {
-		if s.client.opts.Open != nil { // somebody was there
+		if s.client.opts.Open != nil || s.conf.OAuth.Grant != "" { // a login was tried
 			return s.errorf(errdefs.Unauthorized, "%s: %w", what, err)
 		}
 		login := s.conf.Name
@@ -435,6 +440,9 @@ func (s *server) list(ctx context.Context, live *session) error {
 					seen[t.Name] = true
 					found = append(found, t)
 				}
+			}
+			if len(found) > mostTools {
+				return "", fmt.Errorf("it has more than %d tools", mostTools)
 			}
 			return res.NextCursor, nil
 		})

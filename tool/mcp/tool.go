@@ -29,6 +29,12 @@ import (
 // attempts is how often a call is tried whose server surely did not run it.
 const attempts = 3
 
+// How much a model is told of a tool, in bytes: beyond it a description is cut, and a schema left out.
+const (
+	longestDescription = 10_000
+	longestSchema      = 100_000
+)
+
 // errLost is why a call ends whose connection was given up.
 var errLost = errors.New("the connection is gone")
 
@@ -41,9 +47,8 @@ type serverTool struct {
 
 func newTool(s *server, name string, t *sdk.Tool) *serverTool {
 	def := tool.Definition{Tool: model.Tool{Name: name, Description: cmp.Or(t.Description, t.Title)}, Annotations: tool.Annotations{OpenWorld: true, Destructive: true}}
-	if b, err := encode(t.InputSchema); err == nil && len(b) > 0 && b[0] == '{' {
-		def.Schema = b
-	}
+	def.Schema = s.schema(t)
+	def.Description = short(def.Description, longestDescription)
 	if a := t.Annotations; a != nil {
 		def.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 		def.ReadOnly = a.ReadOnlyHint && (a.DestructiveHint == nil || !*a.DestructiveHint)
@@ -51,6 +56,35 @@ func newTool(s *server, name string, t *sdk.Tool) *serverTool {
 		def.Description = cmp.Or(def.Description, a.Title)
 	}
 	return &serverTool{s, t.Name, def}
+}
+
+// schema gives the schema of a tool's input as providers take it: one of an object. nil is any object.
+func (s *server) schema(t *sdk.Tool) json.RawMessage {
+	b, err := encode(t.InputSchema)
+	if err != nil || len(b) == 0 || string(b) == "null" {
+		return nil
+	}
+	var of struct {
+		Type *json.RawMessage `json:"type"`
+	}
+	wrong := ""
+	switch err := json.Unmarshal(b, &of); {
+	case b[0] != '{' || err != nil:
+		wrong = "is no object"
+	case len(b) > longestSchema:
+		wrong = fmt.Sprintf("has more than %d bytes", longestSchema)
+	case string(b) == "{}":
+	case of.Type == nil:
+		return slices.Concat([]byte(`{"type":"object",`), b[1:])
+	case string(*of.Type) != `"object"`:
+		wrong = "is not one of an object"
+	default:
+		return b
+	}
+	if wrong != "" {
+		s.warn(fmt.Sprintf("the schema of its tool %q %s: its input is not checked here, and the model is not told what it is", short(t.Name, 100), wrong))
+	}
+	return nil
 }
 
 func (t *serverTool) Definition() tool.Definition { return t.def }
@@ -123,16 +157,18 @@ func (s *server) do(ctx context.Context, def tool.Definition, f func(context.Con
 
 // verdict says what becomes of a call that failed: it is tried again, or the error is told.
 func (s *server) verdict(ctx context.Context, live *session, def tool.Definition, d *delivery, err error, try int) (again bool, told error) {
-	unknown := ""
-	if d.begun.Load() && !d.certain() && !def.ReadOnly {
-		unknown = ". Whether it took effect is unknown: check before you repeat it"
+	open := func(err error) error {
+		if d.begun.Load() && !d.certain() && !def.ReadOnly {
+			return unknown{err}
+		}
+		return err
 	}
 	if ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		if errors.As(cause, new(engine.InterruptedError)) {
 			return false, cause
 		}
-		return false, fmt.Errorf("%w%s", cause, unknown)
+		return false, open(cause)
 	}
 	if live == nil {
 		return false, err
@@ -150,10 +186,19 @@ func (s *server) verdict(ctx context.Context, live *session, def tool.Definition
 		return true, nil
 	}
 	if !d.certain() {
-		return false, s.errorf(errdefs.NotAvailable, "the connection was lost during the call: %w%s", err, unknown)
+		return false, open(s.errorf(errdefs.NotAvailable, "the connection was lost during the call: %w", err))
 	}
 	return false, s.errorf(errdefs.NotAvailable, "the call was not taken: %w", err)
 }
+
+// unknown is the error of a call that the server may have begun with, and that may not run again.
+type unknown struct{ error }
+
+func (u unknown) Error() string {
+	return u.error.Error() + ". Whether it took effect is unknown: check before you repeat it"
+}
+
+func (u unknown) Unwrap() []error { return []error{u.error, tool.ErrUnknown} }
 
 // classOf gives the class of an error that a server answers with.
 func classOf(code int64) *errdefs.Class {
