@@ -60,6 +60,7 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 		return fencing{policy, false, "commands run without a sandbox, so those that do more than read, and edits, are asked about: " + can.Writes.Why}, nil
 	}
 	if can.Inside.Holds {
+		protectSettings(&policy)
 		return fencing{policy, true, ""}, nil
 	}
 	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
@@ -68,6 +69,17 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 		f.warning = "rules deny reading in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
 	}
 	return f, nil
+}
+
+// protectSettings keeps commands from changing what in the project decides what runs outside of the sandbox later, unless the policy names it as what they may write.
+func protectSettings(p *sandbox.Policy) {
+	for _, path := range sandbox.Settings(p.Root) {
+		if i := slices.Index(p.Write, path); i >= 0 {
+			p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in Root: what is mounted can't be replaced
+		} else if !slices.Contains(p.Protect, path) {
+			p.Protect = append(slices.Clip(p.Protect), path)
+		}
+	}
 }
 
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For

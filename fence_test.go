@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -170,5 +171,35 @@ func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 				t.Errorf("%s: another file: %+v %v", name, res, err)
 			}
 		}
+	}
+}
+
+func TestCommandsCantChangeWhatRunsOutsideOfTheSandboxLater(t *testing.T) {
+	if can := sandbox.Probe(); !can.Inside.Holds {
+		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
+	}
+	git := component.Command(t, "git", "install git")
+	dir := world(t, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash(touch denied)"]}}`, "a": "x"})
+	if out, err := exec.Command(git, "-C", dir, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	rt := func(write ...string) *pawl.Runtime {
+		policy := pawl.DefaultSandbox()
+		policy.Write = write
+		return serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox = &policy }) // nothing is asked: the sandbox alone keeps them from it
+	}
+	bound := rt()
+	for _, command := range []string{
+		"rm .agents/settings.json", "mv .agents elsewhere", "echo '{}' >.agents/settings.json", "mkdir .agents/skills", "echo x >.git/hooks/pre-commit", "echo '[core]' >>.git/config", "git config alias.x '!touch y'",
+	} {
+		if text, _ := asks(t, bound, "s", "bash "+command+" && echo d''one"); strings.Contains(text, "done") {
+			t.Errorf("%s: %s", command, text)
+		}
+	}
+	if text, _ := asks(t, bound, "s", "bash git add a && git -c user.name=x -c user.email=x@example.com commit -qm x && echo d''one"); !strings.Contains(text, "done") {
+		t.Errorf("git commit: %s", text)
+	}
+	if text, _ := asks(t, rt(filepath.Join(dir, ".git", "config")), "s", "bash git config a.b c && echo d''one"); !strings.Contains(text, "done") {
+		t.Errorf("it may write git's configuration: %s", text)
 	}
 }
