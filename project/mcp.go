@@ -33,10 +33,7 @@ func quietURL(text string) string {
 	if err != nil {
 		return "…"
 	}
-	if u.User != nil {
-		u.User = url.User("…")
-	}
-	if u.RawQuery != "" {
+	if u.User = nil; u.RawQuery != "" {
 		u.RawQuery = "…"
 	}
 	return u.String()

@@ -28,7 +28,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
   "model": "anthropic/two",
   "permissions": {"deny": ["Bash(git push:*)", "Read(.env)"], "allow": ["Bash(make:*)"]},
   "env": {"THEIR_TOKEN": "top-secret-2"},
-  "mcp": {"servers": {"wiki": {"url": "https://ann:top-secret-3@example.com/mcp?key=top-secret-4", "headers": {"Authorization": "top-secret-5"}}}},
+  "mcp": {"servers": {"wiki": {"url": "http://ann:top-secret-3@127.0.0.1:1/mcp?key=top-secret-4", "headers": {"Authorization": "top-secret-5"}}}},
   "modell": "x",
   "respectGitignore": true
 }`)
@@ -50,7 +50,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 		"ok       setting permissions.deny: \"Read(.env)\" (project, .agents/settings.json:3:48)\n",
 		"waiting  setting permissions.allow: \"Bash(make:*)\" (project, .agents/settings.json:3:73), waiting for approval: see pawl trust " + w.dir + "\n",
 		"waiting  setting env.THEIR_TOKEN: \"…\"",
-		"waiting  setting mcp.servers.wiki: ", "example.com/mcp",
+		"waiting  setting mcp.servers.wiki: {\"url\":\"http://127.0.0.1:1/mcp?…\"",
 		"problem  settings: .agents/settings.json:6:3: there is no key \"modell\": it has no effect: did you mean model?\n",
 	} {
 		if !strings.Contains(said, want) {
@@ -83,7 +83,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 	if r := w.pawl("trust", w.dir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if said := doctor(); strings.Contains(said, "waiting") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
+	if said := doctor(); strings.Contains(said, "waiting") || !strings.Contains(said, "127.0.0.1:1/mcp?…\": ") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
 		t.Error(said)
 	}
 	w.file(".agents/settings.json", `{"permissions": {"deny": "x"}}`)

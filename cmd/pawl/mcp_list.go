@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -216,12 +217,15 @@ func mcpFindings(ctx context.Context, dir string) []finding {
 	for _, s := range servers {
 		text := fmt.Sprintf("%s, %d tools", s.how(), len(s.Tools))
 		if s.State != "connected" {
-			text = clean(s.Reason)
+			text = queries.ReplaceAllString(clean(s.Reason), "$1?…")
 		}
 		all = append(all, finding{"MCP server " + s.Name, s.State == "connected", text})
 	}
 	return all
 }
+
+// queries are those of addresses in a text: keys may be in them.
+var queries = regexp.MustCompile(`(https?://[^\s"?]+)\?[^\s"]+`)
 
 // mcpConfigured is the server of a login: from the settings, unless its address is given.
 func mcpConfigured(ctx context.Context, c mcpConfig, given mcp.Server) (mcp.Server, error) {
