@@ -156,7 +156,8 @@ func TestASessionEndsOnceHoweverItsRunEnds(t *testing.T) {
 						_, _ = rt.Run(ctx, pawl.Request{Prompt: "go", SessionID: "s"})
 						return
 					}
-					for range rt.RunStream(ctx, pawl.Request{Prompt: "go", SessionID: "s"}) {
+					for _, err := range rt.RunStream(ctx, pawl.Request{Prompt: "go", SessionID: "s"}) {
+						_ = err // the journal says how it ended
 					}
 				})
 				if c.cancel || c.close {

@@ -548,3 +548,43 @@ func TestAForkStartsAsOne(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestEachStartOfASessionHasOneEnd(t *testing.T) {
+	rt, dir := hooked(t, pawl.Options{Model: stub{}, MaxSessions: 2, Journal: journal.Memory()}, hook.ShellHook{Event: hook.SessionStart, Command: noteIt}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+	var wg sync.WaitGroup
+	for i := range 24 {
+		wg.Go(func() {
+			session := fmt.Sprint("s", i%6)
+			if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: session}); err != nil {
+				t.Error(err)
+			}
+			if i%8 == 0 {
+				if err := rt.EndSession(t.Context(), session); err != nil && !errdefs.Conflict.Is(err) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	begun := map[string]bool{}
+	for _, line := range starts(t, dir) {
+		event, session, _ := strings.Cut(line, " ")
+		session, source, _ := strings.Cut(session, " ")
+		if start := event == "SessionStart"; start == begun[session] || source == "fork" {
+			t.Errorf("%s: %s", session, event)
+		} else {
+			begun[session] = start
+		}
+	}
+	for session, open := range begun {
+		if open {
+			t.Error(session, "did not end")
+		}
+	}
+	if len(begun) != 6 {
+		t.Error(begun)
+	}
+}

@@ -298,7 +298,9 @@ func (r *Runtime) Close() error {
 		}
 		r.mu.Unlock()
 		r.cancel()
-		r.closeErr = errors.Join(r.wait(), r.closeHooks(), r.within(r.free))
+		for _, step := range []func() error{r.wait, r.closeHooks, func() error { return r.within(r.free) }} {
+			r.closeErr = errors.Join(r.closeErr, step())
+		}
 	})
 	return r.closeErr
 }

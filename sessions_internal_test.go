@@ -2,10 +2,14 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -114,4 +118,21 @@ func TestWhatIsHeldOfSessionsHasABound(t *testing.T) {
 	if len(rt.queues)+len(rt.inside) != 0 || looks != sessions {
 		t.Error(len(rt.queues), len(rt.inside), looks)
 	}
+}
+
+func TestCloseDoesNotWaitForEverForWhatAToolStillUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := New(t.Context(), Options{Model: once{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), CloseTimeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold := make(chan struct{})
+		rt.later(func() error { <-hold; return nil }) // as a workspace waits for the calls of its tools
+		began := time.Now()
+		err = rt.Close()
+		if !errdefs.Timeout.Is(err) || time.Since(began) != time.Minute || !errors.Is(rt.Close(), err) {
+			t.Error(err, time.Since(began))
+		}
+		close(hold)
+	})
 }

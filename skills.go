@@ -68,7 +68,7 @@ func (r *Runtime) newSkills(p *project.Project, tools []tool.Tool, permission ho
 	if s.offered = slices.Contains(namesOf(tools), s.tool.Name); s.offered && !ok {
 		return nil
 	}
-	return []hook.Middleware{{Name: "skills", PreGeneration: s.match, PreToolUse: s.judge}}
+	return []hook.Middleware{{Name: "skills", PreGeneration: s.match, PreToolUse: s.judge, Below: s.below}}
 }
 
 // activated is which skills a run has activated.
@@ -90,11 +90,10 @@ type mark struct {
 
 // match activates the skills that the prompt is about, unless the permissions would refuse them or ask.
 func (s *skills) match(ctx context.Context, g *hook.Generation) error {
-	a, err := s.begin(ctx)
+	a, err := s.fresh(ctx, g)
 	if err != nil {
 		return err
 	}
-	a.none, g.Values[skillsKey] = true, a
 	prompt := g.Messages.Last()
 	if prompt.Role() != message.RoleUser || !s.offered {
 		return nil
@@ -201,6 +200,23 @@ func (s *skills) judge(ctx context.Context, u *hook.ToolUse) (d hook.Decision, e
 		return d, err
 	}
 	return s.held(a, u), nil
+}
+
+// below is for a run below that begins here: nothing of its own is active yet. What a task is about a model says, so it activates nothing.
+func (s *skills) below(hook.Where, string) hook.Middleware {
+	return hook.Middleware{Name: "skills", PreGeneration: func(ctx context.Context, g *hook.Generation) error {
+		_, err := s.fresh(ctx, g)
+		return err
+	}}
+}
+
+// fresh is begin for a run that begins here.
+func (s *skills) fresh(ctx context.Context, g *hook.Generation) (*activated, error) {
+	a, err := s.begin(ctx)
+	if err == nil {
+		a.none, g.Values[skillsKey] = true, a
+	}
+	return a, err
 }
 
 // begin makes the activated of a run, with those of the runs above.
