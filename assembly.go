@@ -22,16 +22,17 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
-	project *project.Project // nil: the directory's files are not read
-	agent   agent.Agent
-	engine  *loop.Engine
-	policy  sandbox.Policy
-	servers servers
-	shells  *hook.Shells     // nil: there are no shell hooks
-	hooks   []hook.ShellHook // that shells was made of, with
-	env     map[string]string
-	warning string // for who listens to a run
-	broken  string // the same: why this is not what the directory says now
+	project     *project.Project // nil: the directory's files are not read
+	agent       agent.Agent
+	engine      *loop.Engine
+	policy      sandbox.Policy
+	permissions hook.Permissions // of the hook that is the agent's first
+	servers     servers
+	shells      *hook.Shells     // nil: there are no shell hooks
+	hooks       []hook.ShellHook // that shells was made of, with
+	env         map[string]string
+	warning     string // for who listens to a run
+	broken      string // the same: why this is not what the directory says now
 }
 
 // assemble makes an assembly of the options and a project. before is the one in force, if there is one.
@@ -40,26 +41,33 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	settings := project.Settings{Gitignore: true}
 	if p != nil {
 		settings = p.Settings
-		if prompt := p.Prompt(); prompt != "" {
+	}
+	known, err := withSkills(p, o.Skills)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		if prompt := known.Prompt(); prompt != "" {
 			o.System += "\n\n" + prompt
 		}
 	}
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
-	var unfenced string
-	if a.policy, unfenced, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
+	rules, fence, err := o.bounds(r.dir, settings)
+	if err != nil {
 		return nil, err
 	}
-	a.warning = join(unfenced, waits(p), remembered(p))
+	a.permissions, a.policy, a.warning = rules, fence.policy, join(fence.warning, waits(p), remembered(p))
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
-	tools, readable := r.tools(ctx, o, a, settings)
+	tools, readable := r.tools(ctx, o, a, known, settings)
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
-	permission, err := o.permission(r.dir, settings, !a.policy.Off, readable...)
+	a.permissions.Readable = append(a.permissions.Readable, readable...)
+	permission, err := hook.Permission(a.permissions)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +79,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if err != nil {
 		return nil, err
 	}
-	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware), Observers: []agent.Observer{naming{rt: r}}}
+	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r}}}
 	return a, nil
 }
 
@@ -125,7 +133,7 @@ func join(texts ...string) string {
 }
 
 // tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
-func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.Settings) (tools []tool.Tool, readable []string) {
+func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, p *project.Project, s project.Settings) (tools []tool.Tool, readable []string) {
 	if r.workspace != nil {
 		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore))
 		readable = append(readable, ws.OutputDir())
@@ -138,8 +146,8 @@ func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, s project.S
 	if a.servers.client != nil {
 		tools = append(tools, a.servers.client.Tools(ctx)...)
 	}
-	if a.project != nil && !o.NoBuiltins {
-		if skill, ok := a.project.SkillTool(); ok {
+	if p != nil && (!o.NoBuiltins || len(o.Skills) > 0) {
+		if skill, ok := p.SkillTool(); ok {
 			tools = append(tools, skill)
 		}
 	}
@@ -154,37 +162,41 @@ func namesOf(tools []tool.Tool) (names []string) {
 	return names
 }
 
-// withTasks adds the tool that gives tasks to the project's subagents. They have all tools but that one.
+// withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one.
 func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
-	if p == nil || o.NoBuiltins || o.NoSubagents || slices.Contains(namesOf(tools), agent.TaskName) {
-		return tools, nil
-	}
 	var subs agent.Subagents
-	for _, def := range p.Subagents {
-		if def.Broken != "" {
-			continue
-		}
-		m := o.Model
-		if s, ok := m.(*scripted.Model); ok {
-			m = s.For(def.Name)
-		}
-		if def.Model != "" {
+	known := map[string]bool{}
+	for _, s := range o.Subagents {
+		if known[s.Agent.ID] = true; s.Engine == nil {
 			var err error
-			if m, err = OpenModel(def.Model); err != nil {
-				return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+			if s.Engine, err = o.below(s.Agent.ID, o.Model, o.Limits, tools); err != nil {
+				return nil, err
 			}
 		}
-		limits := o.Limits
-		if def.MaxTurns > 0 {
-			limits.Steps = def.MaxTurns
+		subs = append(subs, s)
+	}
+	if p != nil && !o.NoBuiltins && !o.NoSubagents && !slices.Contains(namesOf(tools), agent.TaskName) {
+		for _, def := range p.Subagents {
+			if def.Broken != "" || known[def.Name] {
+				continue
+			}
+			m, limits, err := o.Model, o.Limits, error(nil)
+			if def.Model != "" {
+				if m, err = OpenModel(def.Model); err != nil {
+					return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+				}
+			}
+			if def.MaxTurns > 0 {
+				limits.Steps = def.MaxTurns
+			}
+			eng, err := o.below(def.Name, m, limits, tools)
+			if err != nil {
+				return nil, err
+			}
+			subs = append(subs, agent.Subagent{
+				Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
+			})
 		}
-		eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
-		if err != nil {
-			return nil, fmt.Errorf("pawl: subagent %s: %w", def.Name, err)
-		}
-		subs = append(subs, agent.Subagent{
-			Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
-		})
 	}
 	if len(subs) == 0 {
 		return tools, nil
@@ -195,9 +207,21 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 	}
 	task, err := agent.Task(subs, opts...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("pawl: subagents: %w", err)
 	}
 	return append(slices.Clip(tools), task), nil
+}
+
+// below makes the engine of a subagent.
+func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []tool.Tool) (*loop.Engine, error) {
+	if s, ok := m.(*scripted.Model); ok && m == o.Model {
+		m = s.For(name)
+	}
+	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("pawl: subagent %s: %w", name, err)
+	}
+	return eng, nil
 }
 
 // environment is that of commands and hooks: this process', without the providers' keys, and what the settings give.
@@ -258,11 +282,14 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
 	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.broken, a.servers.warnings()))}
+	if r.opts.Tracer != nil {
+		opts = append(opts, agent.WithTracer(r.opts.Tracer))
+	}
 	if r.opts.Budget != nil {
 		opts = append(opts, agent.WithBudget(r.opts.Budget))
 	}
 	if !a.policy.Off {
 		opts = append(opts, agent.WithSandbox(a.policy)) // for tools of the caller's own, and those of subagents
 	}
-	return append(opts, more...)
+	return append(append(opts, more...), agent.WithTerms(r.terms(a)))
 }

@@ -3,6 +3,7 @@ package pawl
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -18,8 +19,15 @@ func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Ne
 // NoSafety is a safety hook that lets everything through.
 func NoSafety(context.Context, string, map[string]any) error { return nil }
 
-// fence decides what commands run in, where can holds. unfenced says why they run without a sandbox although none was switched off.
-func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities) (policy sandbox.Policy, unfenced string, err error) {
+// fencing is what commands run in.
+type fencing struct {
+	policy  sandbox.Policy
+	holds   bool   // it keeps all that was asked for, so they run unasked
+	warning string // why it doesn't, although none was switched off
+}
+
+// fence decides what commands run in, where can holds. hide is what rules keep from being read.
+func (o *Options) fence(dir string, s project.Settings, hide []string, can sandbox.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -28,7 +36,7 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 		policy, asked = s.Sandbox, "the settings' sandbox"
 	}
 	if policy.Off {
-		return policy, "", nil
+		return fencing{policy: policy}, nil
 	}
 	if policy.Root == "" {
 		policy.Root = dir
@@ -37,23 +45,63 @@ func (o *Options) fence(dir string, s project.Settings, can sandbox.Capabilities
 		policy.Env = append(slices.Clip(policy.Env), name)
 	}
 	slices.Sort(policy.Env)
-	if policy, err = policy.Resolve(); err != nil {
-		return policy, "", errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
+	own := len(policy.HidePatterns)
+	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
+	policy, err := policy.Resolve()
+	if err != nil {
+		return fencing{}, errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
 	}
 	switch {
 	case can.Writes.Holds:
 	case o.Sandbox != nil || s.SandboxSet:
-		return policy, "", errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
+		return fencing{}, errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
 	default:
-		policy.Off, unfenced = true, "commands run without a sandbox, so those that do more than read, and edits, are asked about: "+can.Writes.Why
+		policy.Off = true
+		return fencing{policy, false, "commands run without a sandbox, so those that do more than read, and edits, are asked about: " + can.Writes.Why}, nil
 	}
-	return policy, unfenced, nil
+	if can.Inside.Holds {
+		return fencing{policy, true, ""}, nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
+	f := fencing{policy, len(kept) == len(hide), ""}
+	if f.policy.HidePatterns = append(policy.HidePatterns[:own:own], kept...); !f.holds {
+		f.warning = "rules deny reading in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
+	}
+	return f, nil
 }
 
-// permission decides what is asked of people. readable are directories besides the project's that may be read unasked.
-func (o *Options) permission(dir string, s project.Settings, fenced bool, readable ...string) (hook.Middleware, error) {
+// Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
+// programs that show a policy: nothing is started. waiting says in a sentence what of the project waits for approval, "" when nothing does. It fails as [New] does where the sandbox that is asked for
+// can't be had.
+func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting string, err error) {
+	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
+	if err != nil {
+		return hook.Permissions{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+	}
+	var s project.Settings
+	if p != nil {
+		s = p.Settings
+	}
+	rules, _, err := o.bounds(dir, s)
+	return rules, waits(p), err
+}
+
+// bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
+func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
+	rules := o.permissions(dir, s)
+	hide, err := hook.Unreadable(rules)
+	if err != nil {
+		return rules, fencing{}, err
+	}
+	f, err := o.fence(dir, s, hide, sandbox.Probe())
+	rules.Fence = f.holds
+	return rules, f, err
+}
+
+// permissions are the program's and the settings', but for the fence.
+func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
 	p := o.Permissions
-	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode)
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
 		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
@@ -61,9 +109,9 @@ func (o *Options) permission(dir string, s project.Settings, fenced bool, readab
 	if p.Dir == "" {
 		p.Dir = dir
 	}
-	if p.Fence = fenced; p.Safety == nil {
+	if p.Safety == nil {
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
-	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable, readable)
-	return hook.Permission(p)
+	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable)
+	return p
 }

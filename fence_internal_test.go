@@ -1,6 +1,8 @@
 package pawl
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,17 +22,19 @@ var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has n
 
 func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
-	policy, unfenced, err := new(Options).fence(dir, project.Settings{}, nothing)
-	if err != nil || !policy.Off || !strings.Contains(unfenced, "the kernel has no Landlock") {
-		t.Fatal(policy, unfenced, err)
+	f, err := new(Options).fence(dir, project.Settings{}, nil, nothing)
+	if err != nil || !f.policy.Off || f.holds || !strings.Contains(f.warning, "the kernel has no Landlock") {
+		t.Fatal(f, err)
 	}
-	if _, _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, project.Settings{}, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
+	if _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, project.Settings{}, nil, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
 		t.Error("one that was asked for:", err)
 	}
-	if policy, unfenced, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nothing); err != nil || !policy.Off || unfenced != "" {
-		t.Error("one that was switched off:", policy, unfenced, err)
+	if f, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nil, nothing); err != nil || !f.policy.Off || f.holds || f.warning != "" {
+		t.Error("one that was switched off:", f, err)
 	}
-	permission, err := new(Options).permission(dir, project.Settings{}, !policy.Off)
+	rules := new(Options).permissions(dir, project.Settings{})
+	rules.Fence = f.holds
+	permission, err := hook.Permission(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +51,7 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 		t.Fatal(err)
 	}
 	defer func() { _ = rt.Close() }()
-	for _, warning := range []string{"", unfenced} {
+	for _, warning := range []string{"", f.warning} {
 		a := *rt.now.Load()
 		a.warning = warning
 		rt.now.Store(&a)
@@ -62,6 +66,31 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 		}
 		if strings.Join(warned, "|") != warning {
 			t.Errorf("%q", warned)
+		}
+	}
+}
+
+func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes, no := sandbox.Status{Holds: true}, sandbox.Status{Why: "it needs bubblewrap"}
+	inside, outside := sandbox.HidePattern(dir, "**/.env"), sandbox.HidePattern("/srv/keys", "")
+	for _, c := range []struct {
+		hide   []string
+		inside sandbox.Status
+		holds  bool
+		want   []string
+	}{
+		{nil, no, true, nil},
+		{[]string{outside}, no, true, []string{outside}},
+		{[]string{inside, outside}, yes, true, []string{inside, outside}},
+		{[]string{inside, outside}, no, false, []string{outside}},
+	} {
+		f, err := new(Options).fence(dir, project.Settings{}, c.hide, sandbox.Capabilities{Writes: yes, Inside: c.inside})
+		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.HidePatterns, c.want) || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
+			t.Errorf("%q: %+v %v", c.hide, f, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,13 +18,6 @@ import (
 
 // hooksGrace is how long Close waits for shell hooks in the background.
 const hooksGrace = 5 * time.Second
-
-// sessions are those that had a run here, and have not ended, with the shell hooks that were made.
-type sessions struct {
-	mu     sync.Mutex
-	began  map[string]hook.Where
-	shells []*hook.Shells // of all assemblies, to be closed
-}
 
 // shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same Shells: what has run once has.
 func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env map[string]string) ([]hook.Middleware, error) {
@@ -43,9 +35,9 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 		if err != nil {
 			return nil, err
 		}
-		r.sessions.mu.Lock()
-		r.sessions.shells = append(r.sessions.shells, a.shells)
-		r.sessions.mu.Unlock()
+		r.mu.Lock()
+		r.shells = append(r.shells, a.shells)
+		r.mu.Unlock()
 	}
 	a.env = env
 	m := a.shells.Middleware()
@@ -62,11 +54,11 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 
 // begin tells the hooks of SessionStart that a session has its first run here. Their error, or a continue: false, keeps it from beginning.
 func (r *Runtime) begin(ctx context.Context, a *assembly, w hook.Where, source func() string) error {
-	s := &r.sessions
-	s.mu.Lock()
-	_, begun := s.began[w.Session]
-	s.began[w.Session] = w
-	s.mu.Unlock()
+	r.mu.Lock()
+	s := r.holding(w.Session)
+	begun := s.begun != hook.Where{}
+	s.begun = w
+	r.mu.Unlock()
 	if begun {
 		return nil
 	}
@@ -75,23 +67,33 @@ func (r *Runtime) begin(ctx context.Context, a *assembly, w hook.Where, source f
 		err = errdefs.Aborted.Errorf("pawl: a SessionStart hook keeps the session from going on: %s", o.Reason)
 	}
 	if err != nil {
-		s.mu.Lock()
-		delete(s.began, w.Session)
-		s.mu.Unlock()
+		r.mu.Lock()
+		s.begun = hook.Where{}
+		r.mu.Unlock()
 	}
 	return err
 }
 
-// source says whether the run is the first of its session.
+// source says where a session that begins here comes from: it had a run before, it is a fork without one of its own, or it is new.
 func (r *Runtime) source(ctx context.Context, w hook.Where) string {
+	from := "startup"
 	for e, err := range r.opts.Journal.Read(ctx, w.Session, 0) {
-		if _, run := e.Data.(journal.RunStarted); err == nil && run && e.Run != w.Run {
-			return "resume"
-		} else if err != nil || run {
+		if err != nil {
 			break
 		}
+		switch d := e.Data.(type) {
+		case journal.SessionCreated:
+			if d.Parent != "" { // what stands before is its parent's
+				from = "fork"
+			}
+		case journal.RunStarted:
+			if e.Run == w.Run {
+				return from
+			}
+			from = "resume"
+		}
 	}
-	return "startup"
+	return from
 }
 
 // resumes is begin for an unfinished run that is about to go on. What is wrong with it agent.Resume says.
@@ -108,31 +110,6 @@ func (r *Runtime) resumes(ctx context.Context, a *assembly, session string) erro
 	return r.begin(ctx, a, hook.Where{Agent: st.Agent, Session: session, Run: st.Run, User: st.User}, func() string { return "resume" })
 }
 
-// EndSession says that nobody goes on with a session for now: its commands in the background are stopped, its SessionEnd hooks run, and what was approved for it in memory (Permissions.Grants) is forgotten. What is on
-// record stays, and a later prompt or resume takes the session up again. It fails with errdefs.Conflict while a run is under way in it, or waits to begin.
-func (r *Runtime) EndSession(ctx context.Context, session string) error {
-	leave, err := r.alone(session)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if r.workspace != nil {
-		r.workspace.EndSession(session)
-	}
-	if g := r.opts.Permissions.Grants; g != nil {
-		g.Forget(session)
-	}
-	s := &r.sessions
-	s.mu.Lock()
-	w, begun := s.began[session]
-	delete(s.began, session)
-	s.mu.Unlock()
-	if !begun {
-		return nil
-	}
-	return r.ended(ctx, w)
-}
-
 // ended runs the hooks of SessionEnd. Each has its own time, a second and a half when it does not say.
 func (r *Runtime) ended(ctx context.Context, w hook.Where) error {
 	shells := r.now.Load().shells
@@ -144,13 +121,22 @@ func (r *Runtime) ended(ctx context.Context, w hook.Where) error {
 	return err
 }
 
-// closeHooks ends all sessions, together, and then the hooks.
+// closeHooks ends all sessions, together, and then the hooks. Each hook has its own time.
 func (r *Runtime) closeHooks() error {
-	s := &r.sessions
+	r.mu.Lock()
+	var begun []hook.Where
+	for _, s := range r.held {
+		if s.begun != (hook.Where{}) {
+			begun = append(begun, s.begun)
+		}
+	}
+	clear(r.held)
+	all := r.shells
+	r.mu.Unlock()
 	var wg sync.WaitGroup
 	together := make(chan struct{}, 8)
-	errs := make([]error, len(s.began), len(s.began)+1)
-	for i, w := range slices.Collect(maps.Values(s.began)) {
+	errs := make([]error, len(begun), len(begun)+1)
+	for i, w := range begun {
 		together <- struct{}{}
 		wg.Go(func() {
 			errs[i] = r.ended(context.Background(), w)
@@ -160,7 +146,7 @@ func (r *Runtime) closeHooks() error {
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), hooksGrace)
 	defer cancel()
-	for _, shells := range s.shells {
+	for _, shells := range all {
 		if err := shells.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) { // killed hooks say so by a notice
 			errs = append(errs, err)
 		}

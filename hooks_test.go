@@ -426,3 +426,125 @@ func TestWhatAHookInTheBackgroundSaysIsForTheLog(t *testing.T) {
 		t.Errorf("%q %s", all, log.String())
 	}
 }
+
+// starts are the hooks' lines about sessions, in short.
+func starts(t *testing.T, dir string) (got []string) {
+	t.Helper()
+	for _, l := range noted(t, dir) {
+		source, _ := l["source"].(string)
+		got = append(got, strings.TrimSpace(fmt.Sprint(l["hook_event_name"], " ", l["session_id"], " ", source)))
+	}
+	return got
+}
+
+func TestASessionThatIsPutAwayEndsAndComesBackFromTheJournal(t *testing.T) {
+	m := &heard{}
+	var ran []string
+	o := pawl.Options{Model: m, MaxSessions: 2, Journal: journal.Memory(), Tools: []tool.Tool{look(&ran)}}
+	rt, dir := hooked(t, o, hook.ShellHook{Event: hook.SessionStart, Command: noteIt}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+	for i, session := range []string{"a", "b", "a", "c", "c/d", "b", "a"} { // the one that was used longest ago goes
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: fmt.Sprint("prompt ", i), SessionID: session}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "prompt 0 | done | prompt 2 | done | prompt 6"; m.last() != want {
+		t.Errorf("a comes back with %q, want %q", m.last(), want)
+	}
+	want := []string{
+		"SessionStart a startup", "SessionStart b startup", "SessionStart c startup", "SessionEnd b", "SessionStart c/d startup", "SessionEnd a",
+		"SessionStart b resume", "SessionEnd c", "SessionStart a resume", "SessionEnd c/d",
+	}
+	if d := cmp.Diff(want, starts(t, dir)); d != "" {
+		t.Error(d)
+	}
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := starts(t, dir); len(got) != len(want)+2 || !slices.Contains(got[len(want):], "SessionEnd a") || !slices.Contains(got[len(want):], "SessionEnd b") {
+		t.Error("each ends once:", got)
+	}
+}
+
+func TestASessionInUseIsNotPutAway(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	waits := tool.Func("wait", "", func(context.Context, struct{}) (string, error) {
+		began <- struct{}{}
+		<-goOn
+		return "", nil
+	}, tool.ReadOnly)
+	m := thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Role() == message.RoleUser {
+			switch req.Messages.Last().Text() {
+			case "wait":
+				return message.Assistant("", call("w", "wait", `{}`))
+			case "serve":
+				return background("b", "sleep 300")
+			}
+		}
+		return message.Assistant("done")
+	})
+	dir := t.TempDir()
+	rt := serve(t, dir, m, func(o *pawl.Options) {
+		o.NoProject, o.MaxSessions, o.Tools = true, 1, []tool.Tool{waits}
+		o.ShellHooks = []hook.ShellHook{{Event: hook.SessionEnd, Command: noteIt}}
+	})
+	var run sync.WaitGroup
+	run.Go(func() {
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "wait", SessionID: "busy"}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	for _, session := range []string{"server", "x", "y", "z"} {
+		prompt := "go"
+		if session == "server" {
+			prompt = "serve"
+		}
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: prompt, SessionID: session}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]string{"SessionEnd x", "SessionEnd y", "SessionEnd z"}, starts(t, dir)); d != "" {
+		t.Error(d) // busy and server are there beside what may be held
+	}
+	if d := cmp.Diff([]string{"command.started"}, kinds(t, rt.Journal(), "server", "command")); d != "" {
+		t.Error(d)
+	}
+	close(goOn)
+	run.Wait()
+	if got := starts(t, dir); len(got) != 4 || got[3] != "SessionEnd busy" { // now nobody uses it
+		t.Error(got)
+	}
+}
+
+func TestAForkStartsAsOne(t *testing.T) {
+	o := pawl.Options{Model: stub{}, Journal: journal.Memory(), ProjectRoot: t.TempDir()}
+	note := hook.ShellHook{Event: hook.SessionStart, Command: noteIt}
+	rt, dir := hooked(t, o, note)
+	run := func(session string) {
+		t.Helper()
+		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: session}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fork := func(session, as string) {
+		t.Helper()
+		if _, err := journal.Fork(t.Context(), o.Journal, session, 0, as); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("s")
+	fork("s", "f")
+	run("f")
+	run("f")
+	fork("f", "g")
+	if err := rt.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rt, _ = hooked(t, o, note) // another process
+	run("f")
+	run("g")
+	if d := cmp.Diff([]string{"SessionStart s startup", "SessionStart f fork", "SessionStart f resume", "SessionStart g fork"}, starts(t, dir)); d != "" {
+		t.Error(d)
+	}
+}

@@ -87,10 +87,11 @@ func MCPServers(ctx context.Context, o Options) ([]mcp.Status, error) {
 		settings = p.Settings
 		settings.MCP = optional(settings.MCP)
 	}
-	a := &assembly{}
-	if a.policy, _, err = o.fence(r.dir, settings, sandbox.Probe()); err != nil {
+	_, fence, err := o.bounds(r.dir, settings)
+	if err != nil {
 		return nil, err
 	}
+	a := &assembly{policy: fence.policy}
 	if err := r.connect(ctx, a, nil, settings); err != nil || a.servers.client == nil {
 		return nil, err
 	}

@@ -11,11 +11,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/catalog"
+	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
@@ -52,14 +55,23 @@ type Options struct {
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
 	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
 	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
-	NoSubagents bool             // leave out the tool that gives tasks to the project's subagents
+	NoSubagents bool             // leave out the project's subagents: the tool that gives them tasks has those of Subagents only, or is not there
+	// Skills are there beside the project's; of two with a name these beat those. Two with the same name are errdefs.Conflict.
+	Skills []project.Skill
+	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use. Two
+	// with the same ID are errdefs.Conflict.
+	Subagents []agent.Subagent
 	// DisableSubagentSummary leaves out what the model is told of a task in the background when it is done.
 	DisableSubagentSummary bool
 	Middleware             []hook.Middleware
 	Limits                 loop.Limits
 	Compact                *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
 	Timeout                time.Duration    // of a run: 0 is none
+	CloseTimeout           time.Duration    // how long Close waits for what it cancelled: 10 s
+	MaxSessions            int              // sessions that are held in memory, beside those in use: 1000. See [Runtime.EndSession]: it is what happens to the one that was used longest ago
+	EntryPoint             EntryPoint       // who is asked: the Host, and where it has nobody the run waits
 	Budget                 *engine.Budget   // of all runs of the Runtime together: none
+	Tracer                 engine.Tracer    // stands around all runs, and those of subagents, such as a telemetry.Tracer: none
 	Host                   engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
 	Prices                 *catalog.Catalog // what models cost: catalog.Default()
 	OutputDir              string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close
@@ -67,6 +79,9 @@ type Options struct {
 	Logger                 *slog.Logger     // nothing is logged
 	ID                     string           // the agent's id: "pawl"
 }
+
+// ErrMaxIterations is loop.ErrMaxSteps: errors.Is finds it in the error of a run that reached Options.Limits.Steps. The Result is returned with it.
+var ErrMaxIterations = loop.ErrMaxSteps
 
 // DefaultSystem is the system prompt of a Runtime that is given none.
 const DefaultSystem = `You are an agent that works in a project directory with the tools you are given.
@@ -78,27 +93,31 @@ type Runtime struct {
 	dir       string
 	now       atomic.Pointer[assembly] // what the next run is made of
 	workspace *builtin.Workspace       // nil: without the built-in tools
-	sessions  sessions
+	shells    []*hook.Shells           // of all assemblies, to be closed
 	close     []func() error
 	closing   sync.Once
 	closeErr  error
 
-	mu       sync.Mutex
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
-	running  sync.WaitGroup
-	watching sync.WaitGroup
-	closed   bool
-	queues   map[string]*queue // sessions with runs
+	mu      sync.Mutex
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	closed  bool
+	idle    chan struct{}       // closed once Close was called and nobody is inside any more
+	watched chan struct{}       // closed when nobody looks at the project any more
+	inside  map[*visit]struct{} // runs, those that wait to begin, and sessions that are being ended
+	queues  map[string]*queue   // sessions that somebody is in
+	held    map[string]*session // sessions that had a run here, and have not ended
+	used    int64               // counts their runs
 }
 
 // New assembles a Runtime. What it opened is freed by Close; ctx ending does not close it.
 func New(ctx context.Context, o Options) (*Runtime, error) {
-	rt := &Runtime{queues: map[string]*queue{}}
+	rt := &Runtime{queues: map[string]*queue{}, held: map[string]*session{}, inside: map[*visit]struct{}{}, idle: make(chan struct{}), watched: make(chan struct{})}
 	if err := rt.prepare(ctx, o); err != nil {
 		if rt.cancel != nil {
 			rt.cancel()
 		}
+		_ = rt.closeHooks() //nolint:contextcheck // nothing began
 		_ = rt.free()
 		return nil, err
 	}
@@ -109,14 +128,19 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	switch {
 	case o.Timeout < 0:
 		return errdefs.Validation.Errorf("pawl: Options.Timeout is %v: want a time, or 0 for none", o.Timeout)
+	case o.CloseTimeout < 0:
+		return errdefs.Validation.Errorf("pawl: Options.CloseTimeout is %v: want a time, or 0 for %v", o.CloseTimeout, closeTimeout)
+	case o.MaxSessions < 0:
+		return errdefs.Validation.Errorf("pawl: Options.MaxSessions is %d: want a number, or 0 for %d", o.MaxSessions, maxSessions)
 	case o.NoProject && len(o.Overrides) > 0:
 		return errdefs.Validation.Errorf("pawl: Options.Overrides are settings of a project directory, which NoProject leaves out")
 	case o.NoProject && o.Model == nil:
 		return errdefs.Validation.Errorf("pawl: Options.Model is needed: see pawl.OpenModel")
 	}
-	if o.Host == nil {
-		o.Host = engine.NoopHost{}
+	if o.Host, err = o.EntryPoint.host(o.Host); err != nil {
+		return err
 	}
+	o.CloseTimeout, o.MaxSessions = cmp.Or(o.CloseTimeout, closeTimeout), cmp.Or(o.MaxSessions, maxSessions)
 	if o.ProjectRoot == "" {
 		o.ProjectRoot = "."
 	}
@@ -133,10 +157,10 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 		}
 		r.close = append(r.close, r.workspace.Close)
 	}
-	r.opts, r.sessions.began = o, map[string]hook.Where{}
-	r.close = append(r.close, r.closeHooks)
+	r.opts = o
 	r.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if o.NoProject {
+		close(r.watched)
 		a, err := r.assemble(ctx, nil, nil)
 		if r.now.Store(a); err != nil {
 			return err
@@ -151,7 +175,10 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 		stop()
 		return err
 	}
-	r.watching.Go(func() { r.watch(next, stop) })
+	go func() {
+		defer close(r.watched)
+		r.watch(next, stop)
+	}()
 	return nil
 }
 
@@ -209,7 +236,8 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 	})
 }
 
-// Resume goes on with the session's unfinished run; errdefs.NotFound when there is none.
+// Resume goes on with the session's unfinished run; errdefs.NotFound when there is none. What is on record of what the run was not to do binds it besides what the Runtime's options and settings say: deny and
+// ask rules, stricter modes, a narrower sandbox. A run that began in a sandbox goes on without one only with Options.Sandbox Off; else that is errdefs.PolicyDenied.
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()
@@ -239,15 +267,6 @@ func (r *Runtime) Dir() string { return r.dir }
 
 // serve runs f alone in its session, and not after Close.
 func (r *Runtime) serve(ctx context.Context, session string, f func(context.Context) (*agent.Result, error)) (*agent.Result, error) {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil, errdefs.NotAvailable.Errorf("pawl: the Runtime is closed")
-	}
-	r.running.Add(1)
-	r.mu.Unlock()
-	defer r.running.Done()
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)() //nolint:contextcheck // Close cancels what runs
@@ -256,6 +275,7 @@ func (r *Runtime) serve(ctx context.Context, session string, f func(context.Cont
 	if err != nil {
 		return nil, err
 	}
+	defer r.trim(context.WithoutCancel(ctx))
 	defer leave()
 	res, err := f(ctx)
 	if err == nil {
@@ -264,19 +284,70 @@ func (r *Runtime) serve(ctx context.Context, session string, f func(context.Cont
 	return res, err
 }
 
-// Close cancels what runs, waits for it, ends the sessions that began here (SessionEnd hooks run), and frees what the Runtime opened. A second call gives the first one's error again. It must not be
+// closeTimeout is the default of Options.CloseTimeout.
+const closeTimeout = 10 * time.Second
+
+// Close cancels what runs, waits for it, ends the sessions that began here (SessionEnd hooks run), and frees what the Runtime opened. What has not ended after Options.CloseTimeout is left behind, and the error,
+// of errdefs.Timeout, names it: it begins nothing more, and can be resumed in another process. A second call gives the first one's error again. It must not be
 // called from a tool, a hook or the body of a stream's loop, which it would wait for.
 func (r *Runtime) Close() error {
 	r.closing.Do(func() {
 		r.mu.Lock()
-		r.closed = true
+		if r.closed = true; len(r.inside) == 0 {
+			close(r.idle)
+		}
 		r.mu.Unlock()
 		r.cancel()
-		r.running.Wait()
-		r.watching.Wait()
-		r.closeErr = r.free()
+		r.closeErr = errors.Join(r.wait(), r.closeHooks(), r.within(r.free))
 	})
 	return r.closeErr
+}
+
+// wait waits for what runs, as long as Close may take.
+func (r *Runtime) wait() error {
+	timer := time.NewTimer(r.opts.CloseTimeout)
+	defer timer.Stop()
+	for _, over := range []<-chan struct{}{r.idle, r.watched} {
+		select {
+		case <-over:
+		case <-timer.C:
+			return errdefs.Timeout.Errorf("pawl: close: %s did not end within %v of being cancelled, and is left behind: what ignores its context has to heed it", r.running(), r.opts.CloseTimeout)
+		}
+	}
+	return nil
+}
+
+// running names what is inside.
+func (r *Runtime) running() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []string
+	for v := range r.inside {
+		if v.session == "" {
+			all = append(all, "a run in a session without a name yet")
+		} else {
+			all = append(all, "a run in session "+v.session)
+		}
+	}
+	if len(all) == 0 {
+		return "the reading of the project"
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// within gives f the time that Close may take. What takes longer is left behind: it waits for a tool call that was.
+func (r *Runtime) within(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	timer := time.NewTimer(r.opts.CloseTimeout)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return errdefs.Timeout.Errorf("pawl: close: a tool call still uses what the Runtime opened, %v after it was cancelled; both are left behind: what ignores its context has to heed it", r.opts.CloseTimeout)
+	}
 }
 
 func (r *Runtime) free() (err error) {

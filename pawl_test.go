@@ -31,7 +31,13 @@ import (
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(probing) != "" {
+		probe()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // stub answers by how far the transcript is, so that it needs no state of its own.
 type stub []message.Message

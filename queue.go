@@ -19,6 +19,7 @@ type visit struct {
 	session string // of an unnamed one "" until it has its name; guarded by Runtime.mu, like what follows
 	queue   *queue
 	turn    bool // it has the queue's
+	ends    bool // it is there to end the session
 }
 
 type visitKey struct{ rt *Runtime }
@@ -28,17 +29,9 @@ func (r *Runtime) enter(ctx context.Context, session string) (_ context.Context,
 	above, _ := ctx.Value(visitKey{r}).(*visit)
 	v := &visit{above: above, session: session}
 	leave = func() { r.leave(v) }
-	r.mu.Lock()
-	for ; session != "" && above != nil; above = above.above {
-		if above.session == session {
-			r.mu.Unlock()
-			return nil, nil, errdefs.Conflict.Errorf("pawl: a tool or hook of session %s can't run the same session: it would wait for itself", session)
-		}
+	if err := r.arrive(v); err != nil {
+		return nil, nil, err
 	}
-	if session != "" {
-		r.join(v)
-	}
-	r.mu.Unlock()
 	if session != "" {
 		select {
 		case <-v.queue.turn: // waiters on a channel are served in the order they came
@@ -49,6 +42,27 @@ func (r *Runtime) enter(ctx context.Context, session string) (_ context.Context,
 		}
 	}
 	return context.WithValue(ctx, visitKey{r}, v), leave, nil
+}
+
+var errClosed = errdefs.NotAvailable.Errorf("pawl: the Runtime is closed")
+
+// arrive is the beginning of a visit: from then on Close waits for it.
+func (r *Runtime) arrive(v *visit) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
+	for above := v.above; v.session != "" && above != nil; above = above.above {
+		if above.session == v.session {
+			return errdefs.Conflict.Errorf("pawl: a tool or hook of session %s can't run the same session: it would wait for itself", v.session)
+		}
+	}
+	r.inside[v] = struct{}{}
+	if v.session != "" {
+		r.join(v)
+	}
+	return nil
 }
 
 // join stands in the session's queue. r.mu is held.
@@ -65,10 +79,17 @@ func (r *Runtime) join(v *visit) {
 func (r *Runtime) leave(v *visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if delete(r.inside, v); r.closed && len(r.inside) == 0 {
+		close(r.idle)
+	}
 	if v.queue == nil {
 		return
 	}
 	if v.turn {
+		if !v.ends {
+			r.used++
+			r.holding(v.session).used = r.used
+		}
 		v.queue.turn <- struct{}{}
 	}
 	if v.queue.waiting--; v.queue.waiting == 0 {
@@ -82,16 +103,21 @@ func (r *Runtime) alone(session string) (leave func(), err error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
-		return nil, errdefs.NotAvailable.Errorf("pawl: the Runtime is closed")
+		return nil, errClosed
 	case r.queues[session] != nil:
 		return nil, errdefs.Conflict.Errorf("pawl: a run is under way in session %s: wait for it, or cancel it", session)
 	}
-	v := &visit{session: session}
+	return r.occupy(session), nil
+}
+
+// occupy enters a session that nobody is in. r.mu is held.
+func (r *Runtime) occupy(session string) (leave func()) {
+	v := &visit{session: session, ends: true}
+	r.inside[v] = struct{}{}
 	r.join(v)
 	<-v.queue.turn
 	v.turn = true
-	r.running.Add(1)
-	return func() { r.leave(v); r.running.Done() }, nil
+	return func() { r.leave(v) }
 }
 
 // naming is told the name of a session that began without one: from then on it has a queue like any other.

@@ -106,7 +106,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 // takeUp journals the beginning and makes the board from it: nothing happens before the user's message is durable.
 func (t *turn) takeUp(ctx context.Context, n int) (*engine.Board, error) {
 	if t.resume != nil {
-		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner}}}
+		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner, Terms: t.record}}}
 		if err := t.log.Drive(ctx, t.owner, resumed...); err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
 		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.owner, Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
-		Engine: can.Name, Model: can.Model, Dir: t.dir,
+		Engine: can.Name, Model: can.Model, Dir: t.dir, Terms: t.record,
 	}})
 	if n == 1 {
 		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"maps"
 	"time"
 
@@ -23,12 +24,14 @@ type config struct {
 	deciders   []Decider
 	committers []Committer
 	hooks      []hook.Middleware
+	tracers    []engine.Tracer
 	revise     int
 	parent     string
 	resume     *engine.Checkpoint
 	budget     *engine.Budget
 	sandbox    *sandbox.Policy
 	warning    string
+	terms      func(recorded json.RawMessage) (Terms, error)
 	timeout    time.Duration
 	dir        string
 	wait       bool
@@ -104,6 +107,15 @@ func WithCommitter(x Committer) RunOption {
 // WithHooks adds hooks, after the agent's.
 func WithHooks(h ...hook.Middleware) RunOption {
 	return func(c *config) { c.hooks = append(c.hooks, h...) }
+}
+
+// WithTracer has t stand around the run, its effects, and the runs below, which need not be given it again.
+func WithTracer(t engine.Tracer) RunOption {
+	return func(c *config) {
+		if t != nil {
+			c.tracers = append(c.tracers, t)
+		}
+	}
 }
 
 // WithMaxRevise allows up to n attempts; below 2 none is repeated. A further attempt runs its tools again.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 
 // bounds are what binds a run of the agent, and everything below it.
 func (c *config) bounds(ctx context.Context, ag Agent) engine.Bounds {
-	own := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget}
+	own := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget, Tracers: c.tracers}
 	outer, ok := engine.BoundsFrom(ctx)
 	if !ok {
 		return own
@@ -175,11 +176,16 @@ type turn struct {
 	began      bool          // it is on record that the run began
 	unfinished bool          // it was left to be resumed
 	lease      *lease
+	record     json.RawMessage // the run's terms, for the record
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
 	if err := t.ready(ctx); err != nil {
 		return nil, late(ctx, t.limit, err)
+	}
+	ctx, err := t.agree(ctx)
+	if err != nil {
+		return nil, err
 	}
 	first := 1
 	if t.resume != nil {
@@ -269,12 +275,16 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		return nil, false, err
 	}
 	t.bounds.Budget.Enter(t.info.RunID, t.spent)
+	var end error // for those who trace
 	seed := board.Channel(engine.MainChannel)
 	run := engine.Run{
 		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
 		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
-		Unknown: t.unknown, AskTTL: t.askTTL, Background: engine.NewBackground(ctx, t.host),
+		Unknown: t.unknown, AskTTL: t.askTTL,
 	}
+	ctx, traced := engine.TraceRun(ctx, run)
+	defer func() { traced(end) }()
+	run.Background = engine.NewBackground(ctx, t.host)
 	defer run.Background.End()
 	ctx = engine.WithWarnings(ctx, run)
 	t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
@@ -292,6 +302,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		last = board
 	}
 	res = t.result(ctx, last, execErr, n)
+	end = res.Err
 	res.Messages, res.Artifacts = t.added(seed, last.Channel(engine.MainChannel)), t.harvest(last)
 	if err := t.log.Failed(); err != nil { // the run is not over: to close it would make unknown what a resume can still know
 		t.left(ctx, err)
@@ -303,6 +314,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	}
 	res.Committed = res.Status == StatusCompleted // unless a decider says otherwise
 	d, err := t.decide(ctx, res)
+	end = res.Err
 	if err == nil && d.Revise && res.Status == StatusCompleted && n < t.revise {
 		res.Committed = false
 		return res, true, nil

@@ -17,12 +17,14 @@ import (
 type Bounds struct {
 	Hooks  []hook.Middleware // all four points for the run itself, the tool points (hook.Gates) for its children
 	Budget *Budget
-	Depth  int // 0 for a run that no run started
+	// Tracers stand around the run and its effects, and around those below; the first is the outermost.
+	Tracers []Tracer
+	Depth   int // 0 for a run that no run started
 }
 
 // Child gives the bounds of a run below b: b's gates first, then its own hooks; a share of the budget.
 func (b Bounds) Child(own Bounds) Bounds {
-	out := Bounds{Hooks: append(hook.Gates(b.Hooks), own.Hooks...), Budget: own.Budget, Depth: b.Depth + 1}
+	out := Bounds{Hooks: append(hook.Gates(b.Hooks), own.Hooks...), Budget: own.Budget, Tracers: slices.Concat(b.Tracers, own.Tracers), Depth: b.Depth + 1}
 	out.Budget = out.Budget.under(b.Budget)
 	return out
 }
@@ -38,7 +40,7 @@ func WithBounds(ctx context.Context, b Bounds) context.Context {
 func BoundsFrom(ctx context.Context) (b Bounds, ok bool) {
 	if p, is := ctx.Value(boundsKey{}).(*Bounds); is {
 		b = *p
-		b.Hooks = slices.Clip(b.Hooks)
+		b.Hooks, b.Tracers = slices.Clip(b.Hooks), slices.Clip(b.Tracers)
 		return b, true
 	}
 	return b, false

@@ -21,8 +21,8 @@ type Effect interface {
 }
 
 // Performer does one effect, here and now. An engine is one: locally Steps calls it, on a workflow engine an activity does.
-// Everything that is not deterministic happens here: models, tools, hooks, people, budgets, clocks. To trace, limit or fault
-// every effect of a run, wrap it.
+// Everything that is not deterministic happens here: models, tools, hooks, people, budgets, clocks. To limit or fault
+// every effect of a run, wrap it; to trace it, see [Tracer].
 //
 // With an error the outcome may still say what there was by then: it is recorded all the same. An error without an outcome leaves the effect's Lost;
 // if that is nil, nothing, or, if the effect is a Failing one, a note.
@@ -151,9 +151,17 @@ func asksForMore(m message.Message) bool {
 // Key is "tell/STEP".
 func (t Tell) Key() journal.Key { return journal.Key{Op: "tell", ID: strconv.Itoa(t.Step)} }
 
+// Turn is a reply of the model and what it replies to: what hooks see of the conversation.
+type Turn struct {
+	System   string
+	Messages message.History // the transcript, with the reply
+	Reply    journal.ModelFinished
+}
+
 // Judge asks whether a call may run: the tool is known and admitted, its input valid, the hooks content. Outcome: journal.ToolJudged.
 type Judge struct {
 	once
+	Turn   Turn `json:"-"`
 	Call   message.ToolCall
 	Edited string // the question in whose answer a person gave the call another input; "" for the call as the model made it
 }
@@ -207,6 +215,7 @@ func (u Unknown) Valid() bool {
 
 // UseTool runs an allowed call. Outcome: journal.ToolFinished; a tool's own failure is an outcome, not an error.
 type UseTool struct {
+	Turn        Turn `json:"-"`
 	Call        journal.Called
 	Annotations tool.Annotations
 	Unknown     Unknown
@@ -243,13 +252,11 @@ func (u UseTool) Concurrent() bool { return u.Annotations.Concurrent() }
 // Stop runs the PostGeneration hooks. Outcome: journal.Stopped.
 type Stop struct {
 	once
-	Step     int
-	System   string                `json:"-"`
-	Messages message.History       `json:"-"`
-	From     int                   `json:"-"` // where the run's own messages begin
-	Reply    journal.ModelFinished `json:"-"`
-	Sent     int                   // how often hooks have sent the model back
-	Last     bool                  // what the hooks say comes to nothing: that was often enough
+	Turn Turn `json:"-"`
+	Step int
+	From int  `json:"-"` // where in Turn.Messages the run's own begin
+	Sent int  // how often hooks have sent the model back
+	Last bool // what the hooks say comes to nothing: that was often enough
 }
 
 // Key is "stop/STEP".

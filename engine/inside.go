@@ -17,6 +17,7 @@ type Inside struct {
 	Performer Performer   // of the run's engine
 
 	questions *atomic.Int64
+	above     *Inside
 }
 
 type insideKey struct{}
@@ -24,6 +25,7 @@ type insideKey struct{}
 // WithInside is for a Performer that runs a tool.
 func WithInside(ctx context.Context, in Inside) context.Context {
 	in.questions = new(atomic.Int64)
+	in.above, _ = ctx.Value(insideKey{}).(*Inside)
 	return context.WithValue(ctx, insideKey{}, &in)
 }
 
@@ -33,6 +35,14 @@ func InsideOf(ctx context.Context) (in Inside, ok bool) {
 		return *p, true
 	}
 	return in, false
+}
+
+// Above gives the call that the run is below, by which another run started it; ok is false when no run did, in this process.
+func (in Inside) Above() (above Inside, ok bool) {
+	if in.above == nil {
+		return above, false
+	}
+	return *in.above, true
 }
 
 // Ask puts a question to a person, durably: it is on record before anybody is asked, the answer before it is returned, and when nobody is there Ask fails with an

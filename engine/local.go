@@ -145,7 +145,11 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 	if *out != nil {
 		return nil
 	}
-	d, err := perform(ctx, s.p, s.run, host, e)
+	do := perform
+	if len(s.run.Bounds.Tracers) > 0 {
+		do = traced
+	}
+	d, err := do(ctx, s.p, s.run, host, e)
 	keep := context.WithoutCancel(ctx)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
 		d = e.Lost() // it was begun, and nobody knows how far it came

@@ -1,5 +1,7 @@
 package hook
 
+import "github.com/pawl-dev/pawl/errdefs"
+
 // Verdict orders the decisions: the strictest wins.
 type Verdict int
 
@@ -19,11 +21,26 @@ func (v Verdict) String() string {
 	return [...]string{"continue", "allow", "ask", "deny"}[v]
 }
 
+// MarshalText gives the words of String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads them; errdefs.Validation for any other.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for known := Continue; known <= Deny; known++ {
+		if string(text) == known.String() {
+			*v = known
+			return nil
+		}
+	}
+	return errdefs.Validation.Errorf("hook: %q is no verdict: want continue, allow, ask or deny", text)
+}
+
 // Decision is a PreToolUse answer. The zero Decision is no opinion.
 type Decision struct {
 	Verdict Verdict
 	Reason  string // reaches the model when denied, the person when asked, the journal always
 	Input   string // rewritten input; "" leaves it. It is validated, and judged again by every hook.
+	Session bool   // with Ask: an approval for the session, which ToolUse.Granted has then, keeps the hook from asking about the like again
 	Context string // for the model: it stands behind the result of the call, or behind the reason when the call is denied
 }
 

@@ -293,7 +293,7 @@ func (d *decoder) hook(e EventType, matcher string, n node) error {
 
 // add takes a hook that could run. A matcher where there is nothing to match has no effect, with Claude Code too.
 func (d *decoder) add(n node, h ShellHook) error {
-	if h.Event.field() == "" && !h.Selector.all() {
+	if !h.Event.matches() && !h.Selector.all() {
 		d.problem(n, "there is nothing to match in %s: the matcher %q has no effect", h.Event, h.Selector.Tool)
 		h.Selector.Tool = ""
 	}

@@ -22,20 +22,8 @@ const (
 // events are all of them, in the order of a session.
 var events = []EventType{SessionStart, PreToolUse, PostToolUse, SubagentStart, SubagentStop, Stop, SessionEnd}
 
-// field is what a matcher of the event is compared with; "" when it takes none.
-func (e EventType) field() string {
-	switch e {
-	case PreToolUse, PostToolUse:
-		return "tool_name"
-	case SessionStart:
-		return "source"
-	case SessionEnd:
-		return "reason"
-	case SubagentStart, SubagentStop:
-		return "agent_type"
-	}
-	return ""
-}
+// matches reports whether the event has something that a matcher is compared with.
+func (e EventType) matches() bool { return e != Stop }
 
 func (e EventType) tool() bool { return e == PreToolUse || e == PostToolUse }
 

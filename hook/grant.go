@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +61,13 @@ func (g *Grants) List(session string) []Grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.of[session])
+}
+
+// ForgetAll drops the grants of all sessions that of says yes to.
+func (g *Grants) ForgetAll(of func(session string) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.of, func(session string, _ []Grant) bool { return of(session) })
 }
 
 // Forget drops a session's grants.

@@ -25,10 +25,18 @@ type Middleware struct {
 	// Below makes what stands around a run below, which inherits the tool points as they are: its PreGeneration and its PostGeneration. above is the run that
 	// started it, agent the ID of the agent below. What is below that inherits it, too.
 	Below func(above Where, agent string) Middleware
+	// Forget drops what is kept in memory of the sessions that of says yes to: nobody goes on with them for now. It may be called while runs of other sessions are under way. Whoever runs sessions calls it; a
+	// Runtime (package pawl) does.
+	Forget func(of func(session string) bool)
 }
 
 // Where says whose run it is.
-type Where struct{ Agent, Session, Run, User string }
+type Where struct {
+	Agent   string `json:"agent,omitempty"`
+	Session string `json:"session,omitempty"`
+	Run     string `json:"run,omitempty"`
+	User    string `json:"user,omitempty"`
+}
 
 // Generation is a run as hooks see it.
 type Generation struct {
@@ -59,7 +67,11 @@ type ToolUse struct {
 	Call   message.ToolCall // the input is valid by the tool's schema
 	Result *tool.Result     // in PostToolUse; may be changed
 	Took   time.Duration    // in PostToolUse: how long the tool ran
-	Values map[string]any   // as in Generation
+	// The conversation as the model has it, and its last reply, which has the call and which Messages end with; read-only, and unset for a call that goes on in the background.
+	System   string
+	Messages message.History
+	Response *model.Response
+	Values   map[string]any // as in Generation
 	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
 	Granted []Grant
 	ends    string

@@ -3,11 +3,14 @@ package hook
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook/internal/permit"
@@ -36,6 +39,12 @@ const (
 // Modes are all modes, by the names that settings and flags have for them.
 func Modes() []Mode {
 	return []Mode{ModeDefault, ModePlan, ModeAcceptEdits, ModeBypass, ModeDontAsk}
+}
+
+// Looser reports whether a mode lets more happen unasked than another, or refuses less. Of [ModePlan] and [ModeDontAsk], which forbid different things, plan counts as the stricter.
+func (m Mode) Looser(than Mode) bool {
+	strict := []Mode{ModePlan, ModeDontAsk, ModeDefault, ModeAcceptEdits, ModeBypass}
+	return slices.Index(strict, cmp.Or(m, ModeDefault)) > slices.Index(strict, cmp.Or(than, ModeDefault))
 }
 
 // Rule is one permission rule: Tool, or Tool(specifier).
@@ -67,19 +76,21 @@ type Permissions struct {
 	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
 	Safety SafetyHook
 	Grants *Grants                         // what was approved for a session; nil for nothing
-	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts; its panic denies; nil for nobody
+	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts, by several runs at once; its panic denies; nil for nobody
 }
 
-// Judgment is a decision of [Permission], on record.
+// Judgment is a decision of [Permission], on record. As JSON it is one line of a log.
 type Judgment struct {
+	Time time.Time `json:"time"` // UTC
 	Where
-	Call    string // its ID
-	Tool    string
-	Verdict Verdict
-	Reason  string // what the journal shows
-	Rule    string // that decided, as it is written; "" when the mode did
-	Place   string // of the rule
-	Mode    Mode
+	Call    string          `json:"call"` // its ID
+	Tool    string          `json:"tool"`
+	Input   json.RawMessage `json:"input"` // what was judged, after the rewrites so far: an object; a string when it is no JSON
+	Verdict Verdict         `json:"verdict"`
+	Reason  string          `json:"reason,omitempty"` // what the journal shows
+	Rule    string          `json:"rule,omitempty"`   // that decided, as it is written; "" when the mode did
+	Place   string          `json:"place,omitempty"`  // of the rule
+	Mode    Mode            `json:"mode"`
 }
 
 // Permission judges tool calls by rules, the safety check and a mode. Deny beats ask beats allow, whatever the order of the rules; then the mode decides.
@@ -93,7 +104,8 @@ type Judgment struct {
 //	Read(.env)  Read(*.pem)         files of that name, at any depth
 //	Read(./secret/**)  Edit(src/**) a directory of the project and all in it, as in a .gitignore; so is Read(secret/x)
 //	Read(~/.ssh/**)  Read(//etc/**) below the home directory; an absolute path
-//	WebFetch(domain:example.com)    a host; domain:*.example.com those below it; also https://example.com/docs/*
+//	WebFetch(domain:example.com)    a host; domain:*.example.com those below it
+//	WebFetch(https://example.com/docs/*)  addresses, of this scheme and port
 //	Task(reviewer)  Skill(deploy)   an agent, a skill
 //
 // Deny and ask rules are about what is reached, not about the tool that reaches it. Read binds read, edit, grep, glob, the redirections of
@@ -108,7 +120,11 @@ type Judgment struct {
 //
 // Allow rules have to match whole: every name of a path; every command of a script, or it only reads (cat, grep, git log …) or passes text on (tee). They permit no script that
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
-// to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other.
+// to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other. WebFetch(domain:…)
+// permits http and https at their own ports, 80 and 443, and forbids any port; another one is permitted by its address, such as WebFetch(https://example.com:8443/*).
+//
+// A tool that changes what decides what runs outside of the sandbox later (.git, and the settings of agents and editors: sandbox.SettingNames) is asked about in every mode but ModeBypass, whatever
+// allows it; only that very call can be approved. Commands are not asked about for that: Policy.Protect keeps them from it.
 //
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.
 func Permission(p Permissions) (Middleware, error) {
@@ -130,7 +146,7 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	p.Mode = cmp.Or(p.Mode, ModeDefault)
 	j := &permissionJudge{p: p, rules: map[Verdict][]*permit.Rule{}}
 	var errs []error
-	if !isMode(p.Mode) {
+	if !slices.Contains(Modes(), p.Mode) {
 		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
 	}
 	var err error
@@ -152,6 +168,21 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	return j, nil
 }
 
+// Unreadable gives what the deny rules for Read name, as patterns for sandbox.Policy.HidePatterns: so that a program in the sandbox can't open what the tools may not. A rule about every file or about a
+// directory that the project lies in is left out, and so is what a pattern with ** names outside of the project: those bind tools and the words of commands only. Errors are those of [Permission].
+func Unreadable(p Permissions) ([]string, error) {
+	j, err := newPermissionJudge(p)
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for _, r := range j.rules[Deny] {
+		patterns = append(patterns, j.world.HiddenBy(r)...)
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), nil
+}
+
 func newWorld(dir string) (*permit.World, error) {
 	home, _ := os.UserHomeDir() // without one, rules with ~ are refused
 	fold := runtime.GOOS == "darwin" || runtime.GOOS == "windows"
@@ -163,15 +194,6 @@ func newWorld(dir string) (*permit.World, error) {
 		return "", false // a command's environment may be another than ours
 	}
 	return permit.NewWorld(cmp.Or(dir, "."), home, fold, env)
-}
-
-func isMode(m Mode) bool {
-	for _, known := range Modes() {
-		if m == known {
-			return true
-		}
-	}
-	return false
 }
 
 func modeNames() string {
@@ -201,9 +223,15 @@ func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, err
 		out.Rule, out.Place = rule.Text, rule.Place
 	}
 	if j.p.Audit != nil {
+		if out.Time, out.Input = time.Now().UTC(), json.RawMessage(u.Call.Input); !json.Valid(out.Input) {
+			var err error
+			if out.Input, err = encode(u.Call.Input); err != nil {
+				return Decision{}, err
+			}
+		}
 		j.p.Audit(ctx, out)
 	}
-	return Decision{Verdict: out.Verdict, Reason: out.Reason}, nil
+	return Decision{Verdict: out.Verdict, Reason: out.Reason, Session: out.Verdict == Ask}, nil
 }
 
 // after takes from the results of searches what may not be read.
@@ -240,7 +268,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 			return nil
 		}
 	}
-	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask) { // who approved a rule did not see this call
+	steers := j.world.Steers(c)
+	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask && steers == "") { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
 		return rule
 	}
@@ -252,6 +281,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 		return j.ask(out, asks, ruleSaid(asks))
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
 		return j.ask(out, nil, safe.Reason)
+	case steers != "" && j.p.Mode != ModeBypass:
+		return j.ask(out, nil, "it changes "+steers+", which decides what runs outside of the sandbox later")
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {
@@ -392,7 +423,7 @@ func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, re
 		return true, "what it leads to or acts on is judged itself"
 	case c.Unread != nil:
 		return false, "the command can't be parsed: " + c.Unread.Error()
-	case kind == permit.Command && j.p.Fence:
+	case kind == permit.Command && j.p.Fence && j.p.Mode != ModePlan: // there it is known by now to only read
 		return true, "commands run in the sandbox"
 	case kind == permit.Command:
 		if ok, why := j.world.OnlyReads(c, j.readable); !ok {

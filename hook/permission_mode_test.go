@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -368,7 +369,10 @@ func TestEveryJudgmentIsAudited(t *testing.T) {
 		u := call(want.call)
 		d := judged(t, m, u)
 		j := want.Judgment
-		j.Where, j.Call, j.Tool, j.Mode = where, "c1", u.Call.Name, hook.ModeAcceptEdits
+		j.Where, j.Call, j.Tool, j.Mode, j.Input = where, "c1", u.Call.Name, hook.ModeAcceptEdits, json.RawMessage(u.Call.Input)
+		if len(got) == 1 && time.Since(got[0].Time) < time.Minute && got[0].Time.Location() == time.UTC {
+			j.Time = got[0].Time
+		}
 		if diff := cmp.Diff([]hook.Judgment{j}, got); diff != "" {
 			t.Error(diff)
 		}
@@ -379,6 +383,38 @@ func TestEveryJudgmentIsAudited(t *testing.T) {
 	m = permission(t, hook.Permissions{Dir: dir, Audit: func(context.Context, hook.Judgment) { panic("full") }})
 	if d := judged(t, m, call("read main.go")); d.Verdict != hook.Deny {
 		t.Error("a judgment that can't be put on record counts:", d)
+	}
+}
+
+// One line of a log, with its names, whatever the input is.
+func TestAJudgmentIsALineOfJSON(t *testing.T) {
+	var got hook.Judgment
+	m := permission(t, hook.Permissions{Dir: project(t), Deny: []string{"Bash(echo:*)"}, Audit: func(_ context.Context, j hook.Judgment) { got = j }})
+	for input, want := range map[string]string{
+		"{\"command\":\"echo a\\nb\",\n\"timeout\":\"5s\"}": `"input":{"command":"echo a\nb","timeout":"5s"},"verdict":"deny","reason":"denied by the rule Bash(echo:*) (deny rule 1)","rule":"Bash(echo:*)","place":"deny rule 1","mode":"default"}`,
+		`not "JSON"`: `"input":"not \"JSON\"","verdict":"ask",`,
+	} {
+		u := call("bash ls")
+		u.Call.Input, u.User = input, "ann"
+		judged(t, m, u)
+		b, err := json.Marshal(got)
+		at, line, _ := strings.Cut(string(b), `,"session"`)
+		if err != nil || !strings.HasPrefix(at, `{"time":"2`) || !strings.HasPrefix(line, `:"s1","run":"r1","user":"ann","call":"c1","tool":"bash",`+want) || strings.Contains(line, "\n") {
+			t.Errorf("%s %v", b, err)
+		}
+		var back hook.Judgment
+		if err := json.Unmarshal(b, &back); err != nil || back.Verdict != got.Verdict || !back.Time.Equal(got.Time) {
+			t.Errorf("%+v %v", back, err)
+		}
+	}
+	for v := hook.Continue; v <= hook.Deny; v++ {
+		var back hook.Verdict
+		if b, err := json.Marshal(v); err != nil || json.Unmarshal(b, &back) != nil || back != v {
+			t.Errorf("%s %v %v", b, err, back)
+		}
+	}
+	if err := json.Unmarshal([]byte(`"perhaps"`), new(hook.Verdict)); !errdefs.Validation.Is(err) {
+		t.Error(err)
 	}
 }
 
@@ -504,5 +540,22 @@ func TestARuleApprovedForASessionLiftsNothingThatTheSafetyCheckAsksAbout(t *test
 	forced.Granted = []hook.Grant{{Tool: "Bash", Input: forced.Call.Input}}
 	if d := judged(t, m, forced); d.Verdict != hook.Allow {
 		t.Error("this very call:", d)
+	}
+}
+
+func TestModesAreOrderedByWhatTheyLetHappen(t *testing.T) {
+	strictestFirst := []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
+	for i, a := range strictestFirst {
+		for j, b := range strictestFirst {
+			if a.Looser(b) != (i > j) {
+				t.Errorf("%s is looser than %s: %v", a, b, a.Looser(b))
+			}
+		}
+	}
+	if hook.Mode("").Looser(hook.ModeDefault) || hook.ModeDefault.Looser("") || !hook.Mode("").Looser(hook.ModePlan) {
+		t.Error("the zero Mode is not the default one")
+	}
+	if len(strictestFirst) != len(hook.Modes()) {
+		t.Error("a mode has no place in the order")
 	}
 }

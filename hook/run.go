@@ -44,6 +44,7 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 
 // round asks every hook once. The last rewrite of the round is taken up. seen is what the hooks see.
 func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Decision) {
+	session := true // all who ask heed an approval for the session
 	for _, h := range hooks {
 		if h.PreToolUse == nil {
 			continue
@@ -60,8 +61,10 @@ func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Dec
 		if d.Input != "" {
 			all.Input = d.Input
 		}
+		session = session && (d.Verdict != Ask || d.Session)
 		all.Context = lines(all.Context, d.Context)
 	}
+	all.Session = session && all.Verdict == Ask
 	return all
 }
 
@@ -96,7 +99,7 @@ func Prepare(ctx context.Context, hooks []Middleware, g *Generation) error {
 		if h.PreGeneration == nil {
 			continue
 		}
-		if err := guard(h.Name, func() error { return h.PreGeneration(ctx, g) }); err != nil {
+		if err := guard(ctx, h.Name, h.PreGeneration, g); err != nil {
 			return errdefs.Aborted.Errorf("hook %s: %w", h.Name, err)
 		}
 	}
@@ -104,14 +107,18 @@ func Prepare(ctx context.Context, hooks []Middleware, g *Generation) error {
 }
 
 // After runs the PostToolUse hooks in order. A hook that fails or panics withholds the result: the model is told only that it was withheld, and by
-// which hook. The error joins what failed, for the journal.
+// which hook. The error joins what failed, for the journal. A hook must not keep the ToolUse that it is given.
 func After(ctx context.Context, hooks []Middleware, use *ToolUse) (err error) {
+	if len(hooks) == 0 {
+		return nil
+	}
+	seen := new(ToolUse)
 	for _, h := range hooks {
 		if h.PostToolUse == nil {
 			continue
 		}
-		seen := *use // a hook may change the result, or put another in its place: both count
-		e := guard(h.Name, func() error { return h.PostToolUse(ctx, &seen) })
+		*seen = *use // a hook may change the result, or put another in its place: both count
+		e := guard(ctx, h.Name, h.PostToolUse, seen)
 		if e == nil && seen.Result == nil {
 			e = errdefs.Validation.Errorf("it left no result")
 		}
@@ -131,7 +138,7 @@ func Finish(ctx context.Context, hooks []Middleware, g *Generation) (again strin
 		if h.PostGeneration == nil {
 			continue
 		}
-		if err := guard(h.Name, func() error { return h.PostGeneration(ctx, g) }); err != nil {
+		if err := guard(ctx, h.Name, h.PostGeneration, g); err != nil {
 			errs = append(errs, fmt.Errorf("hook %s: %w", h.Name, err))
 		}
 		if g.again != "" {
@@ -165,11 +172,12 @@ func Below(hooks []Middleware, above Where, agent string) (out []Middleware) {
 	return out
 }
 
-func guard(name string, f func() error) (err error) {
+// guard calls a function of a hook; its panic is an error.
+func guard[T any](ctx context.Context, name string, f func(context.Context, T) error, arg T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errdefs.Internal.Errorf("%s panicked: %v", name, p)
 		}
 	}()
-	return f()
+	return f(ctx, arg)
 }

@@ -170,7 +170,7 @@ func (j *examiner) script(s *shell.Script) {
 	j.read = s
 	for i := range s.Commands {
 		c := &s.Commands[i]
-		j.remote = elsewhere(c.By)
+		j.remote = slices.ContainsFunc(c.By, shell.Elsewhere)
 		j.environment(c.Env)
 		for _, r := range c.Redirects {
 			if r.Write {
@@ -195,17 +195,6 @@ func (j *examiner) script(s *shell.Script) {
 	if len(s.Doubts) > 0 {
 		j.ask("it can't be told all that would run: %s", strings.Join(s.Doubts, "; "))
 	}
-}
-
-// elsewhere reports whether a command runs on another machine or in a container.
-func elsewhere(by []string) bool {
-	for _, b := range by {
-		switch b {
-		case "ssh", "sftp", "docker exec", "podman exec", "kubectl exec":
-			return true
-		}
-	}
-	return false
 }
 
 // environment judges variables that make other programs run something.

@@ -319,7 +319,15 @@ func cmake(j *examiner, c *shell.Command) {
 	switch l.first() {
 	case "rm", "remove", "remove_directory":
 		j.on(c, removes, l.operands[1:]...)
-	case "copy", "copy_directory", "rename", "copy_if_different":
+	case "copy", "copy_directory", "copy_directory_if_different", "copy_if_different", "rename":
+		n := len(l.operands) - 1
+		if l.first() == "rename" {
+			j.on(c, moves, l.operands[1:max(1, n)]...)
+		}
+		j.on(c, overwrites, l.operands[n])
+	case "touch", "touch_nocreate", "make_directory":
+		j.on(c, creates, l.operands[1:]...)
+	case "create_symlink", "create_hardlink":
 		j.on(c, overwrites, l.operands[len(l.operands)-1])
 	case "env", "time", "chdir":
 		j.ask("cmake -E %s runs another command", l.first())

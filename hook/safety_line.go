@@ -14,11 +14,16 @@ type line struct {
 	options  []string
 	values   map[string]shell.Word // of options that have one
 	operands []shell.Word
+
+	// Room for the few that most lines have.
+	someOptions  [4]string
+	someOperands [4]shell.Word
 }
 
 // parse splits words. valued are options that take the next word, without their value glued to them: "-t --target-directory".
 func parse(c *shell.Command, valued string) *line {
 	l := &line{Command: c}
+	l.options, l.operands = l.someOptions[:0], l.someOperands[:0]
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i]
 		name, v, eq := strings.Cut(a.Text, "=")
@@ -126,7 +131,7 @@ func helps(c *shell.Command) bool {
 	return false
 }
 
-// verb finds the first of the words among the operands.
+// verb finds the first of a command's words that is one of words; "" for none.
 func verb(c *shell.Command, words string) string {
 	for _, a := range c.Args {
 		if shell.Listed(words, a.Text) {

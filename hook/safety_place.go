@@ -161,7 +161,11 @@ func (j *examiner) place(what effect, w, dir shell.Word) (place, string) {
 	if w.Glob {
 		return j.pattern(what, text)
 	}
-	return j.where(what, j.through(text, what)), path.Clean(text)
+	p := path.Clean(text)
+	if len(j.links) > 0 {
+		return j.where(what, j.through(text, what)), p
+	}
+	return j.where(what, p), p
 }
 
 // certain reports whether a path that begins with prefix leads outside, whatever follows.
@@ -241,12 +245,14 @@ func (j *examiner) where(what effect, p string) place {
 // pattern classifies what a glob stands for: what lies below the directories in front of it.
 func (j *examiner) pattern(what effect, text string) (place, string) {
 	base, rest := "", ""
-	parts := strings.Split(path.Clean(text), "/")
-	for i, part := range parts {
+	clean := path.Clean(text)
+	for i := 0; i <= len(clean); {
+		part, _, _ := strings.Cut(clean[i:], "/")
 		if strings.ContainsAny(part, "*?[…") || strings.HasPrefix(part, "@(") || strings.HasPrefix(part, "!(") || strings.HasPrefix(part, "+(") {
-			base, rest = strings.Join(parts[:i], "/"), strings.Join(parts[i:], "/")
+			base, rest = clean[:max(0, i-1)], clean[i:]
 			break
 		}
+		i += len(part) + 1
 	}
 	if rest == "" { // quoted, or cleaned away by ..
 		return j.where(what, j.through(text, what)), path.Clean(text)

@@ -305,6 +305,14 @@ func kubectl(j *examiner, c *shell.Command) {
 	}
 }
 
+// phone judges what a phone that is plugged in is told.
+func phone(j *examiner, c *shell.Command) {
+	sub := parse(c, "-s -H -P -L -t").first()
+	if shell.Listed(map[string]string{"adb": "reboot uninstall sideload restore remount disable-verity", "fastboot": "flash erase format flashall update oem flashing set_active wipe-super reboot"}[c.Name], sub) {
+		j.ask("%s %s changes a device", c.Name, sub)
+	}
+}
+
 const dockerValues = "-v --volume --mount -e --env -p --publish --name -w --workdir -u --user --network --net --entrypoint --env-file -l --label -h --hostname --pid --ipc --cap-add --security-opt --device --platform --restart -m --memory --cpus --add-host --tmpfs --gpus --volumes-from --ulimit --shm-size --userns --expose -t --tag --build-arg --target --project-name --context -H --host --filter --format -c"
 
 func docker(j *examiner, c *shell.Command) {

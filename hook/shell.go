@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -53,7 +54,7 @@ type ShellOptions struct {
 	Dir  string   // the project directory, in which they run; required
 	Env  []string // their environment: this process's, without OTEL_ variables
 	Name string   // of the Middleware: "shell hooks"
-	// Command makes a hook's process, in place of Env: (*sandbox.Fence).Command puts it in a fence. Default: outside of any, as hooks are the user's own programs.
+	// Command makes a hook's process, with its environment, or Env when it has none: (*sandbox.Fence).Command puts it in a fence. Default: outside of any, as hooks are the user's own programs.
 	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
 	// If reads a permission rule; what it gives reports whether a call matches. A hook with a rule is an error without it.
 	If func(rule string) (func(tool, input string) bool, error)
@@ -88,7 +89,7 @@ func (n Notice) String() string { return fmt.Sprintf("%s hook %s: %s", n.Event, 
 //
 // A hook runs in the project directory, in a session of its own without a terminal, with CLAUDE_PROJECT_DIR and PAWL_PROJECT_DIR set to that directory. It reads one JSON object:
 // session_id, cwd, hook_event_name, and the members of the event's [Payload]. It need not read it. Those of one event run at the same time, and all are waited for; identical ones
-// (differing in nothing but name, selector and status message) run once. What they answer is taken in the order in which they were given: the strictest verdict, the last new input.
+// (differing in nothing but name, status message, and which events they are for) run once. What they answer is taken in the order in which they were given: the strictest verdict, the last new input.
 //
 // Exit code 0 is an answer, 2 a refusal with the standard error as its reason (what is on the standard output does not count then), any other one a warning that decides nothing. An
 // answer is a JSON object on the standard output; other output is ignored, but that of SessionStart is told to the model. In it
@@ -195,7 +196,7 @@ func (s *Shells) ready(h ShellHook) (*handler, error) {
 		return nil, wrong("the timeout is %v: give a time, or leave it out for %v", h.Timeout, shellTimeout)
 	case h.Event == SessionEnd && h.Timeout > sessionEndMost:
 		return nil, wrong("the timeout is %v: SessionEnd has %v at most", h.Timeout, sessionEndMost)
-	case h.Event.field() == "" && !h.Selector.all():
+	case !h.Event.matches() && !h.Selector.all():
 		return nil, wrong("it has the matcher %q, and there is nothing to match in %s: leave it out", h.Selector.Tool, h.Event)
 	case h.If != "" && !h.Event.tool():
 		return nil, wrong("it has a permission rule (%s), and there is no call in %s: leave it out", h.If, h.Event)
@@ -239,16 +240,7 @@ func (h ShellHook) title() string {
 // identical reports whether running both at one event would be doing the same twice.
 func (h *handler) identical(o *handler) bool {
 	return h.Event == o.Event && h.Command == o.Command && slices.Equal(h.Args, o.Args) && (h.Args == nil) == (o.Args == nil) && h.limit == o.limit &&
-		h.Async == o.Async && h.Once == o.Once && h.Claude == o.Claude && len(h.Env) == len(o.Env) && contains(h.Env, o.Env)
-}
-
-func contains(all, some map[string]string) bool {
-	for k, v := range some {
-		if w, ok := all[k]; !ok || w != v {
-			return false
-		}
-	}
-	return true
+		h.Async == o.Async && h.Once == o.Once && h.Claude == o.Claude && maps.Equal(h.Env, o.Env)
 }
 
 // Close waits for the hooks in the background; when ctx ends before them they are killed. Then it stops what hooks left behind. Nothing runs any more after it: tool calls that

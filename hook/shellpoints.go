@@ -29,7 +29,7 @@ func Shell(o ShellOptions, hooks ...ShellHook) (Middleware, error) {
 // Middleware has the hooks of PreToolUse, PostToolUse and Stop at their points, and those of SubagentStart and SubagentStop around runs below; at PreGeneration it gives the model what
 // hooks of SessionStart and Stop have to say to it. A point without hooks is nil, and costs nothing.
 func (s *Shells) Middleware() Middleware {
-	m := Middleware{Name: s.opts.Name}
+	m := Middleware{Name: s.opts.Name, Forget: s.Forget}
 	if len(s.hooks[PreToolUse]) > 0 {
 		m.PreToolUse = s.before
 	}
@@ -202,7 +202,7 @@ func (s *Shells) Fire(ctx context.Context, e EventType, w Where, p Payload) (Out
 	case SessionStart:
 		s.keep(w.Session, o.Context)
 	case SessionEnd:
-		s.forget(w.Session)
+		s.Forget(func(session string) bool { return session == w.Session })
 	}
 	return o, nil
 }
@@ -275,12 +275,10 @@ func (s *Shells) take(session string) string {
 	return text
 }
 
-func (s *Shells) forget(session string) {
-	if session == "" {
-		return
-	}
+// Forget drops what is kept of the sessions that of says yes to: what their model has to be told yet, and which Once hooks have run.
+func (s *Shells) Forget(of func(session string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.pending, session)
-	maps.DeleteFunc(s.once, func(k onceKey, _ string) bool { return k.session == session })
+	maps.DeleteFunc(s.pending, func(session, _ string) bool { return of(session) })
+	maps.DeleteFunc(s.once, func(k onceKey, _ string) bool { return k.session != "" && of(k.session) })
 }

@@ -312,10 +312,14 @@ func (s *Shells) run(ctx context.Context, f *firing, h *handler, number int) (r 
 
 // command makes a hook's process. In a fence the environment is what that lets pass.
 func (s *Shells) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
-	if s.opts.Command != nil {
-		return s.opts.Command(ctx, name, args...)
+	if s.opts.Command == nil {
+		cmd := exec.Command(name, args...) //nolint:gosec // running commands is what it is for
+		cmd.Env = slices.Clone(s.env)
+		return cmd, nil
 	}
-	cmd := exec.Command(name, args...) //nolint:gosec // running commands is what it is for
-	cmd.Env = slices.Clone(s.env)
-	return cmd, nil
+	cmd, err := s.opts.Command(ctx, name, args...)
+	if err == nil && cmd.Env == nil { // what is added to it must not be all that there is
+		cmd.Env = slices.Clone(s.env)
+	}
+	return cmd, err
 }

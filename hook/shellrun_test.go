@@ -111,6 +111,16 @@ func TestIdenticalHooksRunOnce(t *testing.T) {
 	}
 }
 
+func TestACommandWithoutAnEnvironmentHasThatOfTheOptions(t *testing.T) {
+	o := hook.ShellOptions{Env: []string{"SAID=by the options "}, Command: func(_ context.Context, name string, args ...string) (*exec.Cmd, error) {
+		return exec.Command(name, args...), nil
+	}}
+	b := shellsWith(t, o, pre(`echo "$SAID$CLAUDE_PROJECT_DIR" >&2; exit 2`))
+	if d := hook.Judge(t.Context(), []hook.Middleware{b.Middleware()}, use("c", "ls"), nil); d.Reason != "by the options "+b.dir {
+		t.Error(d)
+	}
+}
+
 func TestAOnceHookRunsOnceInASession(t *testing.T) {
 	one, two := pre("echo one >> ran"), pre("echo two >> ran")
 	one.Once, two.Once = true, true
@@ -144,6 +154,16 @@ func TestAOnceHookRunsOnceInASession(t *testing.T) {
 	}
 	if in("s1", "r6", "c9"); ran() != 14 {
 		t.Error("after the session's end:", ran())
+	}
+	in("s1/c9", "r7", "k") // of a task
+	if in("s2", "r8", "c"); ran() != 16 {
+		t.Error(ran())
+	}
+	b.Forget(func(session string) bool { return strings.HasPrefix(session, "s1") })
+	in("s1", "r9", "c10")
+	in("s1/c9", "r7", "k2")
+	if in("s2", "r8", "c2"); ran() != 20 {
+		t.Error("forgotten:", ran())
 	}
 }
 

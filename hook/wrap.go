@@ -2,6 +2,7 @@ package hook
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -44,10 +45,15 @@ func Timeout(d time.Duration, m Middleware) Middleware {
 
 // Once has each of m's functions called once in a session: at the first event that it gets through without an error or a panic. Then it is not called any more in this process; after a
 // resume in another one it may be. A call that is judged again, since a hook changed its input, is the same event. Without a session it counts for the run, and without that it
-// is always called. It keeps a few words for each session.
+// is always called. It keeps a few words for each session, until [Middleware].Forget drops them.
 func Once(m Middleware) Middleware {
 	var mu sync.Mutex
 	done := map[moment]string{} // with the call
+	m.Forget = forgetting(m.Forget, func(of func(string) bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		maps.DeleteFunc(done, func(at moment, _ string) bool { return at.session != "" && of(at.session) })
+	})
 	return m.around(func(ctx context.Context, at moment, f func(context.Context) error) error {
 		call := at.call
 		if at.call = ""; at.session != "" {
@@ -69,6 +75,14 @@ func Once(m Middleware) Middleware {
 	})
 }
 
+// forgetting forgets twice.
+func forgetting(a, b func(of func(session string) bool)) func(of func(session string) bool) {
+	if a == nil {
+		return b
+	}
+	return func(of func(session string) bool) { a(of); b(of) }
+}
+
 // moment is when a function is called: at which point, in whose run, about which call.
 type moment struct {
 	point              int
@@ -77,7 +91,7 @@ type moment struct {
 
 // around puts wrap around m's functions.
 func (m Middleware) around(wrap func(context.Context, moment, func(context.Context) error) error) Middleware {
-	out := Middleware{Name: m.Name}
+	out := Middleware{Name: m.Name, Forget: m.Forget}
 	generation := func(point int, f func(context.Context, *Generation) error) func(context.Context, *Generation) error {
 		if f == nil {
 			return nil

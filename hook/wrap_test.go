@@ -195,3 +195,26 @@ func TestWrappersHoldForWhatStandsAroundRunsBelow(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 }
+
+func TestWhatIsKeptOfSessionsThatHaveEndedIsForgotten(t *testing.T) {
+	n := map[string]int{}
+	count := func(name string) hook.Middleware {
+		return hook.Middleware{Name: name, PreGeneration: func(_ context.Context, g *hook.Generation) error { n[name+" "+g.Session]++; return nil }}
+	}
+	m := hook.Timeout(time.Minute, hook.Once(hook.Once(count("m"))))
+	run := func(session string) {
+		if err := hook.Prepare(t.Context(), []hook.Middleware{m}, &hook.Generation{Where: hook.Where{Session: session, Run: "r"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		run("a")
+		run("b")
+	}
+	m.Forget(func(session string) bool { return session == "a" })
+	run("a")
+	run("b")
+	if d := cmp.Diff(map[string]int{"m a": 2, "m b": 1}, n); d != "" {
+		t.Error(d)
+	}
+}

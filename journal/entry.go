@@ -64,11 +64,14 @@ type RunStarted struct {
 	Model     string `json:"model,omitempty"`
 	Engine    string `json:"engine,omitempty"`
 	Dir       string `json:"dir,omitempty"`
+	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
+	Terms json.RawMessage `json:"terms,omitempty"`
 }
 
 // Resumed hands a run to another driver; the one before it gets Conflict from then on.
 type Resumed struct {
-	Owner string `json:"owner"`
+	Owner string          `json:"owner"`
+	Terms json.RawMessage `json:"terms,omitempty"` // those from now on; none: as before
 }
 
 // Said is a message that no model and no tool made: a person's at the start of a run, and, with a key, one that came in between: a
@@ -128,6 +131,7 @@ type ToolJudged struct {
 	Input   string `json:"input,omitempty"`
 	Context string `json:"context,omitempty"` // of hooks, for the model: behind the call's result
 	Ends    string `json:"ends,omitempty"`    // a hook ended the run: why
+	Once    bool   `json:"once,omitempty"`    // of "ask": it is asked each time, so an approval for the session would change nothing
 }
 
 // Asked is a question to a person; with Call it is about that tool call.
@@ -136,6 +140,7 @@ type Asked struct {
 	Prompt  string  `json:"prompt,omitempty"`
 	Call    *Called `json:"call,omitempty"`
 	Unknown bool    `json:"unknown,omitempty"` // the call had begun, and its outcome is unknown: approving runs it again
+	Once    bool    `json:"once,omitempty"`    // it is asked each time: an approval for the session is one for this once
 	TTL     int64   `json:"ttl_ms,omitempty"`  // how long it can be answered, in milliseconds; 0: for ever
 }
 
@@ -163,6 +168,9 @@ type Granted struct{ Tool, Input, Rule string }
 
 // ByDeadline is who answered when nobody did, in the time that there was.
 const ByDeadline = "deadline"
+
+// ByNobody is who answered where nobody is asked.
+const ByNobody = "nobody"
 
 // ToolStarted is the intent of a tool run, with the input that it gets.
 type ToolStarted struct {

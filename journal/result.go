@@ -21,6 +21,8 @@ func (a Answered) Result(c message.ToolCall) message.ToolResult {
 	switch {
 	case a.By == ByDeadline:
 		return refusal(c, "Not run: nobody approved it in time.")
+	case a.By == ByNobody:
+		return refusal(c, "Not run: it would have to be approved, and nobody is asked here.")
 	case a.Text == "":
 		return refusal(c, "Rejected by a person. It was not run.")
 	}

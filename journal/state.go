@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type State struct {
 	Task, Engine     string          // likewise
 	Started          time.Time       // when the last run began
 	ParentRun        string          // likewise: the run that started it
+	Terms            json.RawMessage // likewise: what it may do, in the words of the program that drives it; read-only
 	Closed           Closed          // the unfinished run whose place the last one took
 	Driver           string
 	Attempt          int    // of the last run
@@ -203,6 +205,9 @@ func (s *State) apply(e Entry) {
 	case Resumed:
 		if s.Driver = d.Owner; s.Run != "" {
 			s.Status = ""
+			if d.Terms != nil {
+				s.Terms = d.Terms
+			}
 		}
 	case Said:
 		if e.Key.Op == steerOp {
@@ -292,7 +297,7 @@ func (s *State) start(run string, d RunStarted) {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
-	s.Task = d.Task
+	s.Task, s.Terms = d.Task, d.Terms
 	if s.runs == nil {
 		s.runs = map[string]bool{}
 	}

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -430,5 +431,25 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestTheTermsOfARunAreThoseThatWereSaidLast(t *testing.T) {
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	var all []journal.Entry
+	for i, c := range []struct {
+		entry journal.Entry
+		want  string
+	}{
+		{journal.Entry{Run: "r1", Data: journal.RunStarted{Owner: "a", Attempt: 1, Terms: raw(`{"n":1}`)}}, `{"n":1}`},
+		{journal.Entry{Run: "r1", Data: journal.Resumed{Owner: "b"}}, `{"n":1}`},
+		{journal.Entry{Run: "r1", Data: journal.Resumed{Owner: "c", Terms: raw(`{"n":2}`)}}, `{"n":2}`},
+		{journal.Entry{Run: "r1", Data: journal.RunStarted{Owner: "c", Attempt: 2, Terms: raw(`{"n":2}`)}}, `{"n":2}`},
+		{journal.Entry{Run: "r2", Data: journal.RunStarted{Owner: "d", Attempt: 1}}, ""},
+	} {
+		all = append(all, c.entry)
+		if got := string(journal.Fold(numbered(all...)...).Terms); got != c.want {
+			t.Errorf("after entry %d: %s, want %s", i+1, got, c.want)
+		}
 	}
 }

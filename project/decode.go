@@ -323,8 +323,8 @@ func (d *decoder) mode(n node) {
 		return
 	}
 	e := entry{key: "permissions.defaultMode", single: true, apply: func(s *Settings) { s.Permissions.Mode = mode }}
-	if mode != strictness[0] {
-		e.loosens = func(s *Settings) bool { return looser(mode, s.Permissions.Mode) }
+	if mode != hook.ModePlan {
+		e.loosens = func(s *Settings) bool { return mode.Looser(s.Permissions.Mode) }
 	}
 	d.add(n, e)
 }

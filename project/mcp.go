@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,21 @@ func (d *decoder) servers(n node) {
 	for _, c := range n.children {
 		d.server(c)
 	}
+}
+
+// quietURL is an address without a name, a password and what stands behind a question mark.
+func quietURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "…"
+	}
+	if u.User != nil {
+		u.User = url.User("…")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
 }
 
 func (d *decoder) server(n node) {
@@ -66,7 +82,7 @@ func (d *decoder) server(n node) {
 	}
 	text := canonical(s)
 	quiet := s
-	quiet.Env, quiet.Headers = hidden(s.Env), hidden(s.Headers)
+	quiet.Env, quiet.Headers, quiet.URL = hidden(s.Env), hidden(s.Headers), quietURL(s.URL)
 	for _, secret := range []*string{&quiet.OAuth.ClientSecret, &quiet.OAuth.PrivateKey} {
 		if *secret != "" {
 			*secret = "…"

@@ -49,7 +49,7 @@ type Value struct {
 	Place Place
 	Layer Layer
 	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
-	Text  string // as JSON; values of variables and headers, which may be secrets, are left out
+	Text  string // as JSON; values of variables and headers, passwords and queries of addresses, which may be secrets, are left out
 	State State
 
 	path string
@@ -184,9 +184,3 @@ func (s *Settings) servers(values []Value, r *report) {
 		}
 	}
 }
-
-// strictness orders the modes, the strictest first.
-var strictness = []hook.Mode{hook.ModePlan, hook.ModeDontAsk, hook.ModeDefault, hook.ModeAcceptEdits, hook.ModeBypass}
-
-// looser reports whether a mode lets more happen than another.
-func looser(a, b hook.Mode) bool { return slices.Index(strictness, a) > slices.Index(strictness, b) }

@@ -12,13 +12,16 @@ import (
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 )
 
 // Skill is a directory with a SKILL.md: instructions that are read when they are needed.
 type Skill struct {
 	Name          string // of the directory, too
 	Description   string
-	AllowedTools  []string // what its author expects it to use, as permission rules; they grant nothing
+	AllowedTools  []string // permission rules: while the skill is active, only what they permit may be used; they grant nothing. nil restricts nothing
 	License       string
 	Compatibility string
 	Metadata      map[string]string
@@ -181,7 +184,15 @@ func (s *skillReader) fields(k *Skill, fm frontMatter) *Problem {
 				wrong = &Problem{f.at, "its description is empty", "say what the skill does, and when to use it"}
 			}
 		case "allowed-tools":
-			k.AllowedTools, wrong = f.list()
+			if k.AllowedTools, wrong = f.list(); wrong == nil {
+				k.AllowedTools = slices.DeleteFunc(k.AllowedTools, func(rule string) bool {
+					_, err := hook.Only(s.root, rule)
+					if err != nil {
+						s.problem(Problem{f.at, fmt.Sprintf("%q is no permission rule, and allows nothing", clip(rule)), "name a tool, or what of it, such as Bash(go test:*)"})
+					}
+					return err != nil
+				})
+			}
 		case "license":
 			k.License, wrong = f.text(0)
 		case "compatibility":
@@ -291,11 +302,37 @@ func mentions(text, word string) bool {
 	return false
 }
 
+// Check says what is wrong with a skill that a program makes itself, as errdefs.Validation. One needs a Name, a Description and a Body; a Dir only when it has support files.
+func (k Skill) Check() error {
+	wrong := skillName(k.Name, k.Name, Place{})
+	switch {
+	case wrong != nil:
+	case strings.TrimSpace(k.Description) == "" || len(k.Description) > maxDescription:
+		wrong = &Problem{Reason: "its description is empty, or too long", Remedy: fmt.Sprintf("say in %d characters what the skill does, and when to use it", maxDescription)}
+	case strings.TrimSpace(k.Body) == "":
+		wrong = &Problem{Reason: "it has no instructions", Remedy: "write what is to be done into Body"}
+	default:
+		wrong = checkPatterns(k.Paths, Place{})
+	}
+	if wrong != nil {
+		return errdefs.Validation.Errorf("project: skill %q: %s: %s", clip(k.Name), wrong.Reason, wrong.Remedy)
+	}
+	if _, err := hook.Only("", k.AllowedTools...); err != nil {
+		return errdefs.Validation.Errorf("project: skill %s: allowed tools: %w", k.Name, err)
+	}
+	return nil
+}
+
 // maxSupport is how many files of a skill are listed.
 const maxSupport = 200
 
 // Files lists the support files of a skill that are there now: those in scripts, references and assets, relative to Dir, with slashes.
 func (k Skill) Files() []string {
+	if k.base == "" { // the program's own
+		if k.base, k.rel = k.Dir, "."; k.Dir == "" {
+			return nil
+		}
+	}
 	base, err := os.OpenRoot(k.base)
 	if err != nil {
 		return nil

@@ -52,7 +52,7 @@ func TestOfASkillThePromptHasNameAndDescriptionAndTheToolTheRest(t *testing.T) {
 		t.Fatalf("%v", ok)
 	}
 	res, err := tool.Execute(t.Context(), json.RawMessage(`{"name": "release"}`))
-	want := "# Skill release\n\nIts directory, which relative paths are relative to: .agents/skills/release\n\n# Steps\n\n1. Tag it.\n\nSupport files in that directory:\n- scripts/tag.sh\n- references/api/x.md\n- assets/logo.svg\n"
+	want := "# Skill release\n\nIts directory, which relative paths are relative to: .agents/skills/release\n\n# Steps\n\n1. Tag it.\n\nSupport files in that directory:\n- scripts/tag.sh\n- references/api/x.md\n- assets/logo.svg\n\nFrom now on, only these tools may be used, beside those that other active skills allow: Bash(git add:*), Read\n"
 	if d := cmp.Diff(want, res.Content); d != "" || err != nil {
 		t.Error(d, err)
 	}

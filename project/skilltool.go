@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,22 +46,29 @@ func (p *Project) SkillTool() (t tool.Tool, ok bool) {
 			}
 			return "", errdefs.NotFound.Errorf("there is no skill %q%s The skills are: %s", clip(in.Name), hint, strings.Join(names, ", "))
 		}
-		return k.told(), nil
+		return k.Instructions(), nil
 	}
 	about := "Get the instructions of a skill, and the names of the files that support it. The system prompt lists the skills."
 	return tool.Func(SkillToolName, about, run, tool.ReadOnly, tool.WithSchema(schema), tool.WithAliases(map[string]string{"skill": "name", "command": "name"})), true
 }
 
-// told is what the model gets of a skill when it is activated.
-func (k Skill) told() string {
+// Instructions is what the model gets of a skill when it is activated: its text, its directory, the names of its support files, and what it may use while the skill is active.
+func (k Skill) Instructions() string {
 	var b strings.Builder
 	dir := k.rel
-	if dir == "." { // outside of the project
+	if dir == "." || k.base == "" { // outside of the project
 		dir = k.Dir
 	}
-	fmt.Fprintf(&b, "# Skill %s\n\nIts directory, which relative paths are relative to: %s\n\n%s\n", k.Name, dir, k.Body)
+	fmt.Fprintf(&b, "# Skill %s\n\n", k.Name)
+	if dir != "" {
+		fmt.Fprintf(&b, "Its directory, which relative paths are relative to: %s\n\n", dir)
+	}
+	fmt.Fprintf(&b, "%s\n", k.Body)
 	if files := k.Files(); len(files) > 0 {
 		fmt.Fprintf(&b, "\nSupport files in that directory:\n- %s\n", strings.Join(files, "\n- "))
+	}
+	if k.AllowedTools != nil {
+		fmt.Fprintf(&b, "\nFrom now on, only these tools may be used, beside those that other active skills allow: %s\n", cmp.Or(strings.Join(k.AllowedTools, ", "), "none"))
 	}
 	return b.String()
 }

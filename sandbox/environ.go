@@ -62,7 +62,7 @@ func hasPassword(value string) bool {
 	return false
 }
 
-// cacheEnv has the tools' caches in dir. What the user's Go module cache has is taken from there, read-only, and not from the network. Files with secrets that tools would
+// cacheEnv has the tools' caches in dir. What the user's Go module cache has is taken from there, read-only, and not from the network, where it is known what Go would ask otherwise. Files with secrets that tools would
 // stumble over are replaced by none.
 func cacheEnv(dir string, environ []string) []string {
 	get := func(name string) string {
@@ -85,14 +85,35 @@ func cacheEnv(dir string, environ []string) []string {
 	}
 	// Modules are unpacked read-only, which keeps a directory from being removed.
 	env = append(env, "GOFLAGS="+strings.TrimSpace(get("GOFLAGS")+" -modcacherw"))
-	if mod := userModules(get); mod != "" {
-		proxy := get("GOPROXY")
-		if proxy == "" {
-			proxy = "https://proxy.golang.org,direct"
-		}
+	proxy := get("GOPROXY")
+	if proxy == "" {
+		proxy = valueIn(goDefaults(get), "GOPROXY")
+	}
+	if mod := userModules(get); mod != "" && proxy != "" {
 		env = append(env, "GOPROXY="+(&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(mod, "cache", "download"))}).String()+","+proxy)
 	}
 	return env
+}
+
+// goDefaults is the file in which Go has its own values for variables that nobody set. It is read and not asked for: a program on PATH may be a command's work.
+func goDefaults(get func(string) string) []string {
+	root := get("GOROOT")
+	if root == "" {
+		for _, dir := range filepath.SplitList(get("PATH")) {
+			if program, err := filepath.EvalSymlinks(filepath.Join(dir, "go")); err == nil && filepath.IsAbs(program) {
+				root = filepath.Dir(filepath.Dir(program))
+				break
+			}
+		}
+	}
+	if root == "" {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(root, "go.env")) //nolint:gosec // the go command reads it too
+	if err != nil {
+		return nil
+	}
+	return strings.Split(string(b), "\n")
 }
 
 // goEnvFile is what "go env -w" has set.

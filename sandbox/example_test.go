@@ -26,5 +26,5 @@ func ExampleDial() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// sandbox: dial 169.254.169.254:80: 169.254.169.254 is the link's, or a cloud's metadata: to allow it, add the address to Network.Hosts of the policy
+	// sandbox: dial 169.254.169.254:80: 169.254.169.254 is the link's, or a cloud's metadata: to allow it, add the address to sandbox.network.hosts in the settings (Network.Hosts of the policy)
 }

@@ -21,7 +21,8 @@ type Fence struct {
 	policy  Policy
 	environ []string // what there is to pass
 	caps    Capabilities
-	temp    string // private, with two directories: tmp is TMPDIR, cache that of a policy without a Root
+	temp    string   // private, with two directories: tmp is TMPDIR, cache that of a policy without a Root
+	lock    *os.File // says that temp is in use
 	cache   string
 	env     []string // set for every command
 	sys     system   // what the platform holds
@@ -35,8 +36,16 @@ type Fence struct {
 // the policy asks for and can't be had here is an error with class errdefs.NotAvailable that says what, why, and what would help; a policy that makes no sense has
 // errdefs.Validation, a path that is not there errdefs.NotFound. environ is what the commands' environment is picked from ([Environ]); nil stands for os.Environ().
 //
-// Close the fence when its commands are over.
-func Open(p Policy, environ []string) (*Fence, error) { return open(p, environ, Probe()) }
+// Close the fence when its commands are over. What a process leaves behind that was killed before it could, the next Open removes.
+func Open(p Policy, environ []string) (*Fence, error) {
+	if !p.Off {
+		sweep()
+	}
+	return open(p, environ, Probe())
+}
+
+// tempPrefix begins the names of temporary directories.
+const tempPrefix = "pawl-sandbox-"
 
 func open(p Policy, environ []string, caps Capabilities) (_ *Fence, err error) {
 	if environ == nil {
@@ -91,21 +100,18 @@ func (f *Fence) can() error {
 			return err
 		}
 	}
-	for _, secret := range p.hidden() {
-		for _, dir := range p.writable() {
-			if inside(dir, secret) && !f.caps.Inside.Holds {
-				return refuse("hiding "+secret+", which lies in the writable directory "+dir+" (choose a directory below it, or name the secret in Policy.Read),", f.caps.Inside)
-			}
-		}
-	}
-	return nil
+	_, err := f.look()
+	return err
 }
 
 func (f *Fence) directories() (err error) {
-	if f.temp, err = os.MkdirTemp("", "pawl-sandbox-"); err != nil {
+	if f.temp, err = os.MkdirTemp("", tempPrefix); err != nil {
 		return err
 	}
 	if f.temp, err = filepath.EvalSymlinks(f.temp); err != nil {
+		return err
+	}
+	if f.lock, err = hold(f.temp); err != nil {
 		return err
 	}
 	if err := os.Mkdir(f.tmp(), 0o700); err != nil {
@@ -170,13 +176,19 @@ func (f *Fence) Policy() Policy { return f.policy }
 // narrows the fence's further; ctx is not asked after that.
 //
 // PAWL_SANDBOX in its environment names the backend. Of the exec.Cmd, Path, Args, ExtraFiles and the members of SysProcAttr that are set are the fence's; Env has what the policy lets pass, and what the caller adds to it
-// reaches the command. Files that the caller adds to ExtraFiles don't.
+// reaches the command. Files that the caller adds to ExtraFiles don't. What the policy hides is what is there now: start the command soon.
 //
 // Errors: errdefs.NotFound for a program that is not there; those of [Open]; errdefs.NotAvailable after Close.
 func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	f, err := f.narrowed(ctx)
 	if err != nil {
 		return nil, err
+	}
+	var seen view
+	if !f.policy.Off {
+		if seen, err = f.look(); err != nil {
+			return nil, err
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +205,10 @@ func (f *Fence) Command(ctx context.Context, name string, args ...string) (*exec
 		cmd.Env = slices.Clone(f.environ)
 		return cmd, nil
 	}
-	cmd := f.wrap(path, append([]string{name}, args...))
+	cmd, err := f.wrap(path, append([]string{name}, args...), seen, refusedOf(ctx))
+	if err != nil {
+		return nil, errdefs.NotAvailable.Errorf("sandbox: command %s: %w", name, err)
+	}
 	cmd.Env = append(Environ(f.policy, f.environ), f.env...)
 	return cmd, nil
 }
@@ -244,6 +259,9 @@ func (f *Fence) Close() error {
 	errs = append(errs, f.sys.close())
 	if f.temp != "" {
 		errs = append(errs, removeAll(f.temp))
+	}
+	if f.lock != nil {
+		errs = append(errs, f.lock.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"crypto/subtle"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -35,13 +37,14 @@ func init() {
 	if !ok {
 		return
 	}
-	err := help(token, os.Args[1:])
+	token, number, _ := strings.Cut(token, ".")
+	err := help(token, number, os.Args[1:])
 	_, _ = fmt.Fprintf(os.Stderr, "sandbox: %v; the command was not executed\n", err)
 	os.Exit(failed)
 }
 
-// help becomes the command. It returns only an error, or not at all.
-func help(token string, args []string) error {
+// help becomes the command of this number. It returns only an error, or not at all.
+func help(token, number string, args []string) error {
 	if privileged() {
 		return errors.New("this program has more rights than who called it, so it helps nobody")
 	}
@@ -52,7 +55,7 @@ func help(token string, args []string) error {
 	}
 	env := os.Environ()
 	if p.Hub {
-		port, err := offer()
+		port, err := offer(number)
 		if err != nil {
 			return fmt.Errorf("offer the network's proxy: %w", err)
 		}
@@ -214,8 +217,11 @@ func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR)
 }
 
-// offer makes a listener in this network and sends it to the fence's owner, with a handle to this process. It gives the port.
-func offer() (port int, err error) {
+// offer makes a listener in this network and sends it to the fence's owner, with the command's number and a handle to this process. It gives the port.
+func offer(number string) (port int, err error) {
+	var own [8]byte
+	n, _ := strconv.ParseUint(number, 10, 64) // 0 without one
+	binary.NativeEndian.PutUint64(own[:], n)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
@@ -229,7 +235,7 @@ func offer() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := unix.Sendmsg(hubFD, []byte{1}, unix.UnixRights(int(f.Fd()), self), nil, 0); err != nil {
+	if err := unix.Sendmsg(hubFD, own[:], unix.UnixRights(int(f.Fd()), self), nil, 0); err != nil {
 		return 0, err
 	}
 	return tcp.Addr().(*net.TCPAddr).Port, nil

@@ -93,18 +93,36 @@ type Dialer struct {
 	policy  Policy
 	lookUp  func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	connect func(ctx context.Context, network, addr string) (net.Conn, error)
+	own     func() ([]netip.Addr, error) // this machine's addresses
+}
+
+// ownAddresses are those of this machine's interfaces, the public ones too.
+func ownAddresses() ([]netip.Addr, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var out []netip.Addr
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok {
+				out = append(out, ip.Unmap())
+			}
+		}
+	}
+	return out, nil
 }
 
 // Dial is the dialer for tools that run in this process, and the one that commands' proxy uses. It opens TCP connections.
 //
 // A host has to be in the list, or the Network All. It is looked up once, and the connection goes to an address that was found then and was checked: a name whose answer
-// changes gets nowhere. Addresses of this machine, of private, shared (CGNAT), link-local and reserved networks and of clouds' metadata services are refused, with All
+// changes gets nowhere. Addresses of this machine (public ones too, as far as its interfaces have them), of private, shared (CGNAT), link-local and reserved networks and of clouds' metadata services are refused, with All
 // too, unless the address itself is in Hosts, or "localhost" for this machine. Off refuses nothing.
 //
 // A refusal is an error with class errdefs.PolicyDenied; another failure has errdefs.NotAvailable.
 func Dial(p Policy) *Dialer {
 	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	return &Dialer{policy: p, lookUp: net.DefaultResolver.LookupNetIP, connect: d.DialContext}
+	return &Dialer{policy: p, lookUp: net.DefaultResolver.LookupNetIP, connect: d.DialContext, own: ownAddresses}
 }
 
 // DialContext opens a connection; network is "tcp", "tcp4" or "tcp6".
@@ -124,7 +142,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is not TCP", addr, network)
 	}
 	if !d.policy.Network.All && !matches(d.policy.Network.Hosts, host) {
-		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: add it to Network.Hosts of the policy", addr)
+		return nil, errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: to allow it, add it to sandbox.network.hosts in the settings (Network.Hosts of the policy)", addr)
 	}
 	found, err := d.lookUp(ctx, ipVersion, host)
 	if err != nil {
@@ -134,7 +152,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	for _, ip := range found {
 		ip = ip.Unmap()
 		if why := d.refuses(host, ip); why != "" {
-			errs = append(errs, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is %s: to allow it, add the address to Network.Hosts of the policy", addr, ip, why))
+			errs = append(errs, errdefs.PolicyDenied.Errorf("sandbox: dial %s: %s is %s: to allow it, add the address to sandbox.network.hosts in the settings (Network.Hosts of the policy)", addr, ip, why))
 			continue
 		}
 		conn, err := d.connect(ctx, network, net.JoinHostPort(ip.String(), port))
@@ -152,6 +170,14 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 // refuses says why not this address.
 func (d *Dialer) refuses(host string, ip netip.Addr) string {
 	why := guarded(ip)
+	if why == "" {
+		switch own, err := d.own(); {
+		case err != nil:
+			why = "perhaps this machine (its addresses can't be listed: " + err.Error() + ")"
+		case slices.Contains(own, ip.WithZone("")):
+			why = "this machine"
+		}
+	}
 	if why == "" || matches(d.policy.Network.Hosts, ip.String()) {
 		return ""
 	}

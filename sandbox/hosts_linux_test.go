@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -48,8 +49,26 @@ func TestACommandReachesTheHostsOfThePolicyByTheProxyOnly(t *testing.T) {
 			}
 		}
 		other := p.fence(caps, Policy{Network: Network{Hosts: []string{"example.com"}}})
-		if out, err := p.attack(other, "proxy"); err == nil || !strings.Contains(out, "403") {
+		if out, err := p.attack(other, "proxy"); err == nil || !strings.Contains(out, "403") || !strings.Contains(out, "sandbox.network.hosts") {
 			t.Errorf("another host: %s", out)
+		}
+		// Whose refusal it was is known, though two run at once.
+		var one, two, none Refused
+		var both sync.WaitGroup
+		for r, script := range map[*Refused]string{&one: "a.test:443", &two: "b.test:443"} {
+			cmd, err := other.Command(WithRefused(t.Context(), r), "bash", "-c", `for i in 1 2; do exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'CONNECT `+script+` HTTP/1.1\r\nHost: x\r\n\r\n' >&3; head -1 <&3; done`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			both.Go(func() {
+				if out, err := p.output(cmd); err != nil || !strings.HasPrefix(out, "HTTP/1.1 403 Forbidden: sandbox: dial "+script) || !strings.Contains(out, "sandbox.network.hosts") {
+					t.Errorf("%q %v", out, err)
+				}
+			})
+		}
+		both.Wait()
+		if a, b := one.All(), two.All(); len(a) != 1 || len(b) != 1 || !strings.HasPrefix(a[0], "a.test:443: ") || !strings.HasPrefix(b[0], "b.test:443: ") || len(none.All()) > 0 {
+			t.Errorf("%q %q", a, b)
 		}
 		srv.CloseClientConnections()
 		if f.Close() != nil || other.Close() != nil {

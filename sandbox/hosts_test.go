@@ -114,10 +114,17 @@ func TestADialGoesToAnAddressThatWasChecked(t *testing.T) {
 		"localhost that isn't this machine":     {hosts("localhost"), "localhost:80", [][]string{{"10.0.0.1"}}, "", errdefs.PolicyDenied},
 		"an address in another form":            {all, "[::ffff:127.0.0.1]:80", nil, "", errdefs.PolicyDenied},
 		"a name that is not there":              {hosts("a.com"), "a.com:80", nil, "", errdefs.NotAvailable},
+		"a public address of this machine":      {all, "9.9.9.9:80", nil, "", errdefs.PolicyDenied},
+		"a name for that":                       {hosts("a.com"), "a.com:80", [][]string{{"9.9.9.9"}}, "", errdefs.PolicyDenied},
+		"that in another form":                  {all, "[::ffff:9.9.9.9]:80", nil, "", errdefs.PolicyDenied},
+		"a public one that is named":            {hosts("9.9.9.9"), "9.9.9.9:80", nil, "9.9.9.9:80", nil},
 		"no fence":                              {Policy{Off: true}, "10.0.0.1:80", nil, "10.0.0.1:80", nil},
 		"an answer with this machine's network": {hosts("a.com"), "a.com:80", [][]string{{"0.0.0.0"}}, "", errdefs.PolicyDenied},
 	} {
 		d, dialled, asked := resolving(c.p, addr, c.answers...)
+		d.own = func() ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("9.9.9.9")}, nil
+		}
 		conn, err := d.DialContext(t.Context(), "tcp", c.to)
 		if err == nil {
 			_ = conn.Close()
@@ -131,6 +138,31 @@ func TestADialGoesToAnAddressThatWasChecked(t *testing.T) {
 	}
 	if _, err := Dial(all).DialContext(t.Context(), "udp", "a.com:80"); !errors.Is(err, errdefs.PolicyDenied) {
 		t.Error(err)
+	}
+}
+
+func TestTheAddressesOfThisMachineAreThoseOfItsInterfaces(t *testing.T) {
+	own, err := ownAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil || len(own) != len(all) || len(own) == 0 {
+		t.Error(own, all, err)
+	}
+	for _, a := range own { // whatever they are, nobody gets to them by a name
+		d, dialled, _ := resolving(Policy{Network: Network{Hosts: []string{"a.com"}}}, "", []string{a.String()})
+		if _, err := d.DialContext(t.Context(), "tcp", "a.com:80"); !errors.Is(err, errdefs.PolicyDenied) || len(*dialled) > 0 {
+			t.Errorf("%s: %v", a, err)
+		}
+		if !private(a.String()) {
+			t.Error(a, "may be named by All")
+		}
+	}
+	d, dialled, _ := resolving(Policy{Network: Network{All: true}}, "", []string{"1.1.1.1"})
+	d.own = func() ([]netip.Addr, error) { return nil, errors.New("no list") }
+	if _, err := d.DialContext(t.Context(), "tcp", "a.com:80"); !errors.Is(err, errdefs.PolicyDenied) || len(*dialled) > 0 {
+		t.Error("without a list of addresses:", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
@@ -19,6 +20,28 @@ type hub struct {
 	mu   sync.Mutex // guards what follows
 	over bool
 	held map[*os.File]struct{} // handles to processes
+	last uint64                // number of a command
+	told map[uint64]*Refused   // where to note what commands are refused, by their numbers
+}
+
+// number is a command's, by which it is known who is refused something; 0 is nobody's.
+func (h *hub) number(r *Refused) uint64 {
+	if r == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last++
+	h.told[h.last] = r
+	return h.last
+}
+
+func (h *hub) refused(number uint64) *Refused {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.told[number]
+	delete(h.told, number)
+	return r
 }
 
 func newHub(d *Dialer) (*hub, error) {
@@ -30,7 +53,7 @@ func newHub(d *Dialer) (*hub, error) {
 		return nil, errors.Join(err, unix.Close(pair[0]), unix.Close(pair[1]))
 	}
 	h := &hub{
-		proxy: newProxy(d), give: os.NewFile(uintptr(pair[0]), "hub"), take: os.NewFile(uintptr(pair[1]), "hub"), held: map[*os.File]struct{}{},
+		proxy: newProxy(d), give: os.NewFile(uintptr(pair[0]), "hub"), take: os.NewFile(uintptr(pair[1]), "hub"), held: map[*os.File]struct{}{}, told: map[uint64]*Refused{},
 	}
 	h.work.Go(func() {
 		for h.receive() == nil {
@@ -45,7 +68,7 @@ func (h *hub) receive() error {
 	if err != nil {
 		return err
 	}
-	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(2*4))
+	buf, oob := make([]byte, 8), make([]byte, unix.CmsgSpace(2*4))
 	var n, oobn int
 	var got error
 	if err := raw.Read(func(fd uintptr) bool {
@@ -74,7 +97,7 @@ func (h *hub) receive() error {
 		_ = process.Close()
 		return nil
 	}
-	h.proxy.listen(l)
+	h.proxy.listen(l, h.refused(binary.NativeEndian.Uint64(buf)))
 	h.closeAfter(l, process)
 	return nil
 }

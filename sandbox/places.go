@@ -67,12 +67,18 @@ func places() []string {
 	return slices.DeleteFunc(union(all, nil), func(path string) bool { return path == "/dev/null" })
 }
 
+// settings are what in a project decides what runs outside of a fence later.
+var settings = []string{".git/hooks", ".git/config", ".agents", ".claude", ".vscode", ".envrc"}
+
+// SettingNames lists what in a project decides what runs outside of a fence later, whether it is there or not, relative to the project and with slashes: see [Settings].
+func SettingNames() []string { return slices.Clone(settings) }
+
 // Settings lists what in a project decides what runs outside of a fence later, and is there: git's hooks and configuration, and the settings of agents. They are for
 // Policy.Protect, where [Capabilities] Inside holds.
 func Settings(root string) []string {
 	var out []string
-	for _, rel := range []string{".git/hooks", ".git/config", ".agents", ".claude", ".vscode", ".envrc"} {
-		path := filepath.Join(root, rel)
+	for _, rel := range settings {
+		path := filepath.Join(root, filepath.FromSlash(rel))
 		if real, err := filepath.EvalSymlinks(path); err == nil && real == path {
 			out = append(out, path)
 		}

@@ -32,6 +32,7 @@ func (p Policy) Within(outer Policy) Policy {
 	}
 	p.Protect = union(p.Protect, outer.Protect)
 	p.Hide = union(p.Hide, outer.Hide)
+	p.HidePatterns = union(p.HidePatterns, outer.HidePatterns)
 	p.Read = common(p.Read, outer.Read)
 	p.Network = p.Network.within(outer.Network)
 	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v string) bool { // a value that the policy itself has tells nothing new
@@ -77,7 +78,11 @@ func (n Network) within(outer Network) Network {
 // private reports whether a host of a list is an address that only being named makes reachable.
 func private(host string) bool {
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return canonical(host) == "localhost" || err == nil && guarded(a) != ""
+	if err != nil {
+		return canonical(host) == "localhost"
+	}
+	own, err := ownAddresses()
+	return guarded(a) != "" || err != nil || slices.Contains(own, a.Unmap().WithZone(""))
 }
 
 // common is what both lists of directories have: of two that lie in each other the inner one.
@@ -137,6 +142,17 @@ func (p Policy) Resolve() (Policy, error) {
 			(*list)[i] = resolve(path)
 		}
 	}
+	p.HidePatterns = slices.Clone(p.HidePatterns)
+	for i, text := range p.HidePatterns {
+		if validPattern(text) == "" { // else Open says what is wrong
+			pat := readPattern(text)
+			dir := filepath.Join(resolveThere(filepath.Dir(pat.dir)), filepath.Base(pat.dir)) // a link that is hidden itself may be another one later
+			if pat.rest != "" {
+				dir = resolveThere(pat.dir)
+			}
+			p.HidePatterns[i] = HidePattern(dir, pat.rest)
+		}
+	}
 	return p, err
 }
 
@@ -167,6 +183,11 @@ func (p Policy) check() error {
 			return bad("Protect: %s is in no directory that may be written, so it needs no protection: leave it out", path)
 		}
 	}
+	for _, text := range p.HidePatterns {
+		if why := validPattern(text); why != "" {
+			return bad("HidePatterns: %q %s", text, why)
+		}
+	}
 	for _, h := range p.Network.Hosts {
 		if !validHost(h) {
 			return bad("Network.Hosts: %q is neither a host, nor *.host, nor an address (no scheme, no port)", h)
@@ -189,9 +210,9 @@ func (p Policy) MayWrite(path string) bool {
 	return p.Off || slices.ContainsFunc(p.writable(), covers) && !slices.ContainsFunc(p.Protect, covers) && p.MayRead(path)
 }
 
-// MayRead reports whether the policy lets this file be read, in the same way.
+// MayRead reports whether the policy lets this file be read, in the same way. For many files, use [Policy.Readable].
 func (p Policy) MayRead(path string) bool {
-	return p.Off || !slices.ContainsFunc(p.without(places()), func(dir string) bool { return inside(dir, path) })
+	return p.Readable()(path)
 }
 
 // writable is what the policy itself lets be written.

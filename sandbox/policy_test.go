@@ -15,39 +15,40 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/component"
 )
 
 func TestAPolicyWithinAnotherHasWhatBothAllow(t *testing.T) {
 	outer := Policy{
-		Root: "/p", Write: []string{"/w/a", "/v"}, Hide: []string{"/h"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "A=1"},
+		Root: "/p", Write: []string{"/w/a", "/v"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "A=1"},
 		Network: Network{Hosts: []string{"*.example.com", "one.org"}}, Limits: Limits{CPU: time.Minute, Processes: 9}, Cache: "/c",
 	}
 	for name, c := range map[string]struct{ inner, want Policy }{
 		"nothing stays nothing": {
 			Policy{},
-			Policy{Hide: []string{"/h"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
+			Policy{Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
 		},
 		"a wider one": {
 			Policy{Root: "/", Write: []string{"/w", "/other", "/v/x"}, Read: []string{"/"}, Env: []string{"TOKEN", "KEY", "B=2"}, Network: Network{All: true}, Cache: "/x"},
 			Policy{
-				Write: []string{"/p", "/v", "/v/x", "/w/a"}, Hide: []string{"/h"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "B=2"},
+				Write: []string{"/p", "/v", "/v/x", "/w/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "B=2"},
 				Network: Network{Hosts: []string{"*.example.com", "one.org"}}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9},
 			},
 		},
 		"a narrower one": {
-			Policy{Root: "/p/sub", Hide: []string{"/i"}, Network: Network{Hosts: []string{"a.example.com", "two.org", "*.b.example.com"}}, Limits: Limits{CPU: time.Second, Processes: 100}},
+			Policy{Root: "/p/sub", Hide: []string{"/i"}, HidePatterns: []string{"/a/*"}, Network: Network{Hosts: []string{"a.example.com", "two.org", "*.b.example.com"}}, Limits: Limits{CPU: time.Second, Processes: 100}},
 			Policy{
-				Root: "/p/sub", Hide: []string{"/h", "/i"}, Protect: []string{"/p/.git"}, Env: []string{},
+				Root: "/p/sub", Hide: []string{"/h", "/i"}, HidePatterns: []string{"/a/*", "/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{},
 				Network: Network{Hosts: []string{"*.b.example.com", "a.example.com"}}, Limits: Limits{time.Second, DefaultFiles, DefaultFileSize, 9},
 			},
 		},
 		"the same root": {
 			Policy{Root: "/p", Cache: "/x"},
-			Policy{Root: "/p", Hide: []string{"/h"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}, Cache: "/c"},
+			Policy{Root: "/p", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}, Cache: "/c"},
 		},
 		"a root that surrounds it": {
 			Policy{Root: "/w"},
-			Policy{Root: "/w/a", Hide: []string{"/h"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
+			Policy{Root: "/w/a", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
 		},
 		"none at all": {Policy{Off: true}, outer},
 	} {
@@ -123,7 +124,7 @@ func TestAPolicyCrossesProcessesAsJSON(t *testing.T) {
 		t.Error(string(b), err)
 	}
 	p := Policy{
-		Root: "/p", Write: []string{"/w"}, Protect: []string{"/p/a"}, Hide: []string{"/h"}, Read: []string{"/r"}, Network: Network{Hosts: []string{"a.com"}},
+		Root: "/p", Write: []string{"/w"}, Protect: []string{"/p/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/r"}, Network: Network{Hosts: []string{"a.com"}},
 		Env: []string{"A"}, Limits: Limits{1, 2, 3, 4}, Cache: "/c", Off: true,
 	}
 	b, err := json.Marshal(p)
@@ -138,7 +139,7 @@ func TestAPolicyCrossesProcessesAsJSON(t *testing.T) {
 
 func TestAPolicyThatMakesNoSenseIsRefused(t *testing.T) {
 	if !Probe().Writes.Holds {
-		t.Skip("there is no fence here at all, which is said first")
+		component.Absent(t, "there is no fence here at all, which is said first", Probe().Writes.Why)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -248,6 +249,16 @@ func TestCachesGoWhereTheFenceCanWrite(t *testing.T) {
 	if err := os.WriteFile(file, []byte("GOPROXY=https://mirror.example\nGOFLAGS=-mod=mod\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	goroot := t.TempDir()
+	for path, text := range map[string]string{"go.env": "# defaults\n\nGOPROXY=https://default.example,direct\n", "bin/go": ""} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(goroot, path)), 0o700), os.WriteFile(filepath.Join(goroot, path), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := t.TempDir()
+	if err := os.Symlink(filepath.Join(goroot, "bin", "go"), filepath.Join(linked, "go")); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct{ environ, want []string }{
 		"from the environment": {
 			[]string{"GOPROXY=https://one.example", "GOENV=" + file, "GOMODCACHE=/m o", "PATH=/bin", "GOFLAGS="},
@@ -256,12 +267,18 @@ func TestCachesGoWhereTheFenceCanWrite(t *testing.T) {
 		"from go env -w": {[]string{"GOENV=" + file, "GOPATH=/g:/h"}, []string{"GOPROXY=file:///g/pkg/mod/cache/download,https://mirror.example"}},
 		"from nowhere": {
 			[]string{"GOENV=off", "HOME=/home"},
-			[]string{"GOPROXY=file:///home/go/pkg/mod/cache/download,https://proxy.golang.org,direct", "GOFLAGS=-modcacherw", "npm_config_cache=/c/npm", "NETRC=/dev/null"},
+			[]string{"GOPROXY=", "GOFLAGS=-modcacherw", "npm_config_cache=/c/npm", "NETRC=/dev/null"},
 		},
+		"from Go itself":   {[]string{"GOENV=off", "HOME=/home", "GOROOT=" + goroot}, []string{"GOPROXY=file:///home/go/pkg/mod/cache/download,https://default.example,direct"}},
+		"from Go's places": {[]string{"GOENV=off", "HOME=/home", "PATH=/nowhere:" + linked}, []string{"GOPROXY=file:///home/go/pkg/mod/cache/download,https://default.example,direct"}},
 	} {
 		got := cacheEnv("/c", c.environ)
 		for _, want := range c.want {
-			if !slices.Contains(got, want) {
+			if unset := strings.TrimSuffix(want, "="); unset != want { // Go's own default holds
+				if valueIn(got, unset) != "" {
+					t.Errorf("%s: %q", name, got)
+				}
+			} else if !slices.Contains(got, want) {
 				t.Errorf("%s: no %s in %q", name, want, got)
 			}
 		}

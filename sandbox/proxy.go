@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +50,10 @@ func newProxy(d *Dialer) *proxy {
 	p.life, p.end = context.WithCancel(context.Background())
 	forward := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
-		Transport: d.Transport(), FlushInterval: -1, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) },
+		Transport: d.Transport(), FlushInterval: -1, ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			refusedOf(r.Context()).note(err)
+			refuse(w, err)
+		},
 	}
 	p.server = &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,6 +68,9 @@ func newProxy(d *Dialer) *proxy {
 			}
 		}),
 		ReadHeaderTimeout: firstWords,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return WithRefused(ctx, c.(*buffered).refused)
+		},
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			switch s {
 			case http.StateNew:
@@ -93,15 +100,15 @@ func (p *proxy) Accept() (net.Conn, error) {
 func (p *proxy) Close() error   { return nil }
 func (p *proxy) Addr() net.Addr { return &net.TCPAddr{} }
 
-// listen serves who comes to l, until l or the proxy is closed. It returns at once.
-func (p *proxy) listen(l net.Listener) {
+// listen serves who comes to l, until l or the proxy is closed, and notes in refused what it refuses them. It returns at once.
+func (p *proxy) listen(l net.Listener, refused *Refused) {
 	p.track(l, func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			p.track(c, func() { p.serve(c) })
+			p.track(c, func() { p.serve(c, refused) })
 		}
 	})
 }
@@ -142,7 +149,7 @@ func (p *proxy) close() error {
 }
 
 // serve finds out what a client speaks.
-func (p *proxy) serve(c net.Conn) {
+func (p *proxy) serve(c net.Conn, refused *Refused) {
 	_ = c.SetReadDeadline(time.Now().Add(firstWords))
 	r := bufio.NewReader(c)
 	first, err := r.Peek(1)
@@ -151,12 +158,12 @@ func (p *proxy) serve(c net.Conn) {
 		return
 	}
 	if first[0] == socksVersion {
-		p.socks(&buffered{c, r})
+		p.socks(&buffered{c, r, refused})
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
 	select {
-	case p.http <- &buffered{c, r}:
+	case p.http <- &buffered{c, r, refused}:
 	case <-p.life.Done():
 		_ = c.Close()
 	}
@@ -165,7 +172,8 @@ func (p *proxy) serve(c net.Conn) {
 // buffered is a connection of which something was read ahead.
 type buffered struct {
 	net.Conn
-	r *bufio.Reader
+	r       *bufio.Reader
+	refused *Refused
 }
 
 func (b *buffered) Read(into []byte) (int, error) { return b.r.Read(into) }
@@ -181,19 +189,40 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
-	far, err := p.dialer.DialContext(r.Context(), "tcp", r.Host)
-	if err != nil {
-		refuse(w, err)
-		return
+// tellRefusal answers a CONNECT. Clients show of such an answer the status line, if anything, so the reason stands there too.
+func tellRefusal(c net.Conn, err error) {
+	defer func() { _ = c.Close() }()
+	status := "502 Bad Gateway"
+	if errors.Is(err, errdefs.PolicyDenied) {
+		status = "403 Forbidden"
 	}
+	line := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, err.Error())
+	_ = c.SetWriteDeadline(time.Now().Add(firstWords))
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %s: %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, line, len(err.Error())+1, err)
+}
+
+func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
+	far, refusal := p.dialer.DialContext(r.Context(), "tcp", r.Host)
 	near, rest, err := http.NewResponseController(w).Hijack()
-	if err != nil {
+	switch {
+	case err != nil && refusal == nil:
 		_ = far.Close()
 		refuse(w, err)
 		return
+	case err != nil:
+		refuse(w, refusal)
+		return
+	case refusal != nil:
+		refusedOf(r.Context()).note(refusal)
+		tellRefusal(near, refusal)
+		return
 	}
-	p.join(&buffered{near, rest.Reader}, far, []byte("HTTP/1.1 200 Connection established\r\n\r\n"))
+	p.join(&buffered{near, rest.Reader, nil}, far, []byte("HTTP/1.1 200 Connection established\r\n\r\n"))
 }
 
 // join says hello and copies both ways until both have ended, in the background.
@@ -235,7 +264,7 @@ const (
 	socksReplyBytes = 10
 )
 
-func (p *proxy) socks(c net.Conn) {
+func (p *proxy) socks(c *buffered) {
 	addr, code, err := socksRequest(c)
 	if err != nil {
 		_ = c.Close()
@@ -255,6 +284,7 @@ func (p *proxy) socks(c net.Conn) {
 			p.join(c, far, reply(0))
 			return
 		case errors.Is(err, errdefs.PolicyDenied):
+			c.refused.note(err)
 			code = socksRefused
 		default:
 			code = socksFailed

@@ -11,7 +11,7 @@
 // # What holds
 //
 //   - Writes go to Root, to Write, to the tool caches and to a private temporary directory (TMPDIR), and nowhere else. What they create is no device.
-//   - Reads go everywhere but to [Secrets] and Hide; of /dev there are null, zero, full, random, urandom, tty, ptmx, pts and fd.
+//   - Reads go everywhere but to [Secrets], Hide and HidePatterns; of /dev there are null, zero, full, random, urandom, tty, ptmx, pts and fd.
 //   - The environment has the variables of a list (see [Environ]) and those that Env names.
 //   - Network none: no connection leaves. Hosts: connections go through a proxy of ours, which asks [Dial]'s rules.
 //   - No Unix socket is opened, so no docker, ssh-agent or D-Bus. Pairs of sockets work.
@@ -28,6 +28,9 @@
 // To know, on Linux: a command can't signal what another command left running, nor reach its ports, as each command is in a fence of its own. Entries of a directory with
 // secrets in it (the home directory, and what it lies in) that are made after Open can't be read. Names can be listed everywhere; it is contents that are hidden. With
 // bubblewrap, a command that a signal killed has exit code 128 and the signal's number.
+//
+// What is hidden is looked for when a command starts. What comes to be while it runs it can read, and so can a command that still runs when somebody outside puts another file in the place of a hidden
+// one. A file has a name for each hard link: only those that match are hidden.
 //
 // # Caches
 //
@@ -51,11 +54,14 @@ type Policy struct {
 	Protect []string `json:"protect,omitempty"` // what stays read-only inside of those, and is there: [Settings] lists what usually should. Not with Landlock alone
 	Hide    []string `json:"hide,omitempty"`    // what can't be read, besides [Secrets]
 	Read    []string `json:"read,omitempty"`    // what can be read although it is in [Secrets] or Hide
-	Network Network  `json:"network,omitzero"`
-	Env     []string `json:"env,omitempty"` // variables that pass besides those of the list: NAME with the caller's value, or NAME=value
-	Limits  Limits   `json:"limits,omitzero"`
-	Cache   string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory, which stays; for a Root among the temporary files one that goes with the fence
-	Off     bool     `json:"off,omitempty"`   // no fence at all: the environment whole, nothing limited
+	// HidePatterns can't be read either, nor what lies below what matches them: absolute paths in which ** is any number of directories and *, ?, [a-z] and {a,b} are as in a shell; a \ takes a
+	// character as it is (see [HidePattern]). What matches need not be there yet: it is looked for when a command starts. Read lifts none of it.
+	HidePatterns []string `json:"hide_patterns,omitempty"`
+	Network      Network  `json:"network,omitzero"`
+	Env          []string `json:"env,omitempty"` // variables that pass besides those of the list: NAME with the caller's value, or NAME=value
+	Limits       Limits   `json:"limits,omitzero"`
+	Cache        string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory, which stays; for a Root among the temporary files one that goes with the fence
+	Off          bool     `json:"off,omitempty"`   // no fence at all: the environment whole, nothing limited
 }
 
 // Network says who may be reached. The zero Network: nobody.

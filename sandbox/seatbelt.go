@@ -2,13 +2,15 @@ package sandbox
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // seatbelt is the profile for macOS's sandbox-exec. What is allowed last counts: all but writes, then what may be written, then what is hidden or protected, then the
 // network. port is the proxy's, 0 for none.
-func seatbelt(p Policy, hidden, writes []string, port int) string {
+func seatbelt(p Policy, v view, writes []string, port int) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	paths := func(rule string, paths []string) {
@@ -27,8 +29,11 @@ func seatbelt(p Policy, hidden, writes []string, port int) string {
 	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$") (subpath "/dev/fd"))`)
 	paths("allow file-write*", writes)
 	paths("deny file-write*", p.Protect)
-	paths("deny file-read* file-write*", hidden)
-	paths("allow file-read*", p.Read)
+	paths("deny file-read* file-write*", v.hidden)
+	paths("allow file-read*", v.read)
+	for _, dir := range above(append(slices.Clone(v.held), p.Protect...), writes) { // nor is it moved with a directory that it lies in
+		line("(deny file-write-unlink (literal %s))", quoteSeatbelt(dir))
+	}
 	line(`(deny file-read* file-write* (regex #"^/dev/r?disk") (literal "/dev/mem") (literal "/dev/kmem"))`)
 	line("(deny signal)")
 	line("(allow signal (target same-sandbox))")
@@ -47,6 +52,16 @@ func seatbelt(p Policy, hidden, writes []string, port int) string {
 		line(`(allow network-outbound (literal "/private/var/run/mDNSResponder"))`) // names are looked up there
 	}
 	return b.String()
+}
+
+// above lists the directories that paths lie in, as far as those lie in what may be written.
+func above(paths, writes []string) (out []string) {
+	for _, path := range paths {
+		for dir := filepath.Dir(path); slices.ContainsFunc(writes, func(w string) bool { return w != dir && inside(w, dir) }); dir = filepath.Dir(dir) {
+			out = append(out, dir)
+		}
+	}
+	return union(out, nil)
 }
 
 // quoteSeatbelt quotes a path as a string of the profile's language.

@@ -16,11 +16,12 @@ var update = flag.Bool("update", false, "write the golden files")
 // The profile was never run on a Mac by its authors. This keeps it from changing unseen.
 func TestTheProfileForMacOS(t *testing.T) {
 	p := Policy{Root: "/Users/me/project", Protect: []string{"/Users/me/project/.git/hooks"}, Read: []string{"/Users/me/.ssh/known_hosts"}}
-	hidden, writes := []string{"/Users/me/.ssh", `/Users/me/a "b" \c`}, []string{"/Users/me/project", "/private/var/folders/x/tmp"}
+	v := view{hidden: []string{"/Users/me/.ssh", `/Users/me/a "b" \c`, "/Users/me/project/a/b/secret"}, held: []string{"/Users/me/project/a/b/secret"}, read: p.Read}
+	writes := []string{"/Users/me/project", "/private/var/folders/x/tmp"}
 	for name, got := range map[string]string{
-		"none":  seatbelt(p, hidden, writes, 0),
-		"hosts": seatbelt(Policy{Network: Network{Hosts: []string{"a.com"}}}, hidden, writes, 4711),
-		"all":   seatbelt(Policy{Network: Network{All: true}}, nil, nil, 0),
+		"none":  seatbelt(p, v, writes, 0),
+		"hosts": seatbelt(Policy{Network: Network{Hosts: []string{"a.com"}}}, v, writes, 4711),
+		"all":   seatbelt(Policy{Network: Network{All: true}}, view{}, nil, 0),
 	} {
 		file := filepath.Join("testdata", "seatbelt-"+name+".sb")
 		if *update {

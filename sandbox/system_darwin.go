@@ -29,9 +29,8 @@ var probe = sync.OnceValue(func() Capabilities {
 
 // system is what a fence holds on macOS.
 type system struct {
-	profile string
-	proxy   *proxy
-	port    int
+	proxy *proxy
+	port  int
 }
 
 func (s *system) close() error {
@@ -49,15 +48,22 @@ func (f *Fence) enforce() error {
 			return fmt.Errorf("start the proxy: %w", err)
 		}
 		s.proxy, s.port = newProxy(Dial(p)), l.Addr().(*net.TCPAddr).Port
-		s.proxy.listen(l)
+		s.proxy.listen(l, nil)
 		f.env = append(f.env, proxyEnv(s.port)...)
 	}
-	s.profile = seatbelt(p, p.hidden(), f.writes(), s.port)
-	return rehearse(f.wrap("/usr/bin/true", []string{"true"}))
+	seen, err := f.look()
+	if err != nil {
+		return err
+	}
+	cmd, err := f.wrap("/usr/bin/true", []string{"true"}, seen, nil)
+	if err != nil {
+		return err
+	}
+	return rehearse(cmd)
 }
 
 // wrap makes the command that becomes args. The shell sets the limits; argument 0 is the path.
-func (f *Fence) wrap(path string, args []string) *exec.Cmd {
-	own := append([]string{"sandbox-exec", "-p", f.sys.profile, "/bin/sh", "-c", limitsScript(f.policy.Limits), "sh", path}, args[1:]...)
-	return &exec.Cmd{Path: sandboxExec, Args: own, ExtraFiles: []*os.File{}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+func (f *Fence) wrap(path string, args []string, v view, _ *Refused) (*exec.Cmd, error) {
+	own := append([]string{"sandbox-exec", "-p", seatbelt(f.policy, v, f.writes(), f.sys.port), "/bin/sh", "-c", limitsScript(f.policy.Limits), "sh", path}, args[1:]...)
+	return &exec.Cmd{Path: sandboxExec, Args: own, ExtraFiles: []*os.File{}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}, nil
 }

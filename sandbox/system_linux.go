@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,15 +122,18 @@ func namespaces(abi int, closedNetwork bool) []string {
 
 // system is what a fence holds on Linux.
 type system struct {
-	token     string
-	plan, exe *os.File
-	bwrap     []string // bubblewrap and its flags
-	hub       *hub
+	token string
+	plan  *os.File   // for commands that start now
+	plans []*os.File // all there were: one may belong to a command that is about to start
+	of    []string   // what plan hides, outside of what may be written
+	exe   *os.File
+	bwrap []string // bubblewrap and its flags, without those for files
+	hub   *hub
 }
 
 func (s *system) close() error {
 	var errs []error
-	for _, f := range []*os.File{s.plan, s.exe} {
+	for _, f := range append(slices.Clone(s.plans), s.exe) {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -144,40 +148,75 @@ func (f *Fence) enforce() (err error) {
 	p, s := f.policy, &f.sys
 	s.token = rand.Text()
 	hosts := !p.Network.All && len(p.Network.Hosts) > 0
-	hidden := p.hidden()
-	plan := plan{
-		Token: s.token, ABI: f.caps.ABI, Read: readable(p.without(places()), p.Read), Write: f.writes(), Devices: devices, Hub: hosts, Limits: p.Limits.orDefault(),
-	}
-	if p.Network.All || f.caps.Loopback.Holds {
-		plan.Families = []uint16{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
-	}
 	if f.caps.Backend == "bubblewrap" {
-		plan.Write = append(plan.Write, "/dev/shm") // its own
 		path, err := exec.LookPath("bwrap")
 		if err != nil {
 			return err
 		}
 		s.bwrap = append([]string{path}, namespaces(f.caps.ABI, !p.Network.All)...)
-		s.bwrap = append(append(s.bwrap, f.mounts(hidden)...), "--", fmt.Sprintf("/proc/self/fd/%d", exeFD))
 	}
 	if s.exe, err = os.Open("/proc/self/exe"); err != nil {
 		return fmt.Errorf("open this program: %w", err)
-	}
-	if s.plan, err = sealed(plan); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
 	}
 	if hosts {
 		if s.hub, err = newHub(Dial(p)); err != nil {
 			return fmt.Errorf("start the proxy: %w", err)
 		}
 	}
-	return rehearse(f.wrap("", nil)) // a helper that does all but execute a command
+	seen, err := f.look()
+	if err != nil {
+		return err
+	}
+	cmd, err := f.wrap("", nil, seen, nil) // a helper that does all but execute a command
+	if err != nil {
+		return err
+	}
+	return rehearse(cmd)
 }
 
-// wrap makes the command that becomes args; an empty path only rehearses.
-func (f *Fence) wrap(path string, args []string) *exec.Cmd {
+// draw has a plan that hides what is seen now. What lies in what may be written is hidden by mounts alone.
+func (f *Fence) draw(v view) (err error) {
+	p, s := f.policy, &f.sys
+	var outside []string
+	for _, path := range v.hidden {
+		if !slices.ContainsFunc(p.writable(), func(dir string) bool { return inside(dir, path) }) {
+			outside = append(outside, path)
+		}
+	}
+	for _, pat := range p.patterns() { // what is to come there
+		if pat.rest == "" && !slices.ContainsFunc(p.writable(), func(dir string) bool { return inside(dir, pat.dir) || inside(pat.dir, dir) }) {
+			outside = append(outside, pat.dir)
+		}
+	}
+	if outside = union(outside, nil); s.plan != nil && slices.Equal(s.of, outside) {
+		return nil
+	}
+	plan := plan{
+		Token: s.token, ABI: f.caps.ABI, Read: readable(union(p.without(places()), outside), v.read), Write: f.writes(), Devices: devices, Hub: s.hub != nil, Limits: p.Limits.orDefault(),
+	}
+	if p.Network.All || f.caps.Loopback.Holds {
+		plan.Families = []uint16{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+	}
+	if f.caps.Backend == "bubblewrap" {
+		plan.Write = append(plan.Write, "/dev/shm") // its own
+	}
+	if s.plan, err = sealed(plan); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	s.plans, s.of = append(s.plans, s.plan), outside
+	return nil
+}
+
+// wrap makes the command that becomes args, which can't see what v hides; what its network refuses is noted in refused. An empty path only rehearses. f.mu is held, or nobody else has f.
+func (f *Fence) wrap(path string, args []string, v view, refused *Refused) (*exec.Cmd, error) {
 	s := &f.sys
+	if err := f.draw(v); err != nil {
+		return nil, err
+	}
 	own := []string{helperName + s.token}
+	if s.hub != nil {
+		own[0] += "." + strconv.FormatUint(s.hub.number(refused), 10)
+	}
 	if path != "" {
 		own = append(append(own, path), args...)
 	}
@@ -186,10 +225,17 @@ func (f *Fence) wrap(path string, args []string) *exec.Cmd {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, s.hub.give)
 	}
 	if s.bwrap != nil { // it takes no argument 0 apart from the path
-		cmd.Path, cmd.Args = s.bwrap[0], append(slices.Clone(s.bwrap), own...)
+		flags := append(slices.Clone(s.bwrap), f.mounts(v)...)
+		if len(flags) > mostFlags {
+			return nil, fmt.Errorf("there is too much to hide: bubblewrap takes %d arguments: hide directories, not files", mostFlags)
+		}
+		cmd.Path, cmd.Args = s.bwrap[0], slices.Concat(flags, []string{"--", fmt.Sprintf("/proc/self/fd/%d", exeFD)}, own)
 	}
-	return cmd
+	return cmd, nil
 }
+
+// mostFlags is how many arguments bubblewrap takes, with room for what follows them.
+const mostFlags = 8900
 
 // sealed is a file in memory that nobody can change any more.
 func sealed(p plan) (*os.File, error) {
@@ -250,7 +296,7 @@ func readable(hidden, exceptions []string) []string {
 }
 
 // mounts are bubblewrap's flags for what is written, hidden and protected, outer directories first.
-func (f *Fence) mounts(hidden []string) []string {
+func (f *Fence) mounts(v view) []string {
 	type mount struct {
 		path string
 		args []string
@@ -261,7 +307,12 @@ func (f *Fence) mounts(hidden []string) []string {
 	for _, w := range writes {
 		mounts = append(mounts, mount{w, []string{"--bind", w, w}})
 	}
-	for _, h := range hidden {
+	keep := func(path string) { // what is mounted can't be renamed, to put another one in its place
+		for dir := filepath.Dir(path); !slices.Contains(writes, dir); dir = filepath.Dir(dir) {
+			mounts = append(mounts, mount{dir, []string{"--bind", dir, dir}})
+		}
+	}
+	for _, h := range v.hidden {
 		if info, err := os.Stat(h); err == nil && info.IsDir() {
 			mounts = append(mounts, mount{h, []string{"--tmpfs", h}})
 			readOnly = append(readOnly, "--remount-ro", h)
@@ -269,13 +320,18 @@ func (f *Fence) mounts(hidden []string) []string {
 			mounts = append(mounts, mount{h, []string{"--ro-bind", "/dev/null", h}})
 		}
 	}
-	for _, r := range f.policy.Read {
+	for _, h := range v.held {
+		if slices.ContainsFunc(writes, func(dir string) bool { return dir != h && inside(dir, h) }) && !covered(v.hidden, filepath.Dir(h)) {
+			keep(h)
+		}
+	}
+	for _, r := range v.read {
 		mounts = append(mounts, mount{r, []string{"--ro-bind", r, r}})
 	}
 	for _, p := range f.policy.Protect {
-		mounts = append(mounts, mount{p, []string{"--ro-bind", p, p}})
-		for dir := filepath.Dir(p); !slices.Contains(writes, dir); dir = filepath.Dir(dir) {
-			mounts = append(mounts, mount{dir, []string{"--bind", dir, dir}}) // what is mounted can't be renamed, to put another one in its place
+		if !covered(v.hidden, p) { // what is hidden is not shown again
+			mounts = append(mounts, mount{p, []string{"--ro-bind", p, p}})
+			keep(p)
 		}
 	}
 	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
@@ -286,4 +342,9 @@ func (f *Fence) mounts(hidden []string) []string {
 		}
 	}
 	return append(args, readOnly...)
+}
+
+// covered reports whether a path is one of dirs, or lies in one.
+func covered(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return inside(dir, path) })
 }

@@ -25,8 +25,11 @@ func approveCommand(s streams) *cobra.Command {
 		func(args []string, p journal.Pending, dir string) (journal.Answered, error) {
 			a := journal.Answered{ID: p.ID, Approved: true}
 			if session {
-				if p.Call == nil || p.Unknown {
+				switch {
+				case p.Call == nil || p.Unknown:
 					return a, usage("--session: %s can be answered for this once only", p.ID)
+				case p.Once:
+					return a, usage("--session: a hook, or the tool itself, asks about calls like %s each time: leave --session out", p.ID)
 				}
 				if a.Session = true; !edited() {
 					a.Rule = proposed(dir, *p.Call)
@@ -48,7 +51,7 @@ func approveCommand(s streams) *cobra.Command {
 		})
 	edited = func() bool { return cmd.Flags().Changed("edit") } // an empty one is a mistake, and not the model's input
 	cmd.Flags().StringVar(&edit, "edit", "", "run the call with this `JSON` as its input")
-	cmd.Flags().BoolVar(&session, "session", false, "don't ask again in this session: about this call, and, unless it is edited, its like, by the rule that is printed")
+	cmd.Flags().BoolVar(&session, "session", false, "don't ask again in this session: about this call, and, unless it is edited, its like, by the rule that is printed; not where a hook or the tool asks each time")
 	return cmd
 }
 

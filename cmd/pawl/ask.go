@@ -55,7 +55,7 @@ func (a *asker) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, err
 		return engine.Reply{}, ctx.Err()
 	}
 	rule := ""
-	if p.Call != nil && !p.Unknown {
+	if forTheSession(p.Asked) {
 		rule = proposed(a.dir, *p.Call)
 	}
 	choices := choicesFor(p.Asked)
@@ -83,11 +83,14 @@ func choicesFor(q journal.Asked) string {
 	switch {
 	case q.Call == nil:
 		return "Your answer, in one line; an empty one is the default, if there is one; Ctrl-D is later."
-	case q.Unknown:
-		return "[y]es, [n]o, [n]o and a reason for the model, [l]ater?"
+	case !forTheSession(q):
+		return "[y]es, [n]o, [n]o REASON (told to the model), [l]ater?"
 	}
-	return "[y]es, [n]o, [n]o and a reason for the model, for this [s]ession, [l]ater?"
+	return "[y]es, [n]o, [n]o REASON (told to the model), for this [s]ession, [l]ater?"
 }
+
+// forTheSession reports whether a call can be approved for the rest of the session, with an effect.
+func forTheSession(q journal.Asked) bool { return q.Call != nil && !q.Unknown && !q.Once }
 
 // understood makes an answer of a line; ok is false for one that is none of the choices, and for an empty one about a call: nothing runs because somebody leaned on a key.
 func understood(q journal.Asked, rule, line string) (a journal.Answered, ok bool, err error) {
@@ -110,7 +113,7 @@ func understood(q journal.Asked, rule, line string) (a journal.Answered, ok bool
 		a.Approved = true
 	case "s", "session":
 		a.Approved, a.Session, a.Rule = true, true, rule
-		if q.Unknown {
+		if !forTheSession(q) {
 			return a, false, nil
 		}
 	case "l", "later":
@@ -130,7 +133,7 @@ func (a *asker) question(q journal.Asked, rule string) string {
 	if q.Prompt != "" {
 		text += "\nIt is asked because:\n" + a.bar(q.Prompt, q.Prompt)
 	}
-	if !q.Unknown {
+	if forTheSession(q) {
 		text += "\nFor this session it would be:\n" + a.bar(forSession(rule), rule)
 	}
 	return text

@@ -128,6 +128,8 @@ func TestAPersonAtTheTerminalIsAsked(t *testing.T) {
 		code   int
 		made   string // by the commands
 		shows  []string
+		hides  string // is not shown
+		hook   bool   // that asks each time
 	}{
 		"yes": {script: asksTwice, made: "one two", shows: []string{"Run bash?", "  | command: git init one", "commands run without a sandbox", "Done."}, talk: func(s *session) {
 			s.sees(ready)
@@ -141,6 +143,24 @@ func TestAPersonAtTheTerminalIsAsked(t *testing.T) {
 			s.sees(ready)
 			s.types("y\n")
 		}},
+		"n, and why": {script: asksTwice, made: "two", shows: []string{"[y]es, [n]o, [n]o REASON (told to the model), for this [s]ession, [l]ater?"}, talk: func(s *session) {
+			s.sees(ready)
+			s.types("n use another name\n")
+			s.sees(ready)
+			s.types("y\n")
+		}},
+		"a hook asks each time": {
+			script: asksTwice, made: "one two", hook: true, hides: "ession it would be", shows: []string{"[y]es, [n]o, [n]o REASON (told to the model), [l]ater?", "the hook wants to know"},
+			talk: func(s *session) {
+				s.sees(ready)
+				s.types("s\n")
+				s.sees("That is no answer.")
+				s.sees(ready)
+				s.types("y\n")
+				s.sees(ready)
+				s.types("y\n")
+			},
+		},
 		"for the session": {script: asksTwice, made: "one two", talk: func(s *session) {
 			s.sees("For this session it would be:\r\n  | Bash(git init:*)")
 			s.sees(ready)
@@ -194,7 +214,12 @@ func TestAPersonAtTheTerminalIsAsked(t *testing.T) {
 			if err := os.WriteFile(script, []byte(c.script), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := atPTY(t, path, "run", "--model", "scripted/"+script, "--dir", dir, "--journal", journal, "--session", "s", "--no-sandbox", "go")
+			flags := []string{"--no-sandbox"}
+			if c.hook {
+				flags = []string{"--trust", "--permission-mode", "bypassPermissions"}
+				askEachTime(t, dir)
+			}
+			s := atPTY(t, path, append([]string{"run", "--model", "scripted/" + script, "--dir", dir, "--journal", journal, "--session", "s", "go"}, flags...)...)
 			c.talk(s)
 			code, all := s.ends()
 			if code != c.code {
@@ -214,7 +239,10 @@ func TestAPersonAtTheTerminalIsAsked(t *testing.T) {
 			if got := strings.Join(made, " "); got != c.made {
 				t.Errorf("made %q\n%s", got, all)
 			}
-			if name != "no, and why" {
+			if c.hides != "" && strings.Contains(all, c.hides) {
+				t.Errorf("%q stands in\n%s", c.hides, all)
+			}
+			if !strings.HasSuffix(name, "and why") {
 				return
 			}
 			show, err := exec.Command(path, "sessions", "show", "s", "--journal", journal).Output()

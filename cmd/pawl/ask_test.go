@@ -53,6 +53,7 @@ func TestALongInputIsClippedAndItsLengthSaid(t *testing.T) {
 
 func TestAnAnswerIsOneOfTheChoices(t *testing.T) {
 	call := journal.Asked{Call: &journal.Called{}}
+	each := journal.Asked{Call: &journal.Called{}, Once: true}
 	again := journal.Asked{Call: &journal.Called{}, Unknown: true}
 	by := func(a journal.Answered) journal.Answered { a.By = "pawl"; return a }
 	yes, no, session := by(journal.Answered{Approved: true}), by(journal.Answered{}), by(journal.Answered{Approved: true, Session: true, Rule: "r"})
@@ -76,7 +77,10 @@ func TestAnAnswerIsOneOfTheChoices(t *testing.T) {
 		{q: call, line: "yess"},
 		{q: call, line: "nope"},
 		{q: call, line: "session of mine"},
+		{q: call, line: "n too early", want: why, ok: true},
 		{q: again, line: "s"},
+		{q: each, line: "s"},
+		{q: each, line: "y", want: yes, ok: true},
 		{q: again, line: "y", want: yes, ok: true},
 		{q: journal.Asked{}, line: " no \n", want: by(journal.Answered{Approved: true, Text: "no"}), ok: true},
 		{q: journal.Asked{}, line: "", want: by(journal.Answered{Approved: true, Text: " "}), ok: true},

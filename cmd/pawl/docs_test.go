@@ -10,7 +10,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md", "docs/observability.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -52,8 +52,9 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 		t.Skip("it builds programs")
 	}
 	for name, want := range map[string][]string{
-		"docs/sessions.md": {"completed Done.\n"},
-		"docs/agents.md":   {"completed The reviewer found two bugs.\n", ".end\n"},
+		"docs/sessions.md":      {"completed Done.\n"},
+		"docs/observability.md": {"chat test\ninvoke_agent pawl\n"},
+		"docs/agents.md":        {"completed The reviewer found two bugs.\n", ".end\n"},
 	} {
 		blocks := goBlock.FindAllStringSubmatch(page(t, name), -1)
 		if len(blocks) != len(want) {

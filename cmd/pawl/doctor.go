@@ -14,19 +14,30 @@ import (
 
 func doctorCommand(s streams) *cobra.Command {
 	var asJSON bool
+	var dir string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "What is set up, and what is missing",
 		Long: `Prints a line for each thing that runs need: the providers' keys (their names, never their values), the
 sandbox with what it can hold here and why not, the journal, and the MCP servers of the directory, which are started to see
-whether they do, unless they wait for approval. Nothing is changed.`,
+whether they do, unless they wait for approval. Then the settings of the directory: each value with its layer and place, whether
+it counts, and what was read and has no effect. Values that may be secrets are left out. Nothing is changed.`,
 		Example: "  pawl doctor\n  pawl doctor --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all := append(diagnose(sandbox.Probe()), mcpFindings(cmd.Context())...)
+			settings, err := settingsFindings(cmd.Context(), dir)
+			if err != nil {
+				return err
+			}
+			all := append(diagnose(sandbox.Probe()), mcpFindings(cmd.Context(), dir)...)
 			if asJSON {
 				enc := json.NewEncoder(s.out)
 				for _, d := range all {
+					if err := enc.Encode(d); err != nil {
+						return err
+					}
+				}
+				for _, d := range settings {
 					if err := enc.Encode(d); err != nil {
 						return err
 					}
@@ -42,10 +53,16 @@ whether they do, unless they wait for approval. Nothing is changed.`,
 					return err
 				}
 			}
+			for _, d := range settings {
+				if _, err := fmt.Fprintf(s.out, "%-7s  %s: %s\n", d.mark(), clean(d.Name), clean(d.Text)); err != nil {
+					return err
+				}
+			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: name, ok, text")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: name, ok, text; of settings also layer, place, state and value")
+	cmd.Flags().StringVar(&dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
 	return cmd
 }
 

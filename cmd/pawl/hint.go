@@ -18,7 +18,7 @@ func (c common) line(words ...string) string {
 	return "pawl " + strings.Join(words, " ")
 }
 
-// again is the line that resumes a session under the same permissions: they are this process' and not on record.
+// again is the line that resumes a session under the same permissions: what lets more happen is not taken from the record.
 func (c common) again(session string) string {
 	words := append([]string{"resume", session}, c.policy.flags()...)
 	for _, server := range c.mcp {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,11 +19,56 @@ import (
 type jsonl struct {
 	w     io.Writer
 	names map[string]string // tool names by call id, for lines about calls that never ran
-	head  line              // of the last event, for the last line
-	err   error             // the first error of writing; then nothing is written any more
+	asked map[asked]bool    // calls that a person was asked about, whose no is their end
+	told  map[string][]journal.Entry
+	head  line  // of the last event, for the last line
+	err   error // the first error of writing; then nothing is written any more
 }
 
-func newJSONL(w io.Writer) *jsonl { return &jsonl{w: w, names: map[string]string{}} }
+type asked struct{ session, id string }
+
+func newJSONL(w io.Writer) *jsonl {
+	return &jsonl{w: w, names: map[string]string{}, asked: map[asked]bool{}, told: map[string][]journal.Entry{}}
+}
+
+// recall reads what lines about an unfinished run need of its record, and of the tasks below it: which calls it asked about, and who was answered by another process since it was left. These answers are
+// written when the run goes on.
+func (j *jsonl) recall(ctx context.Context, store journal.Store, session string) error {
+	below, err := journal.Tasks(ctx, store, session)
+	if err != nil {
+		return err
+	}
+	for _, s := range append(below, session) {
+		for e, err := range store.Read(ctx, s, 0) {
+			if err != nil {
+				return err
+			}
+			switch d := e.Data.(type) {
+			case journal.ModelFinished:
+				j.name(d.Message)
+			case journal.Asked:
+				j.ask(s, d)
+			case journal.RunStarted, journal.Resumed, journal.Parked: // what was answered before was told then
+				delete(j.told, s)
+			case journal.Answered:
+				j.told[s] = append(j.told[s], e)
+			}
+		}
+	}
+	return nil
+}
+
+func (j *jsonl) name(m message.Message) {
+	for c := range message.Of[message.ToolCall](m) {
+		j.names[c.ID] = c.Name
+	}
+}
+
+func (j *jsonl) ask(session string, d journal.Asked) {
+	if d.Call != nil && !d.Unknown {
+		j.asked[asked{session, d.ID}] = true
+	}
+}
 
 // line is what every line has.
 type line struct {
@@ -69,10 +115,7 @@ func (j *jsonl) event(e event.Event) {
 		for _, m := range d.Heard {
 			j.message(as("message"), m)
 		}
-		for c := range message.Of[message.ToolCall](d.Message) {
-			j.names[c.ID] = c.Name
-		}
-		if !d.Message.Blank() {
+		if j.name(d.Message); !d.Message.Blank() {
 			j.message(as("message"), d.Message)
 		}
 		j.write(struct {
@@ -116,11 +159,17 @@ func (j *jsonl) event(e event.Event) {
 			}
 			j.toolFinished(as("tool.finished"), d.Call, j.names[d.Call], true, outcome, d.Reason)
 		}
+	case journal.Resumed:
+		for _, answer := range j.told[e.Session] {
+			j.event(event.Event{Entry: answer, ParentRun: e.ParentRun})
+		}
+		delete(j.told, e.Session)
 	case journal.Answered:
-		if !d.Approved {
+		if !d.Approved && j.asked[asked{e.Session, d.ID}] {
 			j.toolFinished(as("tool.finished"), d.ID, j.names[d.ID], true, journal.OutcomeRejected, d.Text)
 		}
 	case journal.Asked:
+		j.ask(e.Session, d)
 		j.approval(as("approval.requested"), d)
 	case journal.Compacted:
 		if d.Error != "" {
@@ -200,10 +249,11 @@ type question struct {
 	Input   any    `json:"input,omitempty"`
 	Reason  string `json:"reason"`
 	Unknown bool   `json:"unknown,omitempty"` // the call had begun: approving runs it again
+	Once    bool   `json:"once,omitempty"`    // it is asked each time: pawl approve --session is refused
 }
 
 func questionOf(d journal.Asked) question {
-	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown}
+	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown, Once: d.Once}
 	if d.Call != nil {
 		q.Name, q.Input = d.Call.Name, input(d.Call.Input)
 	}

@@ -22,6 +22,9 @@ func main() {
 // that says that it must not take longer than three.
 func listen(signals <-chan os.Signal, cancel context.CancelCauseFunc) {
 	s := <-signals
+	for s == syscall.SIGPIPE && !hungUp(os.Stdout, os.Stderr) { // somebody else went away: a hook that doesn't read what it is told, or an MCP server
+		s = <-signals
+	}
 	cancel(signalError{s})
 	for s = range signals {
 		if s != syscall.SIGPIPE {

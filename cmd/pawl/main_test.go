@@ -73,7 +73,11 @@ func (w world) run(script, prompt string, flags ...string) ([]map[string]any, ra
 	path := w.file("script.yaml", script)
 	args := append([]string{"run", "--json", "--model", "scripted/" + path, "--dir", w.dir, "--journal", w.journal}, flags...)
 	r := w.pawl(append(args, prompt)...)
-	var lines []map[string]any
+	return w.decoded(r), r
+}
+
+func (w world) decoded(r ran) (lines []map[string]any) {
+	w.t.Helper()
 	for text := range strings.Lines(r.out) {
 		var l map[string]any
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
@@ -81,7 +85,7 @@ func (w world) run(script, prompt string, flags ...string) ([]map[string]any, ra
 		}
 		lines = append(lines, l)
 	}
-	return lines, r
+	return lines
 }
 
 func types(lines []map[string]any) (out []string) {
@@ -389,6 +393,50 @@ func TestACancelEndsTheWaitForStandardInput(t *testing.T) {
 	_ = write.Close()
 	if code != exitCanceled || !strings.Contains(out.String(), `"status":"canceled"`) {
 		t.Errorf("exit %d: %s %s", code, &out, &errs)
+	}
+}
+
+// A cancel before anything began ends every command that does more than look as one that comes later does.
+func TestACancelMeansTheSameInEveryCommand(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns: [{tool_calls: [{id: c1, name: bash, input: {command: touch made}}]}, {text: x}]`)
+	if r := w.pawl("run", "--session", "s", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "--ask", "Bash", "go"); r.code != exitWaiting {
+		t.Fatalf("%+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, words := range [][]string{
+		{"run", "--dir", w.dir, "--model", "scripted/" + script, "go"},
+		{"resume", "s"},
+		{"replay", "s"},
+		{"approve", "s", "c1"},
+		{"reject", "s", "c1"},
+		{"answer", "s", "c1", "x"},
+		{"sessions", "list"},
+		{"sessions", "show", "s"},
+		{"sessions", "export", "s"},
+		{"sessions", "fork", "s"},
+		{"sessions", "prune", "--keep", "1"},
+		{"sessions", "delete", "s"},
+		{"permissions", "check", "--dir", w.dir, "bash", "ls"},
+		{"trust", w.dir},
+		{"demo"},
+	} {
+		var out, errs bytes.Buffer
+		args := words
+		if !slices.Contains([]string{"permissions", "trust", "demo"}, words[0]) {
+			args = append(slices.Clip(words), "--journal", w.journal)
+		}
+		code := program(ctx, streams{strings.NewReader(""), &out, &errs}, args)
+		if out.String() == "0 sessions removed\n" { // prune says what it did until then
+			out.Reset()
+		}
+		if code != exitCanceled || out.Len() > 0 && words[0] != "demo" || !strings.HasSuffix(errs.String(), "pawl: canceled\n") {
+			t.Errorf("%v: exit %d: %s %s", words, code, &out, &errs)
+		}
+	}
+	if r := w.pawl("sessions", "list", "--json", "--journal", w.journal); strings.Count(r.out, "\n") != 1 || !strings.Contains(r.out, "interrupted") {
+		t.Errorf("%+v", r)
 	}
 }
 

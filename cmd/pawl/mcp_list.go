@@ -32,20 +32,20 @@ func (c *mcpConfig) add(cmd *cobra.Command) {
 
 // mcpServer is a line of the list.
 type mcpServer struct {
-	Name      string    `json:"name"`
-	Layer     string    `json:"layer"` // flag, user, project, local
-	Place     string    `json:"place,omitempty"`
-	State     string    `json:"state"` // connected, failed, waiting
-	Reason    string    `json:"reason,omitempty"`
-	Transport string    `json:"transport"` // stdio, http, sse
-	Command   string    `json:"command,omitempty"`
-	Args      []string  `json:"args,omitempty"`
-	URL       string    `json:"url,omitempty"`
-	Required  bool      `json:"required"`
-	Tools     []mcpTool `json:"tools"`
+	Name      string       `json:"name"`
+	Layer     string       `json:"layer"` // flag, user, project, local
+	Place     string       `json:"place,omitempty"`
+	State     string       `json:"state"` // connected, failed, waiting
+	Reason    string       `json:"reason,omitempty"`
+	Transport string       `json:"transport"` // stdio, http, sse
+	Command   string       `json:"command,omitempty"`
+	Args      []string     `json:"args,omitempty"`
+	URL       string       `json:"url,omitempty"`
+	Required  bool         `json:"required"`
+	Tools     []listedTool `json:"tools"`
 }
 
-type mcpTool struct {
+type listedTool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	ReadOnly    bool   `json:"read_only"`
@@ -54,7 +54,7 @@ type mcpTool struct {
 
 // described is a server as it is configured: with variables and secrets left out.
 func described(s mcp.Server, layer, state string) mcpServer {
-	out := mcpServer{Name: s.Name, Layer: layer, Place: s.Place, State: state, Transport: "stdio", Command: s.Command, Args: s.Args, URL: s.URL, Required: s.Required, Tools: []mcpTool{}}
+	out := mcpServer{Name: s.Name, Layer: layer, Place: s.Place, State: state, Transport: "stdio", Command: s.Command, Args: s.Args, URL: s.URL, Required: s.Required, Tools: []listedTool{}}
 	switch {
 	case s.SSE:
 		out.Transport = "sse"
@@ -105,7 +105,7 @@ func mcpServers(ctx context.Context, c mcpConfig) (all []mcpServer, err error) {
 		}
 		for _, t := range s.Tools {
 			d := t.Definition()
-			one.Tools = append(one.Tools, mcpTool{d.Name, d.Description, d.ReadOnly, d.Deferred})
+			one.Tools = append(one.Tools, listedTool{d.Name, d.Description, d.ReadOnly, d.Deferred})
 		}
 		all = append(all, one)
 	}
@@ -207,8 +207,8 @@ func (m mcpServer) how() string {
 }
 
 // mcpFindings are the doctor's lines about MCP servers.
-func mcpFindings(ctx context.Context) []finding {
-	servers, err := mcpServers(ctx, mcpConfig{})
+func mcpFindings(ctx context.Context, dir string) []finding {
+	servers, err := mcpServers(ctx, mcpConfig{dir: dir})
 	if err != nil {
 		return []finding{{"MCP servers", false, clean(err.Error())}}
 	}

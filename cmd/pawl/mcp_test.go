@@ -52,8 +52,8 @@ func (w world) agents(settings string) {
 	w.file(".agents/settings.json", settings)
 }
 
-// notes is an MCP server with two tools.
-func notes(t *testing.T) string {
+// noteServer is an MCP server with two tools.
+func noteServer(t *testing.T) string {
 	t.Helper()
 	server := sdk.NewServer(&sdk.Implementation{Name: "notes", Version: "1"}, nil)
 	type none struct{}
@@ -75,7 +75,7 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("PAWL_TEST_TOKEN", "secret-1")
 	w.agents(`{"mcpServers": {
-  "notes": {"url": "` + notes(t) + `", "headers": {"X-Token": "${PAWL_TEST_TOKEN}"}, "defer": true},
+  "notes": {"url": "` + noteServer(t) + `", "headers": {"X-Token": "${PAWL_TEST_TOKEN}"}, "defer": true},
   "gone": {"command": "/no/such/program", "args": ["--key", "${PAWL_TEST_TOKEN}"], "env": {"A": "secret-2"}, "required": true}}}`)
 	list := func(flags ...string) (out []map[string]any) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestTheDoctorLooksAtMCPServers(t *testing.T) {
 	if r := w.pawl("doctor"); r.code != 0 || !strings.Contains(r.out, "missing  MCP server gone: start: ") {
 		t.Errorf("%+v", r)
 	}
-	w.agents(`{"mcpServers": {"notes": {"url": "` + notes(t) + `"}}}`)
+	w.agents(`{"mcpServers": {"notes": {"url": "` + noteServer(t) + `"}}}`)
 	if r := w.pawl("trust"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}

@@ -7,14 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
@@ -94,13 +99,15 @@ func (p *policy) permissions(dir string) (hook.Permissions, error) {
 func permissionsCheckCommand(s streams) *cobra.Command {
 	var p policy
 	var dir string
-	var asJSON bool
+	var asJSON, trusted bool
 	cmd := &cobra.Command{
 		Use:   "check TOOL INPUT",
 		Short: "What the policy would do with a tool call, and why",
 		Long: `Prints allow, ask or deny, and the reason, for one tool call; nothing is run. INPUT is the call's input
 as JSON, or for bash the command itself. With - for INPUT, bash commands come from standard input, one a
-line, and each gets a line. The safety checks count, and the rules and the mode that the flags say.`,
+line, and each gets a line. What counts is what would count in a run there: the project's settings and the user's, as far as they are approved,
+the rules and the mode that the flags say, and the safety check. Shell hooks are not asked. A tool that a run would not have is wrong use (exit 2);
+those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 		Example: "  pawl permissions check bash 'git push --force'\n" +
 			"  pawl permissions check --deny 'Read(.env)' read '{\"file_path\": \".env\"}'\n" +
 			"  pawl permissions check --json bash - <commands.txt",
@@ -115,9 +122,12 @@ line, and each gets a line. The safety checks count, and the rules and the mode 
 			if err != nil {
 				return err
 			}
-			c, err := newChecker(root, p)
+			c, warning, err := newChecker(cmd.Context(), root, p, trusted)
 			if err != nil {
 				return err
+			}
+			if warning != "" {
+				fmt.Fprintln(s.err, "pawl:", printable(warning))
 			}
 			print := func(a answered, err error) error {
 				if err == nil {
@@ -136,6 +146,7 @@ line, and each gets a line. The safety checks count, and the rules and the mode 
 	}
 	p.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
+	cmd.Flags().BoolVar(&trusted, "trust", false, "let all settings of the project count, approved or not: see pawl trust")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: tool, input, verdict, reason, rule, place, mode")
 	return cmd
 }
@@ -143,30 +154,51 @@ line, and each gets a line. The safety checks count, and the rules and the mode 
 // checker judges calls as a run in a project would.
 type checker struct {
 	tools tool.Set
+	tasks bool // there are subagents, and so the tool that gives them tasks
 	hooks []hook.Middleware
 	last  hook.Judgment
 	mode  hook.Mode
 }
 
-func newChecker(root string, flags policy) (*checker, error) {
-	p, err := flags.permissions(root)
-	if err != nil {
-		return nil, err
+// newChecker reads the project. warning says what of it does not count.
+func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c *checker, warning string, err error) {
+	o := pawl.Options{ProjectRoot: root}
+	if o.Permissions, err = flags.permissions(root); err != nil {
+		return nil, "", err
 	}
-	c := &checker{mode: p.Mode}
-	p.Safety = hook.SafetyIn(root)
+	if flags.noSandbox {
+		o.Sandbox = &sandbox.Policy{Off: true}
+	}
+	var opts []project.Option
+	if trusted {
+		opts = append(opts, project.WithTrusted())
+	}
+	in, err := project.Load(ctx, root, opts...)
+	if err != nil {
+		return nil, "", wrongUse(err)
+	}
+	p, warning, err := pawl.Permissions(o, in)
+	if err != nil {
+		return nil, "", wrongUse(err)
+	}
+	c = &checker{mode: p.Mode}
 	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
 	permissions, err := hook.Permission(p)
 	if err != nil {
-		return nil, wrongUse(err)
+		return nil, "", wrongUse(err)
 	}
 	c.hooks = []hook.Middleware{permissions}
 	w, err := builtin.Open(root)
 	if err != nil {
-		return nil, wrongUse(err)
+		return nil, "", wrongUse(err)
 	}
-	c.tools, err = tool.NewSet(w.Tools()...)
-	return c, errors.Join(err, w.Close()) // what the tools say of themselves is all that is wanted of them
+	tools := append(w.Tools(), w.WebFetch(), askuser.New(nil))
+	if skill, ok := in.SkillTool(); ok {
+		tools = append(tools, skill)
+	}
+	c.tasks = slices.ContainsFunc(in.Subagents, func(s project.Subagent) bool { return s.Broken == "" })
+	c.tools, err = tool.NewSet(tools...)
+	return c, warning, errors.Join(err, w.Close()) // what the tools say of themselves is all that is wanted of them
 }
 
 // answered is what a check says.
@@ -181,6 +213,9 @@ type answered struct {
 }
 
 func (c *checker) check(ctx context.Context, name, input string) (answered, error) {
+	if _, _, ok := c.tools.Lookup(name); !ok && !mcpTool(name) && (!c.tasks || !strings.EqualFold(name, agent.TaskName)) {
+		return answered{}, usage("%v (those of MCP servers are mcp__SERVER__TOOL)", c.tools.Unknown(clean(name), nil))
+	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(input), &object); err != nil || object == nil {
 		if !strings.EqualFold(name, "bash") {
@@ -225,6 +260,12 @@ func (c *checker) judge(ctx context.Context, name, input string) (answered, erro
 		a.Rule, a.Place = c.last.Rule, c.last.Place
 	}
 	return a, nil
+}
+
+// mcpTool reports whether a tool may be one of an MCP server's: mcp__SERVER__TOOL.
+func mcpTool(name string) bool {
+	server, tool, ok := strings.Cut(strings.TrimPrefix(name, "mcp__"), "__")
+	return ok && strings.HasPrefix(name, "mcp__") && server != "" && tool != ""
 }
 
 // print writes the answer on one line.

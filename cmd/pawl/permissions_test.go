@@ -34,7 +34,7 @@ func TestACheckSaysWhatWouldBeDoneAndWhy(t *testing.T) {
 		{[]string{"--deny", "Read(.env)", "--deny", "Bash(git push:*)", "bash", "cat .env"}, "deny ", "Read(.env) (--deny number 1)"},
 		{[]string{"--ask", "Bash(npm:*)", "bash", "npm install"}, "ask ", "Bash(npm:*) (--ask)"},
 		{[]string{"--ask", "Bash(npm:*)", "--permission-mode", "dontAsk", "bash", "npm install"}, "deny ", "nobody is asked"},
-		{[]string{"--permission-mode", "plan", "bash", "ls"}, "allow ", "mode plan"},
+		{[]string{"--permission-mode", "plan", "bash", "ls"}, "allow ", "mode plan: the command only reads, inside the project"},
 		{[]string{"--permission-mode", "plan", "bash", "make"}, "deny ", "mode plan"},
 		{[]string{"--permission-mode", "PLAN", "read", `{"file_path":"main.go"}`}, "allow ", "inside the project"},
 		{[]string{"--permission-mode", "bypassPermissions", "--no-sandbox", "bash", "make"}, "allow ", "nothing is asked"},
@@ -52,6 +52,13 @@ func TestACheckSaysWhatWouldBeDoneAndWhy(t *testing.T) {
 		{[]string{"--permission-mode", "bypassPermissions", "bash", "git push --force"}, "allow ", "nothing is asked"},
 		{[]string{"mcp__db__query", `{}`}, "ask ", "mcp__db__query"},
 		{[]string{"--allow", "mcp__db", "mcp__db__query", `{}`}, "allow ", "mcp__db"},
+		{[]string{"web_fetch", `{"url":"https://example.com/x"}`}, "ask ", "webfetch"},
+		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com/x"}`}, "allow ", "domain:example.com"},
+		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"http://example.com:80/x"}`}, "allow ", "domain:example.com"},
+		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "ask ", "webfetch"},
+		{[]string{"--allow", "WebFetch(https://example.com:8443/*)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "allow ", "https://example.com:8443/*"},
+		{[]string{"--deny", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "deny ", "domain:example.com"},
+		{[]string{"ask_user", `{"question":"Which?"}`}, "allow ", ""},
 	} {
 		r := w.checks(c.args...)
 		if r.code != 0 || r.err != "" || !strings.HasPrefix(r.out, c.want) || !strings.Contains(r.out, c.says) || strings.Count(r.out, "\n") != 1 || strings.Contains(r.out, "\x1b") {
@@ -137,6 +144,9 @@ func TestWrongUseOfACheckSaysWhatWouldBeRight(t *testing.T) {
 		"a mode":           {[]string{"--permission-mode", "yolo", "bash", "ls"}, []string{"--permission-mode", "yolo", "acceptEdits"}},
 		"a rule":           {[]string{"--deny", "Bash(", "bash", "ls"}, []string{"--deny", `"Bash("`, "not closed"}},
 		"input":            {[]string{"read", "main.go"}, []string{"read", "JSON object"}},
+		"no such tool":     {[]string{"nosuchtool", `{}`}, []string{`there is no tool "nosuchtool"`, "bash", "web_fetch", "mcp__SERVER__TOOL"}},
+		"a tool misspelt":  {[]string{"--json", "raed", "x"}, []string{"did you mean read?"}},
+		"no server":        {[]string{"mcp__x", `{}`}, []string{"there is no tool"}},
 		"no object":        {[]string{"read", `"main.go"`}, []string{"JSON object"}},
 		"a wrong member":   {[]string{"read", `{"file":"main.go"}`}, []string{"file_path"}},
 		"two names":        {[]string{"read", `{"path":"a","file_path":"b"}`}, []string{"are the same"}},
@@ -162,5 +172,55 @@ func TestWrongUseOfACheckSaysWhatWouldBeRight(t *testing.T) {
 		if r := w.pawl(args...); r.code != 0 || !strings.Contains(r.out, "Examples:\n  pawl ") {
 			t.Errorf("%+v", r)
 		}
+	}
+}
+
+// What a run in the project would go by counts: the settings, as far as they are approved, with the flags above them.
+func TestACheckGoesByTheProjectsSettings(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	w := newWorld(t)
+	for _, dir := range []string{".agents", ".agents/agents", ".agents/skills", ".agents/skills/deploy"} {
+		if err := os.Mkdir(filepath.Join(w.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.file(".agents/settings.json", `{"permissions": {
+  "deny": ["Bash(git push:*)"],
+  "allow": ["Bash(go generate:*)", "Read(//etc/hosts)"]
+}, "disallowedTools": ["write"]}`)
+	w.file(".agents/settings.local.json", `{"permissions": {"defaultMode": "dontAsk"}}`)
+	w.file(".agents/agents/reviewer.md", "---\nname: reviewer\ndescription: Reviews.\n---\nReview.\n")
+	w.file(".agents/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Deploys.\n---\nDeploy.\n")
+	check := func(want, says string, args ...string) {
+		t.Helper()
+		r := w.checks(args...)
+		if r.code != 0 || !strings.HasPrefix(r.out, want) || !strings.Contains(r.out, says) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	// What forbids counts at once.
+	check("deny ", "Bash(git push:*) (.agents/settings.json:2", "bash", "git push")
+	check("deny ", "write (disallowedTools)", "write", `{"file_path":"x","content":""}`)
+	check("deny ", "mode dontAsk", "web_fetch", `{"url":"https://example.com"}`)
+	check("ask ", "webfetch", "--permission-mode", "default", "web_fetch", `{"url":"https://example.com"}`)
+	check("allow ", "", "task", `{"agent":"reviewer","task":"x"}`)
+	check("allow ", "", "skill", `{"name":"deploy"}`)
+	// What allows waits for a person.
+	check("deny ", "mode dontAsk", "read", `{"file_path":"/etc/hosts"}`)
+	if r := w.checks("read", `{"file_path":"/etc/hosts"}`); r.err != "pawl: 2 settings of this project wait for approval and do not count: see pawl trust\n" {
+		t.Errorf("%q", r.err)
+	}
+	check("allow ", "Read(//etc/hosts) (.agents/settings.json:3", "--trust", "read", `{"file_path":"/etc/hosts"}`)
+	if r := w.pawl("trust", w.dir); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.checks("--json", "--no-sandbox", "bash", "go generate ./..."); r.err != "" || !strings.Contains(r.out, `"rule":"Bash(go generate:*)","place":".agents/settings.json:3`) || !strings.Contains(r.out, `"mode":"dontAsk"`) {
+		t.Errorf("%+v", r)
+	}
+	check("deny ", "mode dontAsk", "--no-sandbox", "bash", "go version")
+	// What can't be understood may forbid something.
+	w.file(".agents/settings.json", `{"permissions": {"deny": ["Bash("]}}`)
+	if r := w.checks("bash", "ls"); r.code != exitUsage || r.out != "" || !strings.Contains(r.err, "settings.json") {
+		t.Errorf("%+v", r)
 	}
 }

@@ -78,7 +78,9 @@ journaled once, and nothing finished is ever done twice.`,
 	}
 	code := exitUsage
 	var exit *exitError
-	if errors.As(err, &exit) {
+	if ctx.Err() != nil && errdefs.Canceled(err) { // also before anything began, wherever it was noticed
+		code, err = exitCanceled, errors.New("canceled")
+	} else if errors.As(err, &exit) {
 		code, err = exit.code, exit.err
 	} else { // cobra's own: an unknown command, flag or argument
 		err = fmt.Errorf("%w\nSee %s --help", err, cmd.CommandPath())

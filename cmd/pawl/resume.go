@@ -25,7 +25,9 @@ taken as it stands, and a tool call that has its result is not made. A call that
 be repeated; of any other the model is told that its outcome is unknown (--unknown report). With --unknown ask a person decides whether it is made again, with
 --unknown retry it is, with the same idempotency key. What the first resume made of a call stands.
 
-Model and directory are those of the run, unless flags say otherwise. A run that another process is still driving is left alone, or waited for with --wait. In
+Model and directory are those of the run, unless flags say otherwise. What the run was not to do binds it still: its deny and ask rules, a mode that is stricter than the
+one given now, the hosts that its sandbox let be reached. Allow rules and looser modes are not taken over, so give them again. A run that began in a sandbox goes on without
+one only with --no-sandbox. A run that another process is still driving is left alone, or waited for with --wait. In
 PostgreSQL nobody can tell at once that a process is gone: there every resume waits for its lease to end, 10 s at most, and says so.`,
 		Example: "  pawl resume run-abc",
 		Args:    oneID,
@@ -66,6 +68,11 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		if c.dir == "" {
 			c.dir = began.Dir
 		}
+		if lines != nil {
+			if err := lines.recall(ctx, store, id); err != nil {
+				return nil, err
+			}
+		}
 		o, err := c.options(ctx)
 		if err != nil {
 			return nil, err
@@ -79,6 +86,9 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		})
 		if errdefs.NotFound.Is(err) { // it was unfinished a moment ago
 			err = errdefs.NotFound.Errorf("another process finished the run meanwhile: see %s", c.line("sessions", "show", id))
+		}
+		if res == nil && errdefs.PolicyDenied.Is(err) { // it would go on under less than it began with
+			err = wrongUse(err)
 		}
 		return res, err
 	})

@@ -73,17 +73,30 @@ func listCommand(s streams, c *common) *cobra.Command {
 
 func showCommand(s streams, c *common) *cobra.Command {
 	var at int64
+	var page string
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "The transcript, with entry numbers", Args: oneID,
-		Example: "  pawl sessions show run-abc\n  pawl sessions show run-abc --at 12",
+		Use: "show ID", Short: "The transcript, with entry numbers, or a page of HTML", Args: oneID,
+		Long: `Prints what was said and done in a session, each entry with its number.
+
+With --html FILE it writes one page instead: runs and the tasks below them, steps, tool calls with what they changed and who let them run, tokens, cost and time. The page needs no
+network, no script and no other file. It holds all that was said and read; a new file is readable for you alone, and one that is there is replaced, as a whole or not at all. FILE - is
+standard output.`,
+		Example: "  pawl sessions show run-abc\n  pawl sessions show run-abc --at 12\n  pawl sessions show run-abc --html run-abc.html",
 	}
+	cmd.Flags().StringVar(&page, "html", "", "write a page to `FILE`, or to standard output for -")
 	cmd.Flags().Int64Var(&at, "at", 0, "as it was when the entry of this number, `SEQ`, was the last; default: now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("at") && at < 1 {
 			return usage("--at %d: want the number of an entry, 1 or more: see pawl sessions show %s", at, args[0])
 		}
+		if cmd.Flags().Changed("html") && page == "" {
+			return usage("--html: want the name of a file, or - for standard output")
+		}
 		return withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			return showSession(ctx, s.out, store, args[0], at)
+			if !cmd.Flags().Changed("html") {
+				return showSession(ctx, s.out, store, args[0], at)
+			}
+			return sessionPage(ctx, s.out, store, args[0], at, page)
 		})(cmd, args)
 	}
 	return cmd

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/trace"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -29,7 +32,7 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 	var begun []journal.Called // calls that began and have no end on record
 	lost := func() {
 		for _, c := range begun {
-			fmt.Fprintf(w, "\n   tool %s · unknown: it began, and its end is not on record\n", clean(c.Name))
+			fmt.Fprintf(w, "\n   tool %s · unknown · %s: it began, and its end is not on record\n", clean(c.Name), clean(c.ID))
 		}
 		begun = nil
 	}
@@ -60,7 +63,42 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 		}
 	}
 	lost()
+	if at > 0 {
+		return nil
+	}
+	all, err := agent.Pending(ctx, store, id) // those of tasks, too, by the names that they are answered by here
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	fmt.Fprintf(w, "\nwaiting for a person:\n")
+	for _, p := range all {
+		what := "a question"
+		if p.Call != nil {
+			what = summary(p.Call.Name, p.Call.Input)
+		}
+		if _, err := fmt.Fprintf(w, "   %s: %s\n", clean(p.ID), what); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// sessionPage writes the page of a session to a file, or to out for "-": up to entry at, or all when that is 0.
+func sessionPage(ctx context.Context, out io.Writer, store journal.Store, id string, at int64, file string) error {
+	if err := mustBe(ctx, store, id); err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		err := trace.HTML(ctx, w, store, id, at)
+		if errdefs.NotFound.Is(err) {
+			return badInput(err)
+		}
+		return err
+	}
+	if file == "-" {
+		return write(out)
+	}
+	return replaceFile(file, write)
 }
 
 // stateAt folds a session up to entry at, or all of it when that is 0.
@@ -116,13 +154,33 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		}
 		return head, words(d.Message)
 	case journal.ToolFinished:
-		return fmt.Sprintf("tool %s · %s", clean(d.Name), clean(string(d.Outcome))), d.Content
+		return called(d.Name, string(d.Outcome), d.Call), d.Content + notes("warning", d.Warning, "a hook ended the run", d.Ends)
 	case journal.ToolJudged:
-		if d.Verdict == "deny" {
-			return fmt.Sprintf("tool %s · denied", clean(names[d.Call])), d.Reason
+		hooks := notes("a hook ended the run", d.Ends)
+		switch {
+		case d.Verdict == "deny":
+			return called(names[d.Call], "denied", d.Call), d.Reason + hooks
+		case d.Refused():
+			return called(names[d.Call], "error", d.Call), d.Reason + hooks
 		}
-		if d.Refused() {
-			return fmt.Sprintf("tool %s · error", clean(names[d.Call])), d.Reason
+		if hooks = notes("input", d.Input, "context for the model", d.Context) + hooks; hooks != "" {
+			return called(names[d.Call], "changed by a hook", d.Call), hooks
+		}
+	case journal.Prepared:
+		if d.Edit.Head != nil || d.Edit.Tail != nil {
+			var b strings.Builder
+			for _, m := range slices.Concat(d.Edit.Head, d.Edit.Tail) {
+				b.WriteString(words(m))
+			}
+			return "put into the transcript by hooks", b.String()
+		}
+	case journal.Stopped:
+		text := notes("it went on, as a hook said", d.Again)
+		for _, e := range d.Errors {
+			text += notes("a hook failed", e)
+		}
+		if text != "" {
+			return "model stopped", text
 		}
 	case journal.Asked:
 		return "asked " + clean(d.ID), d.Prompt
@@ -130,12 +188,19 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		switch {
 		case d.By == journal.ByDeadline:
 			return "not answered in time " + clean(d.ID), d.Text
+		case d.By == journal.ByNobody:
+			return "refused, as nobody is asked " + clean(d.ID), d.Text
 		case d.Approved && d.Text != "":
 			return "answered " + clean(d.ID), d.Text
-		case d.Approved && d.Session:
-			return "approved " + clean(d.ID) + ", for the session: " + clean(forSession(d.Rule)), d.Text
 		case d.Approved:
-			return "approved " + clean(d.ID), d.Text
+			head = "approved " + clean(d.ID)
+			if d.Input != "" {
+				head += ", with another input"
+			}
+			if d.Session {
+				head += ", for the session: " + clean(forSession(d.Rule))
+			}
+			return head, d.Input
 		}
 		return "rejected " + clean(d.ID), d.Text
 	case journal.Compacted:
@@ -164,6 +229,22 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 	return "", ""
 }
 
+// called is a call's line: the tool, what became of it, and its id, which pawl approve and pawl reject take.
+func called(name, what, id string) string {
+	return fmt.Sprintf("tool %s · %s · %s", clean(name), clean(what), clean(id))
+}
+
+// notes are those of named texts that are there, each on lines of its own.
+func notes(named ...string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(named); i += 2 {
+		if named[i+1] != "" {
+			fmt.Fprintf(&b, "\n(%s) %s", named[i], named[i+1])
+		}
+	}
+	return b.String()
+}
+
 // words are a message's parts in plain text.
 func words(m message.Message) string {
 	var b strings.Builder
@@ -178,7 +259,7 @@ func words(m message.Message) string {
 		case message.File:
 			fmt.Fprintf(&b, "[file %s %s, %d bytes]\n", p.MIME, p.Name, len(p.Data))
 		case message.ToolCall:
-			fmt.Fprintf(&b, "→ %s %s\n", p.Name, p.Input)
+			fmt.Fprintf(&b, "→ %s %s %s\n", p.ID, p.Name, p.Input)
 		case message.Opaque:
 			fmt.Fprintf(&b, "[%s] %s\n", p.Provider, clip(p.JSON, 200))
 		}
@@ -187,7 +268,7 @@ func words(m message.Message) string {
 }
 
 func indent(text string) string {
-	text = strings.TrimRight(printable(text), "\n")
+	text = strings.Trim(printable(text), "\n")
 	if text == "" {
 		return ""
 	}

@@ -369,3 +369,42 @@ func TestTheSessionsOfTasksGoWithTheirParents(t *testing.T) {
 		t.Errorf("%+v: %d in all", r, list("--all"))
 	}
 }
+
+func TestASessionAsAPage(t *testing.T) {
+	w := newWorld(t)
+	if _, r := w.run(writes, "write", "--session", "s"); r.code != 0 {
+		t.Fatal(r)
+	}
+	show := w.sessions("show", "s", "--html", "-")
+	for _, want := range []string{"<!doctype html>", "<h1>s</h1>", "notes.txt", "The first run is done.", "<span class=\"came\">+two", "</html>\n"} {
+		if show.code != 0 || !strings.Contains(show.out, want) {
+			t.Errorf("no %q in %v", want, show)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "s.html")
+	if r := w.sessions("show", "s", "--html", file); r.code != 0 || r.out != "" {
+		t.Fatal(r)
+	}
+	whole, err := os.ReadFile(file)
+	if info, statErr := os.Stat(file); err != nil || statErr != nil || string(whole) != show.out || info.Mode().Perm() != 0o600 {
+		t.Error("the file has to be the same page, readable for its owner alone", err, statErr, info)
+	}
+	if r := w.sessions("show", "s", "--html", file, "--at", w.entry("s", "assistant")); r.code != 0 {
+		t.Error(r)
+	}
+	begin, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(begin), "The first run is done.") || !strings.Contains(string(begin), "as it was at entry") {
+		t.Errorf("%v\n%s", err, begin)
+	}
+	for _, args := range [][]string{{"none", "--html", file}, {"s", "--html", file, "--at", "999"}, {"s", "--html", ""}, {"s", "--html", t.TempDir()}} {
+		if r := w.sessions(append([]string{"show"}, args...)...); r.code != 2 || r.out != "" || r.err == "" {
+			t.Errorf("%v: %v", args, r)
+		}
+	}
+	if now, err := os.ReadFile(file); err != nil || string(now) != string(begin) {
+		t.Error("what can't be written must leave the file as it was", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		t.Error("nothing else may be left", left, err)
+	}
+}

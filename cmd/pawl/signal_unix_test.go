@@ -230,3 +230,23 @@ func TestACommandInTheBackgroundDiesWithAProgramThatIsKilled(t *testing.T) {
 		t.Errorf("%v\n%s", err, shown)
 	}
 }
+
+// A hook that doesn't read what it is given ends nothing but itself: what goes away is not the reader of the program's own output.
+func TestAHookThatDoesNotReadIsNoHangUp(t *testing.T) {
+	path, dir := binary(t), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".agents/settings.json": `{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 0"}]}]}}`,
+		"s.yaml":                `turns: [{tool_calls: [{name: write, input: {file_path: big, content: "` + strings.Repeat("x", 1<<19) + `"}}]}, {text: Done.}]`, // more than a pipe takes
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, "run", "--trust", "--permission-mode", "acceptEdits", "--model", "scripted/"+filepath.Join(dir, "s.yaml"), "--dir", dir, "--journal", "memory", "go")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Done.") {
+		t.Errorf("%v\n%.2000s", err, out)
+	}
+}

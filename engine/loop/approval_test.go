@@ -55,6 +55,29 @@ func TestAToolThatRequiresApprovalWaitsForAPersonWhateverHooksAllow(t *testing.T
 	}
 }
 
+// An approval for the session settles a question only when all who ask heed it, the tool among them.
+func TestAQuestionSaysWhetherItIsAskedEachTime(t *testing.T) {
+	heeds := hook.Middleware{PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+		return hook.Decision{Verdict: hook.Ask, Reason: "?", Session: true}, nil
+	}}
+	for name, c := range map[string]struct {
+		hooks []hook.Middleware
+		tool  []tool.Option
+		once  bool
+	}{
+		"a hook that heeds it": {[]hook.Middleware{heeds}, nil, false},
+		"one that doesn't":     {[]hook.Middleware{heeds, asks("read")}, nil, true},
+		"the tool":             {nil, []tool.Option{tool.RequiresApproval}, true},
+		"the tool, behind a hook that would heed it": {[]hook.Middleware{heeds}, []tool.Option{tool.RequiresApproval}, true},
+	} {
+		var got []string
+		d := play{cfg: loop.Config{Model: plays(uses(call("c", "read", `{"path":"a"}`))), Tools: []tool.Tool{reads(&got, c.tool...)}, Hooks: c.hooks}}.do(t)
+		if p := d.log.State().Pending; len(p) != 1 || p[0].Once != c.once {
+			t.Errorf("%s: %+v %v", name, p, d.err)
+		}
+	}
+}
+
 func TestWhatAPersonEditsIsJudgedAsWhatTheModelWrote(t *testing.T) {
 	ran := ""
 	pay := tool.Func("pay", "", func(_ context.Context, in struct{ Amount int }) (string, error) {

@@ -3,24 +3,26 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // steps plays a run of n model calls with a tool call each.
-func steps(t testing.TB, n int, host engine.Host) func() {
+func steps(t testing.TB, n int, host engine.Host, hooks ...hook.Middleware) func() {
 	rs := make([]reply, 0, n+1)
 	for i := range n {
 		rs = append(rs, uses(call(fmt.Sprint("c", i), "x", `{"a":1}`)))
 	}
 	x := tool.Func("x", "", func(context.Context, map[string]any) (string, error) { return "ok", nil })
 	m := &stub{replies: append(rs, says("done"))}
-	eng, err := loop.New(loop.Config{Model: m, Tools: []tool.Tool{x}, Limits: loop.Limits{Steps: -1, Repeats: -1}})
+	eng, err := loop.New(loop.Config{Model: m, Tools: []tool.Tool{x}, Hooks: hooks, Limits: loop.Limits{Steps: -1, Repeats: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +47,73 @@ func TestTheCostOfAStepDoesNotGrowWithTheHistory(t *testing.T) {
 			if early > 150 {
 				t.Errorf("a step costs %.1f allocations", early)
 			}
+		})
+	}
+}
+
+// idle are n hooks that look at everything and do nothing; calls counts how often they were asked.
+func idle(n int, calls *int) (hooks []hook.Middleware) {
+	for i := range n {
+		hooks = append(hooks, hook.Middleware{
+			Name:          fmt.Sprint("idle", i),
+			PreGeneration: func(context.Context, *hook.Generation) error { return nil },
+			PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+				*calls += len(u.Call.Name)
+				return hook.Decision{}, nil
+			},
+			PostToolUse: func(_ context.Context, u *hook.ToolUse) error {
+				*calls += len(u.Call.Name)
+				return nil
+			},
+			PostGeneration: func(context.Context, *hook.Generation) error { return nil },
+		})
+	}
+	return hooks
+}
+
+func TestACallWithHooksThatDoNothingCostsLittleMoreThanOneWithout(t *testing.T) {
+	asked := 0
+	hooks := idle(10, &asked)
+	// cost is what a run of n calls allocates, in pieces and in bytes.
+	cost := func(n int, hooks ...hook.Middleware) (pieces, size float64) {
+		f := steps(t, n, engine.NoopHost{}, hooks...)
+		f()
+		const runs = 5
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.Mallocs-before.Mallocs) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs
+	}
+	for _, n := range []int{50, 400} {
+		pieces, size := cost(n)
+		with, sizeWith := cost(n, hooks...)
+		more, bytes := (with-pieces)/float64(n), (sizeWith-size)/float64(n)
+		t.Logf("run of %d calls: ten hooks cost %.1f allocations and %.0f bytes more for each", n, more, bytes)
+		if more > 4 {
+			t.Errorf("%d calls: ten hooks cost %.1f allocations more for each, want at most 4", n, more)
+		}
+		if bytes > 1500 { // a copy of the history would be one allocation, of a size that grows with n
+			t.Errorf("%d calls: ten hooks cost %.0f bytes more for each, want at most 1500", n, bytes)
+		}
+	}
+	if want := (1 + 5) * (50 + 400) * 10 * 2; asked != want {
+		t.Errorf("hooks were asked %d times, want %d", asked, want)
+	}
+}
+
+func BenchmarkToolCall(b *testing.B) {
+	for _, n := range []int{0, 10} {
+		b.Run(fmt.Sprintf("%d hooks", n), func(b *testing.B) {
+			const calls = 100
+			f := steps(b, calls, engine.NoopHost{}, idle(n, new(int))...)
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1e3/float64(b.N*calls), "µs/call")
 		})
 	}
 }

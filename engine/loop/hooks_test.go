@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -30,7 +32,7 @@ func TestWhatHooksTellTheModelStandsBehindTheResult(t *testing.T) {
 		judged journal.ToolJudged
 	}{
 		"allowed":  {hook.Decision{Context: "main is frozen"}, nil, "[c content of a\nmain is frozen]", journal.ToolJudged{Call: "c", Verdict: "allow", Context: "main is frozen"}},
-		"approved": {hook.Decision{Verdict: hook.Ask, Reason: "ok?", Context: "main is frozen"}, nil, "[c content of a\nmain is frozen]", journal.ToolJudged{Call: "c", Verdict: "ask", Reason: "ok?", Context: "main is frozen"}},
+		"approved": {hook.Decision{Verdict: hook.Ask, Reason: "ok?", Context: "main is frozen"}, nil, "[c content of a\nmain is frozen]", journal.ToolJudged{Call: "c", Verdict: "ask", Reason: "ok?", Context: "main is frozen", Once: true}},
 		"denied":   {hook.Decision{Verdict: hook.Deny, Reason: "no", Context: "main is frozen"}, nil, "[c no\nmain is frozen !]", journal.ToolJudged{Call: "c", Verdict: "deny", Reason: "no\nmain is frozen"}},
 		"failed":   {hook.Decision{Context: "main is frozen"}, broken, "[c broken\nmain is frozen !]", journal.ToolJudged{Call: "c", Verdict: "allow", Context: "main is frozen"}},
 		"nothing":  {hook.Decision{}, nil, "[c content of a]", journal.ToolJudged{Call: "c", Verdict: "allow"}},
@@ -57,6 +59,31 @@ func TestWhatHooksTellTheModelStandsBehindTheResult(t *testing.T) {
 				t.Error("resumed:", asked, diff)
 			}
 		})
+	}
+}
+
+func TestAHookAtAToolSeesWhatTheModelWasAskedAndItsReply(t *testing.T) {
+	var got []string
+	m := plays(uses(call("c", "read", `{"path":"a"}`)), uses(call("d", "read", `{"path":"b"}`)), says("done"))
+	seen := 0
+	look := func(u *hook.ToolUse) {
+		asked := m.asked[len(m.asked)-1]
+		if n := u.Messages.Len() - 1; u.System != asked.System || n < 1 || !slices.Equal(u.Messages.Slice(0, n).Messages(), asked.Messages.Messages()) || u.Messages.Last() != u.Response.Message {
+			t.Errorf("%s: %+v, and the model was asked %+v", u.Call.ID, u, asked)
+		}
+		if calls := u.Response.Message.ToolCalls(); len(calls) != 1 || calls[0].ID != u.Call.ID || u.Response.Stop != model.StopTools {
+			t.Errorf("%s: the reply is %+v", u.Call.ID, u.Response)
+		}
+		seen++
+	}
+	h := hook.Middleware{
+		Name:        "h",
+		PreToolUse:  func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) { look(u); return hook.Allowed(""), nil },
+		PostToolUse: func(_ context.Context, u *hook.ToolUse) error { look(u); return nil },
+	}
+	d := play{cfg: loop.Config{Model: m, Tools: []tool.Tool{reads(&got)}, Hooks: []hook.Middleware{h}}}.do(t)
+	if d.err != nil || seen != 4 {
+		t.Error(d.err, seen)
 	}
 }
 

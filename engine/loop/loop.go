@@ -60,7 +60,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				return err
 			}
 		case stopped:
-			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Sent: used.sent, Last: used.sent >= maxAgain, System: ready.System, Messages: talk, From: from, Reply: reply})
+			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Turn: engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from, Sent: used.sent, Last: used.sent >= maxAgain})
 			switch {
 			case err != nil || end.Again == "" && !end.Steered:
 				return err
@@ -69,7 +69,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				say(message.User(end.Again))
 			}
 		case useTools:
-			results, err := l.useTools(ctx, do, run, calls)
+			results, err := l.useTools(ctx, do, run, engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}

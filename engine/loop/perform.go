@@ -37,7 +37,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Tell:
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
-		judged := l.judge(ctx, run, e.Call)
+		judged := l.judge(ctx, run, e)
 		if err := ctx.Err(); err != nil {
 			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
 		}
@@ -88,17 +88,14 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 }
 
 func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
-	r := e.Reply
-	g := &hook.Generation{
-		Where: run.Where(), System: e.System, Messages: e.Messages, Sent: e.Sent,
-		Response: &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID},
-		Output:   e.Messages.Slice(min(e.From, e.Messages.Len()), e.Messages.Len()).Messages(),
-	}
-	asked := e.Messages
-	if n := asked.Len(); n > 0 && asked.Last() == r.Message {
+	talk := e.Turn.Messages
+	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
+	g.Response = responseOf(e.Turn)
+	asked := talk
+	if n := asked.Len(); n > 0 && asked.Last() == e.Turn.Reply.Message {
 		asked = asked.Slice(0, n-1)
 	}
-	req := l.request(run, e.System, asked)
+	req := l.request(run, e.Turn.System, asked)
 	g.Request = &req
 	if run.Log != nil {
 		g.Usage = run.Log.State().RunSpent.Usage
@@ -116,6 +113,15 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 		}
 	})
 	return out
+}
+
+// responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
+func responseOf(t engine.Turn) *model.Response {
+	if t.Messages.Len() == 0 {
+		return nil
+	}
+	r := t.Reply
+	return &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
 }
 
 // ask puts a question to whoever is there; nobody parks the run. One that can't be answered any more is a no.
@@ -158,8 +164,11 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 
 // hooks are the run's, then the engine's own.
 func (l *Engine) hooks(run engine.Run) []hook.Middleware {
-	if len(l.cfg.Hooks) == 0 {
+	switch {
+	case len(l.cfg.Hooks) == 0:
 		return run.Bounds.Hooks
+	case len(run.Bounds.Hooks) == 0:
+		return slices.Clip(l.cfg.Hooks)
 	}
 	return append(slices.Clip(run.Bounds.Hooks), l.cfg.Hooks...)
 }

@@ -14,11 +14,11 @@ import (
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, calls []message.ToolCall) ([]message.ToolResult, error) {
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) ([]message.ToolResult, error) {
 	results := make([]message.ToolResult, len(calls))
 	judges := make([]engine.Judge, len(calls))
 	for i, c := range calls {
-		judges[i].Call = c
+		judges[i].Turn, judges[i].Call = turn, c
 		results[i] = journal.NotRun(c)
 	}
 	verdicts, err := engine.DoAll[journal.ToolJudged](ctx, do, judges)
@@ -39,9 +39,11 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 		case v.Refused():
 			results[i] = v.Result(calls[i])
 		case v.Verdict == hook.Ask.String():
-			ask, asked = append(ask, engine.Ask{Asked: run.Asks(v.Reason, call)}), append(asked, i)
+			q := engine.Ask{Asked: run.Asks(v.Reason, call)}
+			q.Once = v.Once
+			ask, asked = append(ask, q), append(asked, i)
 		default:
-			allowed.add(i, l.use(run, call, v.Context))
+			allowed.add(i, l.use(run, turn, call, v.Context))
 		}
 	}
 	if ends != "" {
@@ -60,7 +62,7 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			results[i] = a.Result(calls[i])
 			continue
 		}
-		use := l.use(run, call, verdicts[i].Context)
+		use := l.use(run, turn, call, verdicts[i].Context)
 		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
 			return results, err
 		} else if refused != nil {
@@ -79,7 +81,7 @@ func edited(ctx context.Context, do engine.Steps, u *engine.UseTool, q journal.A
 		return nil, nil
 	}
 	call := message.ToolCall{ID: u.Call.ID, Name: u.Call.Name, Input: a.Input}
-	v, err := engine.Do[journal.ToolJudged](ctx, do, engine.Judge{Call: call, Edited: q.ID})
+	v, err := engine.Do[journal.ToolJudged](ctx, do, engine.Judge{Turn: u.Turn, Call: call, Edited: q.ID})
 	switch {
 	case err != nil:
 		return nil, err
@@ -99,8 +101,8 @@ func endedBy(reason string) error {
 }
 
 // use is the effect of running a call; note is what hooks want the model to know of it.
-func (l *Engine) use(run engine.Run, c journal.Called, note string) engine.UseTool {
-	u := engine.UseTool{Call: c, Unknown: run.Unknown, Context: note}
+func (l *Engine) use(run engine.Run, turn engine.Turn, c journal.Called, note string) engine.UseTool {
+	u := engine.UseTool{Turn: turn, Call: c, Unknown: run.Unknown, Context: note}
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
 	}

@@ -24,7 +24,8 @@ import (
 const grace = 5 * time.Second
 
 // judge says whether a call may run: the tool is known and admitted, its input valid, the hooks content.
-func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) journal.ToolJudged {
+func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) journal.ToolJudged {
+	c := e.Call
 	refuse := func(verdict string, err error) journal.ToolJudged {
 		return journal.ToolJudged{Call: c.ID, Verdict: verdict, Reason: err.Error()}
 	}
@@ -48,6 +49,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			d = hook.Judge(ctx, hooks, use, check)
@@ -63,6 +65,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, c message.ToolCall) 
 	if d.Verdict == hook.Deny {
 		out.Reason = cmp.Or(d.Reason, "a hook refused this call")
 	}
+	out.Once = d.Verdict == hook.Ask && (!d.Session || def.RequiresApproval)
 	if use.Call.Input != c.Input {
 		out.Input = use.Call.Input
 	}
@@ -139,6 +142,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
 		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			if err := hook.After(ctx, hooks, use); err != nil {
@@ -277,7 +281,7 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
-	e := l.use(run, c, "") // the model was told what hooks had to say
+	e := l.use(run, engine.Turn{}, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
 		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
 			run.Background.Publish(e)

@@ -26,6 +26,10 @@ func TestNothingIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
 	crashtest.Matrix(t, crashtest.Scenarios()...)
 }
 
+func TestShellHooksAreNotAskedAgainWhereverTheProcessIsKilled(t *testing.T) {
+	crashtest.Matrix(t, crashtest.ShellHooks()...)
+}
+
 func TestNothingIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
 	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)

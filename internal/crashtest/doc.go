@@ -24,7 +24,8 @@
 //     asked about one that was not lost, and what the model is told of a no is what the person said.
 //   - No side effect happened before its tool.started was reported durable, or found: where that could not be written, the tool did not run.
 //   - No effect of the engine (a model call, a verdict of the hooks, a question) that is on record was performed again, and all
-//     that had an outcome are on record in the end.
+//     that had an outcome are on record in the end. What is run for an effect outside of the process, such as a shell hook, was run once for each
+//     outcome, and no more often than the effect was begun ([Scenario.Runs]).
 //   - Whatever Append reported is there, and every append is there whole or not at all. The transcript is valid for a provider whenever a process
 //     begins ([message.Repair] changes nothing), and in the end it is the undisturbed one, message for message, but for calls whose outcome is
 //     unknown.

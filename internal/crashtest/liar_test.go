@@ -98,6 +98,12 @@ func TestTheMatrixNotices(t *testing.T) {
 				})
 			})}, lost: true,
 		},
+		"a hook that runs twice for a verdict": {Scenario: crashtest.Scenario{Build: paying(pay), Runs: func(string) (map[string]int, error) {
+			return map[string]int{"judge/": 20}, nil
+		}}, repeated: true, says: "judge/ was run 20 times"},
+		"a verdict that no hook was asked for": {Scenario: crashtest.Scenario{Build: paying(pay), Runs: func(string) (map[string]int, error) {
+			return map[string]int{"judge/": 0}, nil
+		}}, lost: true, says: "judge/ was run 0 times: it has 1 outcomes"},
 		"another answer than the one wanted":   {Scenario: crashtest.Scenario{Build: paying(pay), Text: "something else"}, lost: true},
 		"another status than the one wanted":   {Scenario: crashtest.Scenario{Build: paying(pay), Status: agent.StatusFailed}, lost: true},
 		"a scenario that can't be built":       {Scenario: crashtest.Scenario{Build: broken}, err: "there is no engine today"},

@@ -274,6 +274,7 @@ type past struct {
 	deaths int
 	dir    string
 	last   *found
+	runs   map[string]int // of Scenario.Runs
 }
 
 // points are those of one life.
@@ -340,6 +341,11 @@ func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...de
 	}
 	if h.last, err = m.look(ctx, dir); err != nil {
 		return fail(err)
+	}
+	if m.s.Runs != nil {
+		if h.runs, err = m.s.Runs(dir); err != nil {
+			return fail(err)
+		}
 	}
 	return h, nil
 }

@@ -27,7 +27,10 @@ type Scenario struct {
 	Status agent.Status // of the last run; "" is agent.StatusCompleted
 	// Writers is how many calls that must not be repeated may be under way at the same time, in all sessions, and so unknown after a kill; 0 is 1.
 	Writers int
-	Open    Opener // nil: SQLite
+	// Runs counts what was run for effects of the engine and is not the process's own doing, such as a shell hook: by the beginning of the effects' keys ("judge/c1", "stop/"). dir is
+	// that of a case that is over. It was run once for each outcome, and no more often than such effects were begun. May be nil.
+	Runs func(dir string) (map[string]int, error)
+	Open Opener // nil: SQLite
 	// Settle waits, in the parent, until what a process that died had under way is over; nil: it died with it.
 	Settle func(ctx context.Context, dir string) error
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
@@ -29,6 +30,7 @@ func (v *verdict) missing(format string, args ...any) {
 func (h *past) verdict(got *past, m *matrix) verdict {
 	var v verdict
 	v.effects(got)
+	v.runs(got)
 	v.appends(got)
 	v.starts(got)
 	v.failures(got, m.fault)
@@ -109,6 +111,33 @@ func (v *verdict) effects(h *past) {
 	for id := range gave {
 		v.missing("the outcome of %s is not on record", id)
 	}
+}
+
+// runs looks whether what is run for effects was run for each outcome, and never beside one.
+func (v *verdict) runs(h *past) {
+	for _, key := range slices.Sorted(maps.Keys(h.runs)) {
+		begun, given := 0, 0
+		for _, l := range h.record {
+			if begins(l.Effect, key) {
+				begun++
+			}
+			if begins(l.Gave, key) {
+				given++
+			}
+		}
+		switch n := h.runs[key]; {
+		case n > begun:
+			v.again("%s was run %d times: it was begun %d times", key, n, begun)
+		case n < given:
+			v.missing("%s was run %d times: it has %d outcomes", key, n, given)
+		}
+	}
+}
+
+// begins reports whether the key of an effect that effectID named begins with prefix.
+func begins(effect, prefix string) bool {
+	_, key, _ := strings.Cut(effect, "/")
+	return strings.HasPrefix(key, prefix)
 }
 
 // transcript compares part by part, up to the first difference. The results of calls in may may say that their outcome is unknown;

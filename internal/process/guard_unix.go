@@ -71,7 +71,9 @@ func (g *guardian) drop(group int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.groups, group)
-	g.tell('-', group)
+	if !g.tell('-', group) && len(g.groups) > 0 { // somebody killed it: the others are not to go without one until the next command
+		_ = g.start()
+	}
 }
 
 // tell reports whether there is a guard to be told. g.mu is held.

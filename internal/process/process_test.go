@@ -205,19 +205,44 @@ func TestAGuardThatIsGoneIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	watch.mu.Lock()
-	standing = watch.pipe
-	watch.pipe = w // as if nobody read it any more
-	watch.mu.Unlock()
-	if err := Guarded(); err != nil {
+	gone := func() {
+		watch.mu.Lock()
+		defer watch.mu.Unlock()
+		standing = append(standing, watch.pipe)
+		watch.pipe = w // as if nobody read it any more
+	}
+	replaced := func() bool {
+		watch.mu.Lock()
+		defer watch.mu.Unlock()
+		return watch.pipe != nil && watch.pipe != w
+	}
+	gone()
+	if err := Guarded(); err != nil || !replaced() {
+		t.Fatal("there is no guard:", err)
+	}
+	long, short := sh("exec sleep 300"), sh("read x")
+	in, err := short.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	watch.mu.Lock()
-	defer watch.mu.Unlock()
-	if watch.pipe == nil || watch.pipe == w {
-		t.Error("there is no guard")
+	one, err := Start(long, "test.long")
+	if err != nil {
+		t.Fatal(err)
 	}
+	two, err := Start(short, "test.short")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone()
+	_ = in.Close()
+	two.Wait(t.Context(), time.Minute)
+	if !replaced() {
+		t.Error("a command that goes on has no guard after another one has ended")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	one.Wait(ctx, 0)
 }
 
-// standing keeps the pipe of a guard open: at its end that guard would stop what other tests run.
-var standing *os.File
+// standing keeps the pipes of guards open: at its end a guard would stop what other tests run.
+var standing []*os.File

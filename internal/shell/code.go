@@ -6,7 +6,7 @@ import (
 )
 
 // specials are the programs that special reads.
-var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gtar bsdtar rsync man dc scp zip make socat nc ncat netcat sqlite3 psql mysql docker podman kubectl npm pnpm yarn uv poetry pipenv bundle conda mise direnv nix-shell nix at batch fd fdfind nodemon tcpdump crontab emacs m4 sshpass go cargo split sort expect tclsh less more most rg openvpn guile gosh csi racket sbcl clisp asdf rbenv pyenv nodenv goenv jenv rye pdm pixi devbox doppler`)
+var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gtar bsdtar rsync man dc scp zip make socat nc ncat netcat sqlite3 psql mysql docker podman kubectl npm pnpm yarn uv poetry pipenv bundle conda mise direnv nix-shell nix at batch fd fdfind nodemon tcpdump crontab emacs m4 sshpass go cargo split sort expect tclsh less more most rg openvpn guile gosh csi racket sbcl clisp clojure clj bb adb lxc incus multipass vagrant minikube fzf sk hg svn cmake bazel bazelisk asdf rbenv pyenv nodenv goenv jenv rye pdm pixi devbox doppler`)
 
 // script reads programs in other languages: as far as they run commands, or remove and write files, by literal calls.
 func (r *reader) script(f frame, c Command) ([]Word, bool) {
@@ -32,7 +32,7 @@ func (r *reader) script(f frame, c Command) ([]Word, bool) {
 		letters := !strings.HasPrefix(a.Text, "--") && l.letters != "" && strings.ContainsAny(a.Text[len(a.Text)-1:], l.letters) && !strings.HasPrefix(a.Text, "-M") && !strings.HasPrefix(a.Text, "-I")
 		switch {
 		case a.Text == "--":
-		case (slices.Contains(strings.Fields(l.code), a.Text) || letters) && i+1 < len(c.Args):
+		case (Listed(l.code, a.Text) || letters) && i+1 < len(c.Args):
 			i++
 			code = append(code, c.Args[i])
 			if l == &python { // what follows are the code's own words
@@ -50,7 +50,7 @@ func (r *reader) script(f frame, c Command) ([]Word, bool) {
 				r.module(f, a.Text[len(l.stops):], rest)
 			}
 			return unknown, true
-		case slices.Contains(strings.Fields(l.valued), a.Text):
+		case Listed(l.valued, a.Text):
 			i++
 		case a.Text == "--version" || a.Text == "--help" || a.Text == "-V" || a.Text == "-v" && l != &perl:
 			return opaque, true
@@ -316,7 +316,7 @@ func (p *program) call(i int) {
 		return
 	}
 	words, list, _ := p.args(i + 1)
-	if len(words)+len(list) == 0 && kind != callPath && kind != callSave && kind != callDoubt {
+	if len(words)+len(list) == 0 && kind != callPath && kind != callSave && kind != callSelf && kind != callDoubt {
 		if p.at(i+1).char != '(' || p.at(i+2).char == ')' {
 			return
 		}
@@ -395,6 +395,12 @@ func (p *program) does(kind, name string, words, list []Word, i int) {
 		p.writes(first, name)
 	case callOpen:
 		p.opens(positional, words, name)
+	case callSelf:
+		w := p.at(i - 1).text
+		if !p.at(i - 1).str {
+			w = p.vars[strings.TrimSuffix(name, name[strings.LastIndexByte(name, '.'):])]
+		}
+		p.r.text(p.f, w)
 	case callPath:
 		run(lit("rm"), lit("-rf"), lit("--"), target())
 	case callSave:

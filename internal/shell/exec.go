@@ -30,7 +30,7 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 	var bodies []function
 	var alias variable
 	aliased := false
-	if !program { // what a program starts is a program
+	if !program && r.named { // what a program starts is a program
 		bodies = f.bodyOf(c.Path.Text)
 		alias, aliased = f.sc.lookup(aliasKey(c.Path.Text))
 	}
@@ -57,12 +57,20 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 	case "test", "[", "printf", "read", "unset", "mapfile", "readarray", "getopts", "wait":
 		r.subscripts(c.Args)
 	}
-	f, done := r.inherit(f, c.Name, env)
-	defer done()
+	if itself, inherits := inheritors(c.Name, env); inherits {
+		g := f.fork()
+		for _, a := range env {
+			g.sc.set(a.Name, variable{alts: []Word{a.Value}})
+		}
+		if itself {
+			defer f.sc.adopt(g.sc, env)
+		}
+		f = g
+	}
 	if run := runners[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
-	if loader.MatchString(c.Name) {
+	if strings.HasPrefix(c.Name, "ld") && loader.MatchString(c.Name) {
 		return r.unwrap(f.under(c.Name), c, loading)
 	}
 	if strings.Contains(c.Path.Text, "/") && !r.stranger(f, c.Path) && !strings.HasPrefix(c.Path.Text, "/dev/") {
@@ -82,26 +90,27 @@ func (r *reader) subscripts(words []Word) {
 	}
 }
 
-// inherit gives the frame of what a command runs, with the variables in front of it set there. done takes over what that did to the shell itself.
-func (r *reader) inherit(f frame, name string, env []Assign) (g frame, done func()) {
-	done = func() {}
-	itself := name == "eval" || name == "." || name == "source" || name == "command" || name == "builtin"
-	if _, wraps := wrappers[name]; len(env) == 0 || !itself && !wraps && !shells[name] && name != "env" && name != "xargs" && name != "find" {
-		return f, done
+// inheritors reports whether what a command runs has the variables in front of the command, and whether it is the shell itself that runs it: what that does stays then.
+func inheritors(name string, env []Assign) (itself, inherits bool) {
+	if len(env) == 0 {
+		return false, false
 	}
-	g = f.fork()
+	switch name {
+	case "eval", ".", "source", "command", "builtin":
+		return true, true
+	case "env", "xargs", "find":
+		return false, true
+	}
+	_, wraps := wrappers[name]
+	return false, wraps || shells[name]
+}
+
+// adopt takes over what was set in child, save for the variables that were there only for it.
+func (s *scope) adopt(child *scope, env []Assign) {
 	for _, a := range env {
-		g.sc.set(a.Name, variable{alts: []Word{a.Value}})
+		delete(child.vars, a.Name)
 	}
-	if itself {
-		done = func() {
-			for _, a := range env {
-				delete(g.sc.vars, a.Name)
-			}
-			f.sc.absorb(g.sc)
-		}
-	}
-	return g, done
+	s.absorb(child)
 }
 
 // own reads a file that the script wrote and now starts.

@@ -27,8 +27,11 @@ func (r *reader) binary(f frame, c *syntax.BinaryCmd) []Word {
 	from := len(r.Commands)
 	out := r.stmt(x, c.X)
 	y.in = stream{alts: out}
-	for i := from; i < len(r.Commands); i++ {
-		y.in.from = append(y.in.from, i)
+	if n := len(r.Commands); n > from {
+		y.in.from = make([]int, 0, n-from)
+		for i := from; i < n; i++ {
+			y.in.from = append(y.in.from, i)
+		}
 	}
 	return r.stmt(y, c.Y)
 }
@@ -133,8 +136,8 @@ func (r *reader) cases(f frame, c *syntax.CaseClause) []Word {
 }
 
 // loop reads a body until it changes nothing any more. What keeps changing is not known.
-// It has rounds of them at most; 0 is any number.
-func (r *reader) loop(f frame, rounds int, body func(frame) []Word) []Word {
+// It has rounds of them at most; 0 is any number. Each round begins by setting own, if there is such a variable, to one of alts.
+func (r *reader) loop(f frame, rounds int, own string, alts []Word, body func(frame) []Word) []Word {
 	from := len(r.Commands)
 	for pass := range 4 {
 		g := f.fork()
@@ -142,20 +145,36 @@ func (r *reader) loop(f frame, rounds int, body func(frame) []Word) []Word {
 		if pass > 0 && g.again == 0 {
 			g.again = from + 1
 		}
+		if own != "" {
+			r.sets(g, own, alts)
+		}
 		g.loop = &wayOut{base: f.sc}
+		wrote := len(r.wrote)
 		out := body(g)
 		last := g.sc.gone && !g.loop.rounds || rounds == pass+1
-		changes := false
-		for name, v := range g.sc.vars {
-			old, ok := f.sc.lookup(name)
-			if !ok || !equal(old, union([]variable{old, v})) {
-				changes = changes || ok || !strings.HasPrefix(name, "\x00")
+		changes := len(r.wrote) > wrote
+		if pass == 2 {
+			for _, name := range r.wrote[wrote:] {
+				r.files[name] = unknown
+			}
+		}
+		states := append(g.loop.states, g.sc)
+		for _, s := range states {
+			for name, v := range s.vars {
+				if name == own && !v.array && slices.EqualFunc(v.alts, settle(alts), same) {
+					continue // the next round sets it again
+				}
+				old, ok := f.sc.lookup(name)
+				if ok && equal(old, union([]variable{old, v})) {
+					continue
+				}
+				changes = true
 				if pass == 2 && !strings.HasPrefix(name, "\x00function ") {
-					g.sc.vars[name] = variable{alts: unknown}
+					s.vars[name] = variable{alts: unknown}
 				}
 			}
 		}
-		f.sc.join(rounds > 0 && pass == 0, append(g.loop.states, g.sc)...)
+		f.sc.join(rounds > 0 && pass == 0, states...)
 		if !changes || last || r.steps > maxSteps {
 			return either(out, nothing)
 		}
@@ -171,7 +190,7 @@ func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 				r.arithmetic(f, x)
 			}
 		}
-		return r.loop(f, 0, func(g frame) []Word { return r.stmts(g, c.Do) })
+		return r.loop(f, 0, "", nil, func(g frame) []Word { return r.stmts(g, c.Do) })
 	}
 	alts := unknown
 	if args, known := r.params(f); !iter.InPos.IsValid() && known {
@@ -186,10 +205,7 @@ func (r *reader) each(f frame, c *syntax.ForClause) []Word {
 	if !slices.ContainsFunc(alts, func(w Word) bool { return !w.Known || w.Glob }) && !c.Select {
 		rounds = len(alts)
 	}
-	return r.loop(f, rounds, func(g frame) []Word {
-		r.sets(g, iter.Name.Value, alts)
-		return r.stmts(g, c.Do)
-	})
+	return r.loop(f, rounds, iter.Name.Value, alts, func(g frame) []Word { return r.stmts(g, c.Do) })
 }
 
 // every gives the fields of ws in all ways in which they can be expanded.

@@ -14,6 +14,7 @@ func (r *reader) define(f frame, c *syntax.FuncDecl) []Word {
 		return nothing
 	}
 	fn := function{c.Name.Value, c.Body, f.src}
+	r.named = true
 	f.sc.set(funcKey(fn.name), variable{body: []function{fn}})
 	if !slices.ContainsFunc(r.funcs, func(o function) bool { return o.body == fn.body }) {
 		r.funcs = append(r.funcs, fn)

@@ -28,6 +28,7 @@ const (
 	callWrite = "write" // writes its first argument
 	callOpen  = "open"  // writes its first argument if the second says so
 	callPath  = "path"  // a method of Path(…): removes what that names
+	callSelf  = "self"  // a method of a text: runs it
 	callSave  = "save"  // a method of Path(…): writes what that names
 	callEval  = "eval"  // runs its first argument as code
 	callDoubt = "doubt" // may do anything
@@ -100,16 +101,24 @@ var javax = language{
 	calls: calls(callShell, "exec .exec system $EXEC", callRm, "rm rmdir del .delete .deleteIfExists", callMv, "mv", callCp, "cp", callEval, "eval", callDoubt, "load ProcessBuilder java.lang.ProcessBuilder"),
 }
 
+// java is what a Java machine is told by jshell, groovy, kotlin or scala.
+var java = language{
+	code: "-e --expression", letters: "e", valued: "-cp -classpath --classpath --class-path -c --encoding -D --startup --feedback --execution --module-path --add-modules -d --define",
+	calls: calls(
+		callRun, "exec .exec Runtime.getRuntime.exec", callSelf, ".execute .executeAndReturn", callRm, "Files.delete Files.deleteIfExists", callMv, "Files.move", callCp, "Files.copy Files.createSymbolicLink Files.createLink",
+		callWrite, "Files.write Files.writeString Files.newBufferedWriter Files.newOutputStream FileWriter FileOutputStream PrintWriter RandomAccessFile java.io.FileWriter java.io.FileOutputStream",
+		callPath, ".delete .deleteOnExit .deleteDir .deleteRecursively", callSave, ".setText .withWriter .newWriter .write .append .writeText .appendText .createNewFile", callMode, "Files.setPosixFilePermissions Files.setOwner",
+		callEval, "evaluate Eval.me", callDoubt, "ProcessBuilder java.lang.ProcessBuilder ProcessBuilder.startPipeline System.load System.loadLibrary Class.forName GroovyShell GroovyClassLoader .destroyForcibly .lines .process Process",
+	),
+}
+
 var osascript = language{code: "-e", calls: calls(callShell, "script"), plain: true} // do shell script "…"
 
 var languages = map[string]*language{
-	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python, "tsx": &node, "ts-node": &node, "babel-node": &node, "jrunscript": &javax, "jjs": &javax,
+	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python, "tsx": &node, "ts-node": &node, "babel-node": &node, "jrunscript": &javax, "jjs": &javax, "groovy": &java, "jshell": &java, "kotlin": &java, "scala": &java, "scala3": &java,
 }
 
-var (
-	pythonName = regexp.MustCompile(`^python[0-9.]*$`)
-	versioned  = regexp.MustCompile(`^(perl|ruby|php|lua|node)[0-9.]+$`)
-)
+var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
 
 func languageOf(name string) *language {
 	if l := languages[name]; l != nil {
@@ -118,8 +127,11 @@ func languageOf(name string) *language {
 	if strings.HasPrefix(name, "p") && pythonName.MatchString(name) {
 		return &python
 	}
-	if m := versioned.FindStringSubmatch(name); m != nil {
-		return languages[m[1]]
+	if rest := strings.TrimRight(name, "0123456789."); rest != name { // perl5.36
+		switch rest {
+		case "perl", "ruby", "php", "lua", "node":
+			return languages[rest]
+		}
 	}
 	return nil
 }

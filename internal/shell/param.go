@@ -149,7 +149,7 @@ func (x *expander) operate(p *syntax.ParamExp, v variable, all bool) Word {
 			if cur.Known {
 				return w
 			}
-			return x.f.choice.pick(p, []Word{w, {Known: true}})
+			return x.f.choice.pickAt(p, []Word{w, {Known: true}})
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 			return cur
 		}
@@ -157,7 +157,7 @@ func (x *expander) operate(p *syntax.ParamExp, v variable, all bool) Word {
 			return cur
 		}
 		if !cur.Known { // it is what it is, or the default
-			w = x.f.choice.pick(p, []Word{w, cur})
+			w = x.f.choice.pickAt(p, []Word{w, cur})
 		}
 		if p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull {
 			x.r.sets(x.f, p.Param.Value, []Word{w})

@@ -78,7 +78,7 @@ func operands(c Command) (out []Word) {
 	for i := 0; i < len(c.Args); i++ {
 		a := c.Args[i].Text
 		switch {
-		case slices.Contains(strings.Fields(valued), a):
+		case Listed(valued, a):
 			i++
 		case c.Name == "openssl", c.Name == "sed", strings.HasPrefix(a, "-") && a != "-", stdin(c.Args[i]):
 		default:

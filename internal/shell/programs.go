@@ -92,9 +92,7 @@ func (r *reader) connects(f frame, settings []Word) {
 func runSSH(r *reader, f frame, c Command) []Word {
 	i := min(options(c.Args, sshValues, ""), len(c.Args))
 	r.connects(f, letters(c.Args[:i], sshValues)['o'])
-	g := f.fork()
-	g.remote = true
-	g.sc.set(dirKey, variable{alts: unknown})
+	g := f.far()
 	g.sc.set("HOME", variable{alts: []Word{{Text: "/home/remote", Known: true}}})
 	if i+1 >= len(c.Args) {
 		if len(f.in.alts) > 0 && i < len(c.Args) {

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -26,6 +27,9 @@ func (r *reader) redirects(f *frame, st *syntax.Stmt) (in stream, files []Redire
 
 // open expands redirections: where input comes from, which files are named, and what becomes of the output, nil if that goes where it went.
 func (r *reader) open(f frame, rs []*syntax.Redirect) (in stream, files []Redirect, kept func([]Word) []Word) {
+	if len(rs) == 0 {
+		return f.in, nil, nil
+	}
 	in = f.in
 	for _, rd := range rs {
 		op := rd.Op.String()
@@ -71,16 +75,21 @@ func (r *reader) open(f frame, rs []*syntax.Redirect) (in stream, files []Redire
 				continue
 			}
 			appends := rd.Op == syntax.AppOut || rd.Op == syntax.AppAll || rd.Op == syntax.RdrInOut
-			kept = func(out []Word) []Word {
-				r.keep(f, p, out, appends)
-				return nothing
-			}
+			kept = r.keeper(f, p, appends)
 			if rd.Op == syntax.RdrInOut {
 				in = stream{alts: unknown}
 			}
 		}
 	}
 	return in, files, kept
+}
+
+// keeper keeps what is printed to a file. It is a function of its own so that only what is redirected to a file costs it.
+func (r *reader) keeper(f frame, p Word, appends bool) func([]Word) []Word {
+	return func(out []Word) []Word {
+		r.keep(f, p, out, appends)
+		return nothing
+	}
 }
 
 // abs joins a path to the directory of f.
@@ -115,7 +124,11 @@ func (r *reader) write(name string, alts []Word) {
 	if r.files == nil {
 		r.files = map[string][]Word{}
 	}
-	r.files[name] = settle(alts)
+	alts = settle(alts)
+	if old, ok := r.files[name]; !ok || !slices.EqualFunc(old, alts, same) {
+		r.wrote = append(r.wrote, name)
+	}
+	r.files[name] = alts
 }
 
 // file gives what is in a file: known only if the script wrote it.

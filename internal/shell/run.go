@@ -80,7 +80,7 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 	case *syntax.IfClause:
 		return r.branch(f, c)
 	case *syntax.WhileClause:
-		return r.loop(f, 0, func(g frame) []Word {
+		return r.loop(f, 0, "", nil, func(g frame) []Word {
 			return concat(r.stmts(g, c.Cond), r.stmts(g, c.Do))
 		})
 	case *syntax.ForClause:
@@ -122,32 +122,29 @@ func (r *reader) compound(f frame, c syntax.Command) []Word {
 
 // simple reads a simple command in each way in which it can be expanded.
 func (r *reader) simple(f frame, st *syntax.Stmt, c *syntax.CallExpr) []Word {
-	ch := &choices{}
-	var out []Word
-	var scopes []*scope
-	for {
-		g := f.fork()
-		g.choice, g.quiet = ch, f.quiet
-		printed := r.expanded(g, st, c)
-		if scopes == nil {
-			out = printed
-		} else {
-			out = either(out, printed)
-		}
-		scopes = append(scopes, g.sc)
-		if !ch.next() {
-			break
-		}
+	first := &struct { // one piece of memory: nearly all commands can be expanded in one way only
+		choices
+		scope
+	}{scope: scope{up: f.sc}}
+	ch, g := &first.choices, f
+	g.choice, g.sc = ch, &first.scope
+	out := r.expanded(g, st, c)
+	if !ch.next() {
+		f.sc.absorb(g.sc)
+		return out
+	}
+	scopes := []*scope{g.sc}
+	for again := true; again; again = ch.next() {
 		if ch.turns >= maxChoices {
 			r.doubt("more than %d ways to expand a command", maxChoices)
 			break
 		}
+		g := f.fork()
+		g.choice = ch
+		out = either(out, r.expanded(g, st, c))
+		scopes = append(scopes, g.sc)
 	}
-	if len(scopes) == 1 {
-		f.sc.absorb(scopes[0])
-	} else {
-		f.sc.join(true, scopes...)
-	}
+	f.sc.join(true, scopes...)
 	return out
 }
 
@@ -188,14 +185,18 @@ func (r *reader) show(f frame, c Command) {
 	if len(f.in.alts) == 1 && f.in.alts[0].Known && (f.in.is || len(f.in.from) > 0) {
 		c.Input.Text, c.Input.Is = f.in.alts[0], true
 	}
-	if f.again > 0 && slices.ContainsFunc(r.Commands[f.again-1:], func(o Command) bool { return repeats(o, c) }) {
-		return
+	if f.again > 0 {
+		for i := range r.Commands[f.again-1:] {
+			if repeats(&r.Commands[f.again-1+i], &c) {
+				return
+			}
+		}
 	}
 	r.Commands = append(r.Commands, c)
 }
 
 // repeats reports whether b is a again, as in the next round of a loop.
-func repeats(a, b Command) bool {
+func repeats(a, b *Command) bool {
 	return a.Source == b.Source && a.Name == b.Name && same(a.Dir, b.Dir) && same(a.Path, b.Path) && slices.Equal(a.By, b.By) && a.Input.Is == b.Input.Is && same(a.Input.Text, b.Input.Text) &&
 		slices.EqualFunc(a.Args, b.Args, same) &&
 		slices.EqualFunc(a.Env, b.Env, func(a, b Assign) bool { return a.Name == b.Name && same(a.Value, b.Value) }) &&

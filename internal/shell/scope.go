@@ -195,6 +195,7 @@ type frame struct {
 	fn      *wayOut        // of the function at hand
 	loop    *wayOut        // of the loop
 	remote  bool           // on another machine: its directory is not known
+	marked  bool           // "{}" stands for what is not known, in quotes too
 	guessed bool           // the words of an unknown program are read as a command
 }
 
@@ -229,12 +230,18 @@ type choices struct {
 }
 
 type wheel struct {
-	key  any
+	name string      // of the variable
+	at   syntax.Node // or what stands in the script
 	i, n int
 }
 
-// pick gives the value of key whose turn it is.
-func (c *choices) pick(key any, alts []Word) Word {
+// pick gives the value of a variable whose turn it is.
+func (c *choices) pick(name string, alts []Word) Word { return c.turn(name, nil, alts) }
+
+// pickAt gives the value of what stands in the script.
+func (c *choices) pickAt(at syntax.Node, alts []Word) Word { return c.turn("", at, alts) }
+
+func (c *choices) turn(name string, at syntax.Node, alts []Word) Word {
 	switch {
 	case len(alts) == 0:
 		return Word{}
@@ -244,11 +251,11 @@ func (c *choices) pick(key any, alts []Word) Word {
 		return Word{}
 	}
 	for _, w := range c.wheels {
-		if w.key == key {
+		if w.name == name && w.at == at {
 			return alts[min(w.i, len(alts)-1)]
 		}
 	}
-	c.wheels = append(c.wheels, wheel{key: key, n: len(alts)})
+	c.wheels = append(c.wheels, wheel{name: name, at: at, n: len(alts)})
 	return alts[0]
 }
 

@@ -102,7 +102,7 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 // parsed, since a shell may execute that. It never panics, and takes time and memory that are bounded.
 func Read(command string, o Options) (s *Script, err error) {
 	r := &reader{o: o}
-	r.Commands = make([]Command, 0, min(len(command)/20+2, maxCommands))
+	r.Commands = make([]Command, 0, min(len(command)/16+2, maxCommands))
 	defer func() {
 		if p := recover(); p != nil { // a defect of ours or the parser's must not stop the caller, and must not pass for an answer
 			r.doubt("the command could not be read (%v)", p)
@@ -124,9 +124,12 @@ type reader struct {
 	Script
 	o       Options
 	steps   int
+	spare   []Word                // see room
+	named   bool                  // there is a function or an alias
 	done    map[*syntax.Stmt]bool // bodies of functions that were called
 	funcs   []function            // in the order of their definition
 	files   map[string][]Word     // what the script wrote, by absolute path
+	wrote   []string              // of these, one each time that what may be in it changed
 	reading map[string]bool       // of these, what is being read
 	subst   int                   // process substitutions so far, to name them
 }
@@ -196,19 +199,26 @@ const maxNested = 400
 
 // nested reports whether more brackets are open at once than can be parsed without a deep stack. It knows nothing of quoting: it only has to be cheap.
 func nested(text string) bool {
-	open, ticks := 0, 0
+	if len(text) <= maxNested {
+		return false
+	}
+	if strings.Count(text, "if ") > maxNested || strings.Count(text, "`") > maxNested || strings.Count(text, "do") > 4*maxNested {
+		return true
+	}
+	if strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "[") <= maxNested {
+		return false
+	}
+	open := 0
 	for i := range len(text) {
 		switch text[i] {
 		case '(', '{', '[':
 			open++
 		case ')', '}', ']':
 			open = max(0, open-1)
-		case '`':
-			ticks++
 		}
 		if open > maxNested {
 			return true
 		}
 	}
-	return strings.Count(text, "if ") > maxNested || ticks > maxNested || strings.Count(text, "do") > 4*maxNested
+	return false
 }

@@ -163,9 +163,10 @@ func runTrap(r *reader, f frame, c Command) []Word {
 	return nothing
 }
 
-func runAlias(_ *reader, f frame, c Command) []Word {
+func runAlias(r *reader, f frame, c Command) []Word {
 	for _, a := range c.Args {
 		if name, value, ok := strings.Cut(a.Text, "="); ok {
+			r.named = true
 			f.sc.set(aliasKey(name), variable{alts: []Word{{Text: value, Known: a.Known, Source: a.Source}}})
 		}
 	}

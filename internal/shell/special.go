@@ -89,7 +89,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 				r.text(f, c.Args[i+1])
 			}
 		}
-	case "guile", "gosh", "csi", "racket", "sbcl", "clisp":
+	case "guile", "gosh", "csi", "racket", "sbcl", "clisp", "clojure", "clj", "bb":
 		for i, a := range c.Args {
 			if i+1 < len(c.Args) && Listed("-c -e -x --eval", a.Text) {
 				r.lisp(f, c.Name, c.Args[i+1])
@@ -202,6 +202,37 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 			r.elsewhere(f.relabel(c.Name+" exec"), c.Args[min(i, len(c.Args)):], c.Source)
 		}
 		return nil, false
+	case "adb", "lxc", "incus", "multipass", "vagrant", "minikube":
+		r.reaches(f, c)
+		return nil, false
+	case "fzf", "sk":
+		r.finder(f, c)
+		return nil, false
+	case "hg":
+		r.mercurial(f, c)
+	case "svn":
+		if w, ok := value("--diff-cmd", "--diff3-cmd", "--editor-cmd"); ok {
+			r.text(f, w)
+		}
+	case "cmake":
+		if len(c.Args) > 2 && c.Args[0].Text == "-E" {
+			switch c.Args[1].Text {
+			case "env":
+				runEnv(r, f, Command{Name: "env", Args: c.Args[2:], Source: c.Source})
+			case "time":
+				r.exec(f.fork(), c.Args[2:], nil, nil, c.Source)
+			case "chdir":
+				f = f.fork()
+				r.chdir(f, c.Args[2])
+				r.exec(f, c.Args[3:], nil, nil, c.Source)
+			}
+		}
+		return nil, false
+	case "bazel", "bazelisk":
+		if w, ok := value("--run_under"); ok {
+			r.text(f, w)
+		}
+		return nil, false
 	case "kubectl":
 		if len(c.Args) > 0 && c.Args[0].Text == "exec" {
 			r.elsewhere(f.relabel("kubectl exec"), after("--"), c.Source)
@@ -256,14 +287,6 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 	return unknown, true
 }
 
-// elsewhere runs a command on another machine.
-func (r *reader) elsewhere(f frame, args []Word, source string) {
-	g := f.fork()
-	g.remote = true
-	g.sc.set(dirKey, variable{alts: unknown})
-	r.exec(g, args, nil, nil, source)
-}
-
 var packageVerbs = map[string]string{
 	"npm": "exec x", "pnpm": "exec dlx", "yarn": "exec dlx", "uv": "run", "poetry": "run", "pipenv": "run", "bundle": "exec", "conda": "run", "mise": "exec x", "direnv": "exec",
 	"asdf": "exec", "rbenv": "exec", "pyenv": "exec", "nodenv": "exec", "goenv": "exec", "jenv": "exec", "rye": "run", "pdm": "run", "pixi": "run", "devbox": "run", "doppler": "run",
@@ -273,7 +296,7 @@ var packageVerbs = map[string]string{
 func (r *reader) packaged(f frame, c Command) ([]Word, bool) {
 	verbs := packageVerbs[c.Name]
 	i := options(c.Args, "C", "prefix cwd filter directory project with python name")
-	if i >= len(c.Args) || !slices.Contains(strings.Fields(verbs), c.Args[i].Text) {
+	if i >= len(c.Args) || !Listed(verbs, c.Args[i].Text) {
 		for j, a := range c.Args { // go test -exec 'cmd', go vet -vettool, go build -toolexec
 			name, v, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a.Text, "-"), "-"), "=")
 			if c.Name != "go" || !slices.Contains([]string{"exec", "toolexec", "vettool"}, name) || a.Text[0] != '-' {

@@ -19,7 +19,7 @@ type token struct {
 
 // tokens splits code. It knows what the languages have in common, which is enough to find literal calls.
 func tokens(l *language, s string) (out []token) {
-	hash := l != &node && l != &php
+	hash := l != &node && l != &php && l != &java
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {

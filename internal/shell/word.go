@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,28 +19,38 @@ type expander struct {
 	assign bool // the value of an assignment: it is not split
 }
 
+// room is for n words. Commands have few, so that they share what is allocated.
+func (r *reader) room(n int) []Word {
+	const many = 64
+	if n > many/4 {
+		return make([]Word, 0, n)
+	}
+	if cap(r.spare)-len(r.spare) < n {
+		r.spare = make([]Word, 0, min(max(2*cap(r.spare), 2*n, 8), many))
+	}
+	i := len(r.spare)
+	r.spare = r.spare[:i+n]
+	return r.spare[i : i : i+n]
+}
+
 // words expands ws to fields.
 func (r *reader) words(f frame, ws []*syntax.Word) []Word {
-	x := expander{r: r, f: f, fields: make([]Word, 0, len(ws))}
+	x := expander{r: r, f: f, fields: r.room(len(ws))}
 	for _, w := range ws {
-		if lit := plain(w); lit != "" {
+		switch lit := plain(w); {
+		case lit != "":
 			x.fields = append(x.fields, Word{Text: lit, Known: true, Source: lit})
-			continue
-		}
-		if !braced(w) {
-			x.word(w)
-			continue
-		}
-		split := *w
-		split.Parts = append([]syntax.WordPart(nil), w.Parts...)
-		syntax.SplitBraces(&split)
-		for one, err := range expand.BracesSeq(nil, &split) {
-			if err != nil || len(x.fields) > maxWords {
+		case braced(w) && (!f.marked || !strings.Contains(text(f.src, w), "{}")):
+			ones, all := alternatives(w)
+			for _, one := range ones {
+				x.source(one, w)
+			}
+			if !all {
 				r.doubt("braces that stand for too many words")
 				x.fields = append(x.fields, Word{})
-				break
 			}
-			x.source(one, w)
+		default:
+			x.word(w)
 		}
 	}
 	if len(x.fields) > maxWords {
@@ -47,6 +58,20 @@ func (r *reader) words(f frame, ws []*syntax.Word) []Word {
 		x.fields = append(x.fields[:maxWords], Word{})
 	}
 	return x.fields
+}
+
+// alternatives are the words that one with braces stands for; false when there are more than these.
+func alternatives(w *syntax.Word) (ones []*syntax.Word, all bool) {
+	split := *w
+	split.Parts = slices.Clone(w.Parts)
+	syntax.SplitBraces(&split)
+	for one, err := range expand.BracesSeq(nil, &split) {
+		if err != nil || len(ones) > maxWords {
+			return ones, false
+		}
+		ones = append(ones, one)
+	}
+	return ones, true
 }
 
 // one expands w to a single value, as in an assignment, a redirection or a case.
@@ -92,8 +117,14 @@ func plain(w *syntax.Word) string {
 		return ""
 	}
 	lit, ok := w.Parts[0].(*syntax.Lit)
-	if !ok || strings.ContainsAny(lit.Value, "\\~{*?[") {
+	if !ok {
 		return ""
+	}
+	for i := range len(lit.Value) {
+		switch lit.Value[i] {
+		case '\\', '~', '{', '*', '?', '[':
+			return ""
+		}
 	}
 	return lit.Value
 }
@@ -148,6 +179,13 @@ func (x *expander) add(s string) {
 	x.begin()
 	if !x.cur.Known {
 		return
+	}
+	if x.f.marked {
+		if front, _, ok := strings.Cut(s, "{}"); ok {
+			x.cur.Text += front
+			x.cur.Known = false
+			return
+		}
 	}
 	if len(x.cur.Text)+len(s) > maxSource {
 		x.cur.Known = false
@@ -236,7 +274,7 @@ func (x *expander) part(p syntax.WordPart, quoted, first bool) {
 		x.param(p, quoted)
 	case *syntax.CmdSubst:
 		out := x.r.substitute(x.f, p.Stmts, "$(…)")
-		v := x.f.choice.pick(p, out)
+		v := x.f.choice.pickAt(p, out)
 		v.Text = strings.TrimRight(v.Text, "\n")
 		if v.Known {
 			v.Text = strings.ReplaceAll(v.Text, "\x00", "")

@@ -196,7 +196,7 @@ func runEnv(r *reader, f frame, c Command) []Word {
 
 // commandVariables are variables whose value a program runs.
 var commandVariables = []string{
-	"GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "VISUAL", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "PROMPT_COMMAND", "RSYNC_RSH", "CVS_RSH", "FCEDIT", "SYSTEMD_EDITOR", "KUBE_EDITOR", "SUDO_ASKPASS",
+	"GIT_PAGER", "PAGER", "GIT_EDITOR", "EDITOR", "VISUAL", "GIT_SEQUENCE_EDITOR", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "MANPAGER", "LESSOPEN", "LESSCLOSE", "BROWSER", "PROMPT_COMMAND", "RSYNC_RSH", "CVS_RSH", "FCEDIT", "SYSTEMD_EDITOR", "KUBE_EDITOR", "SUDO_ASKPASS", "FZF_DEFAULT_COMMAND", "SKIM_DEFAULT_COMMAND", "HGEDITOR", "HGMERGE", "SVN_EDITOR", "SVN_SSH",
 }
 
 // commandsIn reads the values of variables that are commands.
@@ -204,6 +204,9 @@ func (r *reader) commandsIn(f frame, env []Assign) {
 	for _, a := range env {
 		if slices.Contains(commandVariables, a.Name) && a.Value.Text != "" {
 			r.text(f.under(a.Name), a.Value)
+		}
+		if (a.Name == "FZF_DEFAULT_OPTS" || a.Name == "SKIM_DEFAULT_OPTIONS") && a.Value.Text != "" {
+			r.text(f.under(a.Name), Word{Text: "fzf " + a.Value.Text, Known: a.Value.Known})
 		}
 		if _, s, ok := strings.Cut(a.Value.Text, "+!"); ok && (a.Name == "LESS" || a.Name == "MORE") {
 			r.text(f.under(a.Name), Word{Text: s, Known: a.Value.Known})

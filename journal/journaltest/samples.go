@@ -26,8 +26,9 @@ func Samples() []journal.Entry {
 		journal.RunStarted{
 			Agent: "coder", User: "ann", ParentRun: "r0", Owner: "host/1", Attempt: 1, Model: "m", Engine: "loop", Dir: "/src",
 			Inputs: journal.Vars{"text": tough, "list": []any{1.5, true, nil, map[string]any{"n": 2}}, "long": 9007199254740993, "time": time.Minute, "bytes": []byte("\xff<")},
+			Terms:  json.RawMessage(`{"modes":["default"],"ask":["WebFetch"],"sandbox":{"network":{"hosts":["example.com"]}}}`),
 		},
-		journal.Resumed{Owner: "host/2"},
+		journal.Resumed{Owner: "host/2", Terms: json.RawMessage(`{"modes":["plan"],"deny":["Bash(echo a < b && c:*)"]}`)},
 		journal.Said{Message: message.New(message.RoleUser, message.Text{Text: tough}, file), By: "ann"},
 		journal.Seeded{Edit: edit, Board: journal.Board{Set: journal.Vars{"k": tough}, Delete: []string{"text"}, Append: map[string][]message.Message{"aside": {reply}}}},
 		journal.Prepared{System: tough, Edit: edit, CompactAt: 160000, Tokens: 12},
@@ -38,8 +39,8 @@ func Samples() []journal.Entry {
 			Heard: []message.Message{message.User(tough)}, HeardTo: 9,
 		},
 		journal.ModelFailed{Class: "rate_limit", Error: tough},
-		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`, Context: tough, Ends: "over"},
-		journal.Asked{ID: "c1", Prompt: tough, Call: &called, Unknown: true, TTL: 3600000},
+		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`, Context: tough, Ends: "over", Once: true},
+		journal.Asked{ID: "c1", Prompt: tough, Call: &called, Unknown: true, Once: true, TTL: 3600000},
 		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann", Session: true, Rule: tough},
 		journal.ToolStarted{Call: called},
 		journal.ToolFinished{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -39,6 +40,7 @@ type command struct {
 	session string
 	mark    string // of its processes
 	out     *kept
+	refused sandbox.Refused
 	began   time.Time
 	stop    context.CancelCauseFunc
 	over    chan struct{} // closed when it has ended, and its end is on record
@@ -139,7 +141,7 @@ func (b *background) forget(c *command) {
 
 // start puts the command on record, and starts it.
 func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Call, c *command, limit time.Duration) error {
-	cmd, cleanUp, err := w.shell(ctx, c.Text, c.mark)
+	cmd, cleanUp, err := w.shell(sandbox.WithRefused(ctx, &c.refused), c.Text, c.mark)
 	if err != nil {
 		return err
 	}
@@ -286,6 +288,41 @@ func (w *Workspace) EndSession(session string) {
 	}
 }
 
+// Forget is EndSession for all sessions that of says yes to, and then nothing is known of their commands any more. The files that keep their output stay.
+func (w *Workspace) Forget(of func(session string) bool) {
+	b := w.background
+	b.mu.Lock()
+	var own []*command
+	for _, c := range b.all {
+		if of(c.session) {
+			own = append(own, c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range own {
+		c.stop(stopped(tool.CommandStopped))
+	}
+	for _, c := range own {
+		<-c.over
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = slices.DeleteFunc(b.all, func(c *command) bool { return slices.Contains(own, c) })
+}
+
+// Running are the sessions in which a command runs in the background.
+func (w *Workspace) Running() map[string]bool {
+	w.background.mu.Lock()
+	defer w.background.mu.Unlock()
+	all := map[string]bool{}
+	for _, c := range w.background.all {
+		if c.ended() == nil {
+			all[c.session] = true
+		}
+	}
+	return all
+}
+
 type outputInput struct {
 	ID   string `json:"id"`
 	Wait period `json:"wait"`
@@ -330,7 +367,7 @@ func (w *Workspace) bashOutput(ctx context.Context, in outputInput) (tool.Result
 	if text == "" {
 		text = "(no new output)"
 	}
-	return tool.Result{Content: fmt.Sprintf("%s\n[%s %s]", text, c.ID, status)}, nil
+	return tool.Result{Content: fmt.Sprintf("%s\n[%s %s]", join(text, refusals(&c.refused)), c.ID, status)}, nil
 }
 
 type killInput struct {

@@ -181,6 +181,16 @@ func TestBackgroundCommandsAreOfTheirSession(t *testing.T) {
 		t.Error(got)
 	}
 	w.EndSession("nobody's")
+	if got := w.Running(); len(got) != 1 || !got["b"] {
+		t.Error(got)
+	}
+	w.Forget(func(session string) bool { return session == "b" })
+	if _, err := callWith(t, b, w.BashOutput(), in{"id": other}); !errors.Is(err, errdefs.NotFound) || len(w.Running()) != 0 {
+		t.Error(err, w.Running())
+	}
+	if got := output(t, a, w, id, ""); !strings.Contains(got, "was stopped") {
+		t.Error(got)
+	}
 }
 
 func TestASessionHasEightBackgroundCommandsAtMost(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -38,7 +39,7 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 
 // Bash is the tool that runs a shell command: {command, timeout, workdir, description, background}.
 //
-// The command runs with bash -c (sh -c where there is no bash) in a session and process group of its own, without a terminal and with an empty standard input. What it
+// The command runs with bash -c in a session and process group of its own, without a terminal and with an empty standard input. What it
 // writes is given to [tool.Call] Output and Errors as it comes, raw; these writers must not block. The result has both streams in
 // the order in which they arrived, as valid UTF-8; of more than 30,000 bytes it has the first and the last 10,000 and names the file
 // that keeps the whole (up to 100 MB). An exit code other than 0, a signal and a timeout are told on the last line of an error
@@ -60,7 +61,7 @@ const bashSchema = `{"type":"object","additionalProperties":false,"required":["c
 //
 // With [WithSandbox], or a policy in the context, the command runs in a fence.
 //
-// Without process groups (Windows) the tool fails with errdefs.NotAvailable.
+// Without process groups (Windows), and without bash, the tool fails with errdefs.NotAvailable. Another shell would not do: what hooks judge is what bash makes of a command.
 func (w *Workspace) Bash() tool.Tool { return w.tools[0] }
 
 func (w *Workspace) newBash() tool.Tool {
@@ -88,7 +89,8 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 		limit = bashDefault
 	}
 	out := &capture{w: w, id: randomID(), of: "bash"}
-	cmd, cleanUp, err := w.shell(ctx, in.Command, out.id)
+	refused := new(sandbox.Refused)
+	cmd, cleanUp, err := w.shell(sandbox.WithRefused(ctx, refused), in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -101,7 +103,7 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	}
 	stdout.flush()
 	stderr.flush()
-	return report(ctx, end, out.finish(), limit)
+	return report(ctx, end, join(out.finish(), refusals(refused)), limit)
 }
 
 // workdir is the directory that a command runs in. It is looked up through the Root to be told what is wrong with it; it is no fence,
@@ -122,6 +124,23 @@ func (w *Workspace) workdir(name string) (string, error) {
 		return "", errdefs.Validation.Errorf("%s is no directory to run in", p.shown)
 	}
 	return filepath.Join(w.real, p.rel), nil
+}
+
+// refusals says whom a command could not reach, for the model: programs seldom show the reason that they were given.
+func refusals(r *sandbox.Refused) string {
+	all := r.All()
+	if len(all) == 0 {
+		return ""
+	}
+	return "(the sandbox refused connections: " + strings.Join(all, "; ") + ")"
+}
+
+// join is two texts, each on lines of its own.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return strings.TrimSuffix(a, "\n") + "\n" + b
 }
 
 func report(ctx context.Context, e process.End, output string, limit time.Duration) (tool.Result, error) {

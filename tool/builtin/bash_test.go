@@ -508,12 +508,18 @@ func TestWithoutAShellTheToolIsNotAvailable(t *testing.T) {
 	}
 }
 
-func TestShServesWhereThereIsNoBash(t *testing.T) {
+// What another shell makes of a command is not what was judged: sh takes "&>" for two things, and "$'" for none.
+func TestNoOtherShellServesWhereThereIsNoBash(t *testing.T) {
 	sh := component.Command(t, "sh", "install a POSIX shell")
 	w, bin := open(t, nil), t.TempDir()
 	link(t, sh, filepath.Join(bin, "sh"))
 	t.Setenv("PATH", bin)
-	if got := ok(t, w.Bash(), in{"command": "echo a"}); got != "a" {
-		t.Error(got)
+	for _, input := range []in{{"command": "echo a >made"}, {"command": "echo a >made", "background": true}} {
+		if err := refusal(t, w.Bash(), input, "install bash"); !errors.Is(err, errdefs.NotAvailable) {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), "made")); err == nil {
+		t.Error("it ran")
 	}
 }

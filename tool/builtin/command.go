@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
-// WithSandbox runs commands in a fence, and has write and edit refuse, with errdefs.PolicyDenied, what the policy doesn't let be written. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
+// WithSandbox runs commands in a fence, and has the file tools refuse, with errdefs.PolicyDenied, what the policy doesn't let be written or hides; glob and grep leave that out. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
 // errdefs.NotAvailable and the reason, before anything runs. A policy in the context of a call ([sandbox.With]) narrows it further, and binds without this option too.
 //
 // By default, and with Policy{Off: true}, commands may do what this program may.
@@ -38,6 +38,9 @@ func (w *Workspace) resolvePolicy() {
 	w.policy, w.policyErr = w.policy.Resolve()
 }
 
+// ownServers is said where each command has a network of its own, or none.
+const ownServers = " A command can't reach a server that another one started: start the server and use it in one command."
+
 // fenceNote tells the model what to expect of a fence.
 func (w *Workspace) fenceNote() string {
 	switch n := w.policy.Network; {
@@ -46,27 +49,57 @@ func (w *Workspace) fenceNote() string {
 	case n.All:
 		return " Commands run in a sandbox: they can write the project and $TMPDIR only."
 	case n.None():
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network."
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network." + ownServers
 	default:
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "."
+		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "." + ownServers
 	}
 }
 
-// mayWrite holds a file tool to the policy, and to that of the call's context.
-func (w *Workspace) mayWrite(ctx context.Context, p place) error {
-	if w.policyErr != nil {
-		return w.policyErr
-	}
+// policyFor is the workspace's policy and that of the call's context.
+func (w *Workspace) policyFor(ctx context.Context) (sandbox.Policy, error) {
 	policy := w.policy
 	if inner, ok := sandbox.From(ctx); ok {
 		policy = inner.Within(policy)
 	}
-	dir := w.real
+	return policy, w.policyErr
+}
+
+// realPath is where a place is.
+func (w *Workspace) realPath(p place) string {
 	if p.root == w.out {
-		dir = w.outReal
+		return filepath.Join(w.outReal, p.rel)
 	}
-	if policy.MayWrite(filepath.Join(dir, p.rel)) {
-		return nil
+	return filepath.Join(w.real, p.rel)
+}
+
+// reading gives a function that holds a file tool to the policy in what it reads.
+func (w *Workspace) reading(ctx context.Context) (func(place) bool, error) {
+	policy, err := w.policyFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	may := policy.Readable()
+	return func(p place) bool { return may(w.realPath(p)) }, nil
+}
+
+// mayRead refuses what the policy hides.
+func (w *Workspace) mayRead(ctx context.Context, p place) error {
+	may, err := w.reading(ctx)
+	if err != nil || may(p) {
+		return err
+	}
+	return unreadable(p)
+}
+
+func unreadable(p place) error {
+	return errdefs.PolicyDenied.Errorf("%s may not be read: the sandbox's policy hides it", p.shown)
+}
+
+// mayWrite holds a file tool to the policy, and to that of the call's context.
+func (w *Workspace) mayWrite(ctx context.Context, p place) error {
+	policy, err := w.policyFor(ctx)
+	if err != nil || policy.MayWrite(w.realPath(p)) {
+		return err
 	}
 	return errdefs.PolicyDenied.Errorf("%s may not be written: the sandbox's policy doesn't have it in what can be", p.shown)
 }
@@ -76,11 +109,9 @@ const longCommand = 100_000
 
 // shell is the command that runs text, and what removes what it needed.
 func (w *Workspace) shell(ctx context.Context, text, id string) (cmd *exec.Cmd, cleanUp func(), err error) {
-	name, err := exec.LookPath("bash")
+	name, err := exec.LookPath("bash") // and no other shell: commands are judged as what bash makes of them
 	if err != nil {
-		if name, err = exec.LookPath("sh"); err != nil {
-			return nil, nil, errdefs.NotAvailable.Errorf("prepare the command: %w", err)
-		}
+		return nil, nil, errdefs.NotAvailable.Errorf("prepare the command: %w: install bash", err)
 	}
 	fence, err := w.fence()
 	if err != nil {

@@ -56,6 +56,9 @@ func (w *Workspace) edit(ctx context.Context, in editInput) (tool.Result, error)
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	p, err := w.locateToWrite(in.Path)
+	if err == nil {
+		err = w.mayWrite(ctx, p) // before anything is said of what is there
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}

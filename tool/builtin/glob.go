@@ -34,7 +34,7 @@ const globSchema = `{"type":"object","additionalProperties":false,"required":["p
 //
 // It lists files, not directories, that match the pattern below path, the most recently changed first, then by name; 500 at most,
 // and says how many there are in all. Symbolic links to files inside the project are listed, those to directories are not entered.
-// What .gitignore files name, at every level, and .git are left out; a directory that path, or the beginning of the pattern, names
+// What .gitignore files name, at every level, .git and what the policy hides ([WithSandbox]) are left out; a directory that path, or the beginning of the pattern, names
 // outright is searched though it is ignored.
 //
 // Read-only and idempotent.
@@ -57,14 +57,18 @@ func (w *Workspace) glob(ctx context.Context, in globInput) (tool.Result, error)
 	} else if err != nil {
 		return tool.Result{}, err
 	}
+	may, err := w.reading(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	var files []found
 	total := 0
-	k := walk{w: w, in: start, depth: globDepth(pattern)}
+	k := walk{w: w, in: start, depth: globDepth(pattern), may: may}
 	k.visit = func(p place, below string) error {
 		if !doublestar.MatchUnvalidated(pattern, below) {
 			return nil
 		}
-		info, err := w.statFile(p)
+		info, err := w.statFile(p, may)
 		if err != nil {
 			return nil // gone, or a link that leads out or to a directory
 		}
@@ -137,8 +141,8 @@ func (w *Workspace) isDir(p place) error {
 	return nil
 }
 
-// statFile gives the file itself, also behind a symbolic link.
-func (w *Workspace) statFile(p place) (fs.FileInfo, error) {
+// statFile gives the file itself, also behind a symbolic link to what may be read.
+func (w *Workspace) statFile(p place, may func(place) bool) (fs.FileInfo, error) {
 	info, err := p.root.Lstat(p.rel)
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		target, err := w.follow(p.root, p.rel, p.shown)
@@ -149,7 +153,7 @@ func (w *Workspace) statFile(p place) (fs.FileInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() {
+		if !info.Mode().IsRegular() || !may(target) {
 			return nil, errNothing
 		}
 		return info, nil

@@ -86,12 +86,19 @@ func (w *Workspace) grep(ctx context.Context, in grepInput) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	may, err := w.reading(ctx)
+	if err == nil && !may(p) {
+		err = unreadable(p)
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
 	info, err := p.root.Lstat(p.rel)
 	if err != nil {
 		return tool.Result{}, w.reason(p, err)
 	}
 	if info.IsDir() {
-		err = s.tree(ctx, w, p)
+		err = s.tree(ctx, w, p, may)
 	} else {
 		err = s.single(ctx, w, p)
 	}
@@ -165,8 +172,8 @@ func (s *search) wanted(below string) bool {
 	return false
 }
 
-func (s *search) tree(ctx context.Context, w *Workspace, p place) error {
-	k := walk{w: w, in: p, visit: func(p place, below string) error {
+func (s *search) tree(ctx context.Context, w *Workspace, p place, may func(place) bool) error {
+	k := walk{w: w, in: p, may: may, visit: func(p place, below string) error {
 		if !s.wanted(below) {
 			return nil
 		}

@@ -170,7 +170,7 @@ func TestALinkSwappedInBetweenDoesNotLeadOut(t *testing.T) {
 	if got := content(t, secret, "secret.txt"); got != "the secret" {
 		t.Errorf("the secret is now %q", got)
 	}
-	k := walk{w: w, in: place{w.root, "d", "d"}, visit: func(p place, _ string) error {
+	k := walk{w: w, in: place{w.root, "d", "d"}, may: func(place) bool { return true }, visit: func(p place, _ string) error {
 		t.Errorf("walked to %s", p.shown)
 		return nil
 	}}

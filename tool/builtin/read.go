@@ -55,6 +55,9 @@ var fileAliases = tool.WithAliases(map[string]string{"path": "file_path", "old_s
 
 func (w *Workspace) read(ctx context.Context, in readInput) (tool.Result, error) {
 	p, err := w.locate(in.Path)
+	if err == nil {
+		err = w.mayRead(ctx, p)
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}

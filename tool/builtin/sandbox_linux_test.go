@@ -2,14 +2,18 @@ package builtin
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // fenced makes a workspace whose commands run in a fence, with caches of its own.
@@ -35,7 +39,7 @@ func realDir(t *testing.T) string {
 func TestInAFenceBashWritesInTheProjectOnly(t *testing.T) {
 	outside := realDir(t)
 	w := fenced(t, sandbox.Policy{})
-	if d := w.Bash().Definition().Description; !strings.HasSuffix(d, "and have no network.") {
+	if d := w.Bash().Definition().Description; !strings.Contains(d, "and have no network.") || !strings.HasSuffix(d, "use it in one command.") {
 		t.Errorf("the model isn't told: %s", d)
 	}
 	if got := ok(t, w.Bash(), in{"command": `cat sub/f; pwd; echo new >made && cat made; echo kept >"$TMPDIR/x"`}); got != "here"+w.real+"\nnew" {
@@ -180,5 +184,117 @@ func TestACommandInTheBackgroundIsInTheFenceToo(t *testing.T) {
 	output(t, ctx, w, id, "1m")
 	if content(t, w.Dir(), "made") != "x\n" || content(t, w.Dir(), "sub", "made") != "y\n" {
 		t.Error("the policy of the call does not bind it")
+	}
+}
+
+func TestFileToolsDoNotReadWhatThePolicyHides(t *testing.T) {
+	home := realDir(t)
+	t.Setenv("HOME", home)
+	files := map[string]string{"open": "s3cr3t? no", ".env": "s3cr3t", "a/.env": "s3cr3t", "vault/deep/x": "s3cr3t", "vault/shown/x": "shown: s3cr3t", "key.pem": "s3cr3t"}
+	w := open(t, files)
+	policy := sandbox.Policy{
+		Root: w.real, Hide: []string{filepath.Join(w.real, "vault")}, Read: []string{filepath.Join(w.real, "vault", "shown")},
+		HidePatterns: []string{sandbox.HidePattern(w.real, "**/.env"), sandbox.HidePattern(filepath.Join(w.real, "key.pem"), "")},
+	}
+	link(t, ".env", filepath.Join(w.Dir(), "link"))
+	link(t, "vault", filepath.Join(w.Dir(), "dir"))
+	ctx := sandbox.With(t.Context(), policy)
+	for _, name := range []string{".env", "a/.env", "vault/deep/x", "key.pem", "link", "dir/deep/x"} {
+		for _, c := range []struct {
+			tool  string
+			input in
+		}{
+			{"read", in{"file_path": name}},
+			{"grep", in{"pattern": "s3cr3t", "path": name, "output_mode": "content"}},
+			{"write", in{"file_path": name, "content": "s3cr3t"}},
+			{"write", in{"file_path": name, "content": "other"}},
+			{"edit", in{"file_path": name, "old_string": "s3cr4t", "new_string": "x"}}, // what is near it would be shown
+			{"edit", in{"file_path": name, "old_string": "s3cr3t", "new_string": "x"}},
+		} {
+			for _, f := range w.Tools() {
+				if f.Definition().Name != c.tool {
+					continue
+				}
+				if res, err := callWith(t, ctx, f, c.input); !errors.Is(err, errdefs.PolicyDenied) || strings.Contains(strings.ReplaceAll(err.Error(), name, ""), "s3cr3t") || res.Content != "" {
+					t.Errorf("%s %v: %v %v", c.tool, c.input, res, err)
+				}
+			}
+		}
+	}
+	if content(t, w.Dir(), ".env") != "s3cr3t" || content(t, w.Dir(), "vault/deep/x") != "s3cr3t" {
+		t.Error("a hidden file was changed")
+	}
+	for f, want := range map[string]string{"grep": "open:1:s3cr3t? no\nvault/shown/x:1:shown: s3cr3t", "glob": "open\nvault/shown/x"} {
+		res, err := callWith(t, ctx, map[string]tool.Tool{"grep": w.Grep(), "glob": w.Glob()}[f], map[string]in{"grep": {"pattern": "s3cr3t", "output_mode": "content"}, "glob": {"pattern": "**"}}[f])
+		if got := strings.Split(res.Content, "\n"); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), strings.Split(want, "\n")) {
+			t.Errorf("%s: %q %v", f, res.Content, err)
+		}
+	}
+	if res, err := callWith(t, ctx, w.Read(), in{"file_path": "vault/shown/x"}); err != nil || !strings.Contains(res.Content, "shown") {
+		t.Error(res, err)
+	}
+	if got := ok(t, w.Read(), in{"file_path": ".env"}); !strings.Contains(got, "s3cr3t") {
+		t.Error("without a policy:", got)
+	}
+}
+
+// connects is a command that asks the sandbox's proxy for a host, and shows nothing of its answer.
+const connects = `exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'CONNECT other.test:443 HTTP/1.1\r\nHost: x\r\n\r\n' >&3; head -1 <&3 >/dev/null; echo over`
+
+func TestTheModelIsToldWhomACommandCouldNotReach(t *testing.T) {
+	if c := sandbox.Probe(); !c.Hosts.Holds {
+		component.Absent(t, "no limits to hosts: "+c.Hosts.Why, "install bubblewrap")
+	}
+	w := fenced(t, sandbox.Policy{Network: sandbox.Network{Hosts: []string{"example.test"}}})
+	want := "over\n(the sandbox refused connections: other.test:443: the host is not allowed: to allow it, add it to sandbox.network.hosts in the settings (Network.Hosts of the policy))"
+	if got := ok(t, w.Bash(), in{"command": connects}); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := ok(t, w.Bash(), in{"command": "echo over"}); got != "over" {
+		t.Errorf("the next command is told it too: %q", got)
+	}
+	ctx := called(t, "s", &book{})
+	id := launch(t, ctx, w, connects)
+	if got := output(t, ctx, w, id, "1m"); !strings.HasPrefix(got, want+"\n[") {
+		t.Errorf("%q", got)
+	}
+}
+
+// guardOf is the process that stops our commands when we die.
+func guardOf(t *testing.T) int {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		cmdline, _ := os.ReadFile(name)
+		status, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "status"))
+		if string(cmdline) == "pawl-guard\x00" && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) && !strings.Contains(string(status), "\nState:\tZ") {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatal("there is no guard")
+	return 0
+}
+
+func TestACommandInAFenceCannotEndItsGuard(t *testing.T) {
+	if c := sandbox.Probe(); !c.Signals.Holds {
+		component.Absent(t, "signals are not kept in: "+c.Signals.Why, "run Linux 6.12 or later, or install bubblewrap")
+	}
+	w := fenced(t, sandbox.Policy{})
+	ctx := called(t, "s", &book{})
+	launch(t, ctx, w, "exec sleep 300")
+	guard := guardOf(t)
+	res, err := call(t, w.Bash(), in{"command": fmt.Sprintf("for s in KILL STOP TERM; do kill -$s %d; done", guard)})
+	if err != nil || !res.IsError {
+		t.Error(res, err)
+	}
+	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", guard)); err != nil || guardOf(t) != guard || strings.Contains(string(state), ") T ") {
+		t.Errorf("it is gone, or stands still: %s %v", state, err)
 	}
 }

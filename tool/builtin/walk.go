@@ -18,6 +18,7 @@ type walk struct {
 	w          *Workspace
 	in         place
 	depth      int                               // how many levels of directories; 0 means all
+	may        func(p place) bool                // what the policy lets be read; the rest is left out
 	visit      func(p place, below string) error // regular files and symbolic links; below is relative to in, with slashes
 	unreadable []string                          // directories that could not be read
 }
@@ -58,6 +59,7 @@ func (k *walk) dir(ctx context.Context, dir, below string, g *ignores, level int
 		}
 		p := k.w.place(k.in.root, filepath.FromSlash(name))
 		switch {
+		case !e.IsDir() && !k.may(p): // something in a hidden directory may be shown
 		case e.IsDir():
 			if k.depth > 0 && level >= k.depth || k.isOutput(p) {
 				continue

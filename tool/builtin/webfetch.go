@@ -117,17 +117,11 @@ func pageURL(s string) (*url.URL, error) {
 
 // network is what the workspace's policy and that of the call leave.
 func (w *Workspace) network(ctx context.Context) (sandbox.Policy, error) {
-	if w.policyErr != nil {
-		return sandbox.Policy{}, w.policyErr
-	}
-	policy := w.policy
-	if inner, ok := sandbox.From(ctx); ok {
-		policy = inner.Within(policy)
-	}
-	if policy.Off { // no policy: the world, but not what is around us
+	policy, err := w.policyFor(ctx)
+	if err == nil && policy.Off { // no policy: the world, but not what is around us
 		return sandbox.Policy{Network: sandbox.Network{All: true}}, nil
 	}
-	return policy, nil
+	return policy, err
 }
 
 // get asks for a page, and follows redirects within its host.

@@ -44,6 +44,9 @@ func (w *Workspace) write(ctx context.Context, in writeInput) (tool.Result, erro
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	p, err := w.locateToWrite(in.Path)
+	if err == nil {
+		err = w.mayWrite(ctx, p) // before anything is said of what is there
+	}
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -75,9 +78,6 @@ func (w *Workspace) write(ctx context.Context, in writeInput) (tool.Result, erro
 func (w *Workspace) replace(ctx context.Context, p place, content string, old fs.FileInfo) error {
 	if old != nil && old.Mode()&0o200 == 0 {
 		return errdefs.PolicyDenied.Errorf("%s is write-protected (mode %04o): if it really is to change, chmod u+w it first", p.shown, old.Mode().Perm())
-	}
-	if err := w.mayWrite(ctx, p); err != nil {
-		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -143,6 +143,9 @@ func (c *Call) Kind() Kind {
 	return Other
 }
 
+// Looks reports whether the call does nothing by itself but ask a person, get instructions, or look after a command of the session in the background.
+func (c *Call) Looks() bool { return c.Kind() == Inner && c.tool != task }
+
 // Kind is a sort of call.
 type Kind int
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/pawl-dev/pawl/project"
+)
+
+// settingFinding is a line of the doctor's about a value of the settings.
+type settingFinding struct {
+	finding
+	Layer string          `json:"layer,omitempty"`
+	Place string          `json:"place,omitempty"`
+	State string          `json:"state"` // active, overridden, repeated, waiting, removed; "problem" for what has no effect
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// settingsFindings are a line for each value of the settings of a directory, the lowest layer first, and one for each thing that was read there and has no effect.
+func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error) {
+	root, err := projectRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := project.Load(ctx, root)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return []settingFinding{{finding: finding{Name: "settings", Text: err.Error()}, State: "problem"}}, nil
+	}
+	var all []settingFinding
+	for _, v := range p.Values() {
+		f := settingFinding{finding: finding{Name: "setting " + v.Key, OK: true}, Layer: string(v.Layer), State: string(v.State)}
+		at := f.Layer
+		if v.Layer != project.LayerDefault {
+			f.Place = v.Place.String()
+			at += ", " + f.Place
+		}
+		if f.Text = v.Text + " (" + at + ")"; v.State != project.StateActive {
+			f.Text += ", " + f.State
+		}
+		switch v.State {
+		case project.StateWaiting:
+			f.OK, f.Text = false, f.Text+" for approval: see pawl trust "+quoted(p.Root)
+		case project.StateRemoved:
+			f.OK, f.Text = false, f.Text+" from the file, and counts until that is approved: see pawl trust "+quoted(p.Root)
+		}
+		if f.Value = json.RawMessage(v.Text); !json.Valid(f.Value) {
+			f.Value = nil
+		}
+		all = append(all, f)
+	}
+	for _, problem := range p.Problems {
+		all = append(all, settingFinding{finding: finding{Name: "settings", Text: problem.String()}, Place: problem.Place.String(), State: "problem"})
+	}
+	return all, nil
+}
+
+// mark is what stands before the line for a person.
+func (f settingFinding) mark() string {
+	if f.OK {
+		return "ok"
+	}
+	return f.State
+}

@@ -1,0 +1,1 @@
+test -n "$GREETING" && echo ready

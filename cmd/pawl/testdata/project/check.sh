@@ -1,0 +1,3 @@
+out=$(sh src/greet.sh you)
+echo "$out"
+test "$out" = "hello, you"

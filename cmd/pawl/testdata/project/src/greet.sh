@@ -1,0 +1,1 @@
+echo "$GREETING, $1"

@@ -1,0 +1,209 @@
+package telemetry
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Content says where what was said and read goes. It may hold secrets, and grows: each model call has its whole conversation.
+type Content int
+
+// The places; together: OnSpans|OnEvents. 0 is nowhere.
+const (
+	OnSpans  Content = 1 << iota // attributes of spans, as JSON; the texts of errors too
+	OnEvents                     // an event gen_ai.client.inference.operation.details for each model call
+)
+
+// ContentFromEnv is what the environment asks for, by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: SPAN_ONLY (or true), EVENT_ONLY, SPAN_AND_EVENT; anything else is nowhere.
+func ContentFromEnv() Content {
+	switch strings.ToUpper(strings.TrimSpace(os.Getenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"))) {
+	case "TRUE", "SPAN_ONLY":
+		return OnSpans
+	case "EVENT_ONLY":
+		return OnEvents
+	case "SPAN_AND_EVENT":
+		return OnSpans | OnEvents
+	}
+	return 0
+}
+
+// Config makes a Tracer. What is nil is the program's: otel.SetTracerProvider and the like.
+type Config struct {
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+	LoggerProvider log.LoggerProvider
+	Content        Content // 0: what is said stays here
+}
+
+// Tracer is an [engine.Tracer]: give it to pawl.Options.Tracer or agent.WithTracer. Safe for concurrent use; it has no goroutine and nothing to close.
+type Tracer struct {
+	tracer  trace.Tracer
+	logger  log.Logger
+	metrics metrics
+	content Content
+
+	mu    sync.Mutex
+	known map[string]trace.SpanContext // the latest span of runs, by id
+	ring  [mostKnown]string            // the runs in known
+	next  int                          // the place in ring of the one that is forgotten next
+}
+
+// scope is the name of the instrumentation.
+const scope = "github.com/pawl-dev/pawl/engine/telemetry"
+
+// New makes a Tracer. It fails when the meter provider does.
+func New(cfg Config) (*Tracer, error) {
+	if cfg.TracerProvider == nil {
+		cfg.TracerProvider = otel.GetTracerProvider()
+	}
+	if cfg.MeterProvider == nil {
+		cfg.MeterProvider = otel.GetMeterProvider()
+	}
+	if cfg.LoggerProvider == nil {
+		cfg.LoggerProvider = otel.GetLoggerProvider()
+	}
+	t := &Tracer{tracer: cfg.TracerProvider.Tracer(scope), logger: cfg.LoggerProvider.Logger(scope), content: cfg.Content, known: map[string]trace.SpanContext{}}
+	var err error
+	if t.metrics, err = newMetrics(cfg.MeterProvider.Meter(scope)); err != nil {
+		return nil, errdefs.Internal.Errorf("telemetry: make the histograms: %w", err)
+	}
+	return t, nil
+}
+
+// TraceRun opens the span of an attempt. It has links to the runs that it follows, as far as this process knows them: an earlier attempt, the part of it before it was resumed, the agent that handed over.
+func (t *Tracer) TraceRun(ctx context.Context, run engine.Run) (context.Context, func(error)) {
+	began := time.Now()
+	attrs := append(who(run),
+		attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("pawl.run.id", run.ID), attribute.Int("pawl.run.attempt", run.Attempt))
+	if run.ResumeFrom != nil {
+		attrs = append(attrs, attribute.Bool("pawl.run.resumed", true))
+	}
+	if run.ParentRunID != "" {
+		attrs = append(attrs, attribute.String("pawl.run.parent_id", run.ParentRunID))
+	}
+	ctx, span := t.tracer.Start(ctx, "invoke_agent "+run.AgentID, trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(began), trace.WithAttributes(attrs...), trace.WithLinks(t.links(ctx, run)...))
+	t.remember(run.ID, span.SpanContext())
+	asked := new(asked)
+	ctx = context.WithValue(ctx, askedKey{}, asked)
+	return ctx, func(err error) {
+		now := time.Now()
+		if provider, model := asked.get(); provider != "" {
+			span.SetAttributes(attribute.String("gen_ai.provider.name", provider), attribute.String("gen_ai.request.model", model))
+		}
+		kind := t.fail(span, err)
+		if i := (engine.InterruptedError{}); asInterrupt(err, &i) {
+			span.SetAttributes(attribute.String("pawl.run.interrupted", string(i.Cause)))
+		}
+		span.End(trace.WithTimestamp(now))
+		t.metrics.record(ctx, t.metrics.run, now.Sub(began), withError(kind, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", run.AgentID)))
+	}
+}
+
+// asked is which model a run asks: known from its first call on.
+type asked struct {
+	mu              sync.Mutex
+	provider, model string
+}
+
+type askedKey struct{}
+
+func askedOf(ctx context.Context) *asked {
+	if a, ok := ctx.Value(askedKey{}).(*asked); ok {
+		return a
+	}
+	return new(asked)
+}
+
+func (a *asked) get() (provider, model string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.provider, a.model
+}
+
+func (a *asked) set(provider, model string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.provider == "" {
+		a.provider, a.model = provider, model
+	}
+}
+
+// who says whose span it is.
+func who(run engine.Run) []attribute.KeyValue {
+	return append(make([]attribute.KeyValue, 0, 16),
+		attribute.String("gen_ai.agent.id", run.AgentID), attribute.String("gen_ai.agent.name", run.AgentID), attribute.String("gen_ai.conversation.id", run.Session))
+}
+
+// mostKnown is how many runs are remembered for links.
+const mostKnown = 1024
+
+func (t *Tracer) remember(run string, at trace.SpanContext) {
+	if !at.IsValid() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.known[run]; !ok {
+		delete(t.known, t.ring[t.next])
+		t.ring[t.next] = run
+		t.next = (t.next + 1) % mostKnown
+	}
+	t.known[run] = at
+}
+
+// links are to the spans that a run follows, and does not lie in.
+func (t *Tracer) links(ctx context.Context, run engine.Run) (all []trace.Link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, id := range []string{run.ID, run.ParentRunID} {
+		// A task lies in the run that gave it.
+		if at, ok := t.known[id]; ok && (id == run.ID || at.TraceID() != trace.SpanContextFromContext(ctx).TraceID() || run.Bounds.Depth == 0) {
+			all = append(all, trace.Link{SpanContext: at, Attributes: []attribute.KeyValue{attribute.String("pawl.run.id", id)}})
+		}
+	}
+	return all
+}
+
+// TraceEffect opens the span of a model call, a tool call or a question; what else a run does has none.
+func (t *Tracer) TraceEffect(ctx context.Context, run engine.Run, e engine.Effect) (context.Context, func(engine.Traced)) {
+	key := e.Key()
+	for {
+		scoped, ok := e.(engine.Scoped)
+		if !ok {
+			break
+		}
+		e = scoped.Effect
+	}
+	switch e := e.(type) {
+	case engine.Generate:
+		return t.chat(ctx, run, key, e)
+	case engine.Compact:
+		return t.compact(ctx, run, key, e)
+	case engine.UseTool:
+		return t.tool(ctx, run, key, e)
+	case engine.Judge:
+		return ctx, t.judged(ctx, run, key, e)
+	case engine.Ask:
+		return t.ask(ctx, run, key, e)
+	}
+	return ctx, nil
+}
+
+// start opens a span of an effect.
+func (t *Tracer) start(ctx context.Context, run engine.Run, key journal.Key, name string, kind trace.SpanKind, began time.Time, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	attrs = append(append(who(run), attribute.String("pawl.run.id", run.ID), attribute.String("pawl.effect", key.String())), attrs...)
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(began), trace.WithAttributes(attrs...))
+}

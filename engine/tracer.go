@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// Tracer stands around the attempts of runs and around their effects, for traces and metrics: see engine/telemetry. What it puts into a context is found there by models, hooks, tools, and the runs
+// below, which it stands around too ([Bounds]). It has no say: what it does with outcomes changes nothing, and its panics are dropped. Effects whose outcome is on record are
+// not performed, and so not traced; a replay performs none. Safe for concurrent use; what it does is waited for, on the run's way.
+type Tracer interface {
+	// TraceRun is called when an attempt begins, or goes on; done, which may be nil, once when it is over, with the Err of its Result.
+	TraceRun(ctx context.Context, run Run) (_ context.Context, done func(err error))
+	// TraceEffect is called when an effect begins; done, which may be nil, once when it is performed and before that is on record. Of a tool in the background it is the call, not what goes on behind it.
+	TraceEffect(ctx context.Context, run Run, e Effect) (_ context.Context, done func(Traced))
+}
+
+// Traced is what came of an effect.
+type Traced struct {
+	Outcome journal.Data // may be nil
+	Err     error
+	First   time.Time // when the first text of a model call came; zero: none did, or nobody listens and there is no stream
+}
+
+// TraceRun has the tracers that bind run stand around an attempt; only agent.Run needs it. done is never nil.
+func TraceRun(ctx context.Context, run Run) (_ context.Context, done func(err error)) {
+	var all []func(error)
+	for _, t := range run.Bounds.Tracers {
+		quietly(func() {
+			next, done := t.TraceRun(ctx, run)
+			if next != nil {
+				ctx = next
+			}
+			if done != nil {
+				all = append(all, done)
+			}
+		})
+	}
+	return ctx, func(err error) {
+		for i := len(all) - 1; i >= 0; i-- {
+			quietly(func() { all[i](err) })
+		}
+	}
+}
+
+// traced performs an effect with the tracers around it.
+func traced(ctx context.Context, p Performer, run Run, host Host, e Effect) (d journal.Data, err error) {
+	var all []func(Traced)
+	for _, t := range run.Bounds.Tracers {
+		quietly(func() {
+			next, done := t.TraceEffect(ctx, run, e)
+			if next != nil {
+				ctx = next
+			}
+			if done != nil {
+				all = append(all, done)
+			}
+		})
+	}
+	var first time.Time
+	if _, ok := unscoped(e).(Generate); ok && Listening(host) {
+		host = noting{host, &first}
+	}
+	defer func() { // an effect may end its goroutine
+		for i := len(all) - 1; i >= 0; i-- {
+			quietly(func() { all[i](Traced{d, err, first}) })
+		}
+	}()
+	return perform(ctx, p, run, host, e)
+}
+
+// quietly drops a panic.
+func quietly(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+// noting notes when the first text comes.
+type noting struct {
+	Host
+	first *time.Time
+}
+
+func (n noting) Publish(ctx context.Context, e event.Event) error {
+	if n.first.IsZero() && (e.Delta == event.TextDelta || e.Delta == event.ReasoningDelta) {
+		*n.first = time.Now()
+	}
+	return n.Host.Publish(ctx, e)
+}
+
+func (n noting) Listening() bool { return Listening(n.Host) }
+
+func (n noting) interrupts() *latch { return above(n.Host) }

@@ -1,0 +1,174 @@
+//go:build unix
+
+package pawl_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
+)
+
+// says is a model that has the call made that the prompt is, as "TOOL INPUT", and says what came of it.
+func says() model.Model {
+	return thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Role() == message.RoleTool {
+			return message.Assistant(last(req))
+		}
+		name, input, _ := strings.Cut(req.Messages.Last().Text(), " ")
+		if name == "bash" {
+			input = fmt.Sprintf(`{"command":%q}`, input)
+		}
+		return message.Assistant("", call(fmt.Sprintf("c%d", req.Messages.Len()), name, input))
+	})
+}
+
+// A program whose words say nothing of what it opens: the rules can't see it.
+func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
+	can := sandbox.Probe()
+	if !can.Inside.Holds {
+		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
+	}
+	dir := world(t, map[string]string{
+		".env": "s3cr3t", "sub/.env": "s3cr3t", "secret/deep/key": "s3cr3t", "certs/a.pem": "s3cr3t", "open": "0pen",
+		"look.sh": "for f in .env sub/.env secret/deep/key certs/a.pem \"$HOME/private\" late/.env; do cat \"$f\"; done; cat open\n",
+	})
+	home := os.Getenv("HOME")
+	elsewhere := t.TempDir()
+	lay(t, home, map[string]string{"private": "s3cr3t"})
+	lay(t, elsewhere, map[string]string{"x": "s3cr3t"})
+	rules := []string{"Read(.env)", "Read(./secret/**)", "Read(certs/*.pem)", "Read(~/private)", "Read(/" + elsewhere + "/**)"}
+	policy := pawl.DefaultSandbox()
+	rt := func(deny []string) *pawl.Runtime {
+		return serve(t, dir, says(), func(o *pawl.Options) {
+			o.NoProject, o.Sandbox, o.Permissions = true, &policy, hook.Permissions{Deny: deny}
+		})
+	}
+	script := fmt.Sprintf("bash sh look.sh; sh -c 'cd %s; cat *'", elsewhere)
+	free := rt(nil)
+	if text, _ := asks(t, free, "a", script); strings.Count(text, "s3cr3t") != 6 {
+		t.Fatalf("it is no way to read them: %s", text)
+	}
+	bound := rt(rules)
+	text, warnings := asks(t, bound, "b", "bash sh look.sh")
+	if strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") || len(warnings) > 0 {
+		t.Errorf("%s %q", text, warnings)
+	}
+	lay(t, dir, map[string]string{"late/.env": "s3cr3t"})
+	if text, _ := asks(t, bound, "b", "bash sh look.sh"); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") {
+		t.Errorf("a file that came later: %s", text)
+	}
+	if text, _ := asks(t, bound, "b", fmt.Sprintf("bash cat >elsewhere.sh <<'E'\nfor f in %s/*; do read x <$f; echo $x; done\nE\nsh elsewhere.sh", filepath.Dir(elsewhere)+"/"+filepath.Base(elsewhere))); strings.Contains(text, "s3cr3t") {
+		t.Errorf("%s", text)
+	}
+}
+
+// The server's process is this test binary: see probe.
+func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
+	if can := sandbox.Probe(); !can.Hosts.Holds {
+		component.Absent(t, "a sandbox with limits to hosts", can.Hosts.Why)
+	}
+	dir, outside := world(t, map[string]string{".env": "s3cr3t", ".git/config": "kept"}), t.TempDir()
+	serving := func(address string) string {
+		l, err := net.Listen("tcp4", address+":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("reached")) }))
+		s.Listener = l
+		s.Start()
+		t.Cleanup(s.Close)
+		return l.Addr().String()
+	}
+	listed, other := serving("127.0.0.1"), serving("127.0.0.2")
+	t.Setenv("SOME_API_KEY", "s3cr3t")
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := sandbox.Policy{Network: sandbox.Network{Hosts: []string{"127.0.0.1"}}, Protect: []string{filepath.Join(real, ".git/config")}}
+	for name, c := range map[string]struct {
+		policy sandbox.Policy
+		deny   []string
+		want   map[string]string // a call, and what its result begins with
+	}{
+		"without a fence": {sandbox.Policy{Off: true}, nil, map[string]string{
+			`write {"path":"` + outside + `/free"}`: "written", `read {"name":".env"}`: "s3cr3t", `dial {"address":"` + other + `"}`: "connected", `env {"name":"PATH"}`: "/",
+		}},
+		"in one": {fenced, []string{"Read(.env)"}, map[string]string{
+			`write {"path":"` + outside + `/made"}`: "open " + outside, `write {"path":"inside"}`: "written", `write {"path":".git/config"}`: "open .git/config", `env {"name":"SOME_API_KEY"}`: "",
+			`read {"name":".env"}`: "open .env", `dial {"address":"` + other + `"}`: "dial tcp", `dial {"address":"` + listed + `"}`: "dial tcp",
+			`get {"address":"` + listed + `"}`: "200 OK reached", `get {"address":"` + other + `"}`: "403 Forbidden sandbox: dial " + other,
+		}},
+	} {
+		rt := serve(t, dir, says(), func(o *pawl.Options) {
+			o.NoProject, o.NoBuiltins, o.Sandbox = true, true, &c.policy
+			o.Permissions = hook.Permissions{Mode: hook.ModeBypass, Deny: c.deny}
+			o.MCP = []mcp.Server{{Name: "probe", Command: os.Args[0], Env: map[string]string{probing: "1"}, Required: true}}
+		})
+		for input, want := range c.want {
+			text, _ := asks(t, rt, "s"+name+strings.ReplaceAll(input, "/", "-"), "mcp__probe__"+input)
+			if !strings.HasPrefix(strings.TrimPrefix(text, "[error] "), want) || want == "" && strings.Contains(text, "s3cr3t") {
+				t.Errorf("%s: %s: %q", name, input, text)
+			}
+		}
+	}
+	if _, err := os.Stat(outside + "/free"); err != nil {
+		t.Error("the server writes nothing anywhere:", err)
+	}
+	if _, err := os.Stat(outside + "/made"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("it wrote outside:", err)
+	}
+}
+
+func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
+	fenced := pawl.DefaultSandbox()
+	for name, o := range map[string]struct {
+		policy *sandbox.Policy
+		rules  hook.Permissions
+	}{
+		"in a fence":                     {&fenced, hook.Permissions{}},
+		"without one, with edits waved":  {&sandbox.Policy{Off: true}, hook.Permissions{Mode: hook.ModeAcceptEdits}},
+		"with a rule that allows edits":  {&fenced, hook.Permissions{Allow: []string{"Edit", "Write"}}},
+		"without one, with such a rule":  {&sandbox.Policy{Off: true}, hook.Permissions{Allow: []string{"Write(.git/**)"}}},
+		"with a safety check of its own": {&fenced, hook.Permissions{Safety: pawl.NoSafety}},
+	} {
+		if can := sandbox.Probe(); !o.policy.Off && !can.Writes.Holds {
+			component.Absent(t, "a sandbox", can.Writes.Why)
+		}
+		dir := world(t, map[string]string{".git/hooks/sample": "x", ".git/HEAD": "x"})
+		rt := serve(t, dir, says(), func(opts *pawl.Options) { opts.NoProject, opts.Sandbox, opts.Permissions = true, o.policy, o.rules })
+		write := func(path string) (*agent.Result, error) {
+			return rt.Run(t.Context(), pawl.Request{Prompt: fmt.Sprintf(`write {"file_path":%q,"content":"x"}`, path), SessionID: strings.ReplaceAll(path, "/", "-")})
+		}
+		res, err := write(".git/hooks/pre-commit")
+		if res == nil || res.Status != agent.StatusInterrupted {
+			t.Errorf("%s: %+v %v", name, res, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git/hooks/pre-commit")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: it was written: %v", name, err)
+		}
+		if res, err := write(".git/hooks-of-mine"); res == nil || res.Status != agent.StatusInterrupted {
+			t.Errorf("%s: %+v %v", name, res, err)
+		}
+		if o.rules.Allow == nil || o.rules.Allow[0] == "Edit" {
+			if res, err := write("src/hooks/pre-commit"); err != nil || res.Status != agent.StatusCompleted {
+				t.Errorf("%s: another file: %+v %v", name, res, err)
+			}
+		}
+	}
+}

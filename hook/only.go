@@ -1,0 +1,46 @@
+package hook
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook/internal/permit"
+)
+
+// Only reads a list of permission rules as the whole of what may be called: a call is on it when the rules permit it as allow rules do ([Permission]), every name of a path and every command of a script, with what the script
+// reads and writes. Between commands that a rule permits, those may stand that only read what may be read. No rules permit nothing. Always on it are what asks people, gets a skill's instructions, or looks after the session's
+// commands in the background: ask_user, skill, bash_output, bash_kill. dir is the project, as in Permissions.Dir. A rule that can't be read is errdefs.Validation.
+func Only(dir string, rules ...string) (func(*ToolUse) bool, error) {
+	w, err := newWorld(dir)
+	if err != nil {
+		return nil, fmt.Errorf("hook: only: %w", err)
+	}
+	j := &permissionJudge{world: w, rules: map[Verdict][]*permit.Rule{}}
+	for _, text := range rules {
+		if err := j.add(Rule{Verdict: Allow, Text: text, Place: "a list of what is allowed"}); err != nil {
+			return nil, errdefs.Validation.Errorf("hook: only: %w", err)
+		}
+	}
+	reads := func(p permit.Path) bool {
+		for _, r := range j.rules[Allow] {
+			if r.AllowsReading(p) {
+				return true
+			}
+		}
+		return false
+	}
+	return func(u *ToolUse) bool {
+		c := w.Read(cmp.Or(u.Call.Name, u.Tool.Name), u.Call.Input, u.Tool.ReadOnly)
+		if c.Looks() {
+			return true
+		}
+		var by *permit.Rule
+		if c.Kind() == permit.Command {
+			by, _ = w.AllowsScript(c, j.rules[Allow], permit.Policy{Readable: reads, Writable: j.writable})
+		} else {
+			by, _ = j.permits(c, j.rules[Allow])
+		}
+		return by != nil
+	}, nil
+}

@@ -1,0 +1,326 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+// The bounds of looking for what HidePatterns name: behind one a command does not start, rather than see what it should not.
+const (
+	mostLookedAt = 1_000_000 // names, of all patterns together
+	mostHidden   = 1000      // files and directories that match
+)
+
+// pattern is one of HidePatterns.
+type pattern struct {
+	dir  string // in front of the first special character, with none
+	rest string // below dir; "" means dir itself
+	name string // if rest is **/NAME, that: the most common, and the cheapest to look for
+	text bool   // name has no special characters
+}
+
+// readPattern takes a pattern that is valid.
+func readPattern(text string) pattern {
+	p := pattern{dir: string(filepath.Separator)}
+	parts := strings.Split(strings.TrimPrefix(text, p.dir), "/")
+	for len(parts) > 0 {
+		part, plain := literal(parts[0])
+		if !plain {
+			break
+		}
+		p.dir, parts = filepath.Join(p.dir, part), parts[1:]
+	}
+	p.rest = strings.Join(parts, "/")
+	if name, any := strings.CutPrefix(p.rest, "**/"); any && !strings.ContainsAny(name, `/{`) && name != "**" { // an alternative may have a slash in it
+		if p.name, p.text = literal(name); !p.text {
+			p.name = name
+		}
+	}
+	return p
+}
+
+// literal is what a part of a pattern without special characters stands for.
+func literal(part string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(part); i++ {
+		switch part[i] {
+		case '*', '?', '[', '{':
+			return "", false
+		case '\\':
+			if i++; i == len(part) {
+				return "", false
+			}
+		}
+		b.WriteByte(part[i])
+	}
+	return b.String(), true
+}
+
+// HidePattern quotes a path, absolute, for Policy.HidePatterns, and puts a pattern for what lies below it behind; "" is the path itself.
+func HidePattern(dir, below string) string {
+	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(filepath.ToSlash(dir))
+	if below == "" {
+		return quoted
+	}
+	return strings.TrimSuffix(quoted, "/") + "/" + below
+}
+
+// validPattern says what is wrong with one.
+func validPattern(text string) string {
+	switch {
+	case !filepath.IsAbs(text) || strings.ContainsRune(text, 0) || filepath.ToSlash(filepath.Clean(text)) != text:
+		return "is no absolute, clean path"
+	case !doublestar.ValidatePattern(text):
+		return "is no valid pattern"
+	case slices.Contains(strings.Split(text, "/"), ".."):
+		return "has .. in it"
+	}
+	return ""
+}
+
+// folded is a name as the system's usual file system tells names apart.
+func folded(name string) string {
+	if runtime.GOOS == "darwin" {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// is reports whether name in the directory rel, below the pattern's, matches.
+func (p pattern) is(rel, name string) bool {
+	switch {
+	case p.text:
+		return folded(name) == folded(p.name)
+	case p.name != "":
+		return doublestar.MatchUnvalidated(folded(p.name), folded(name))
+	}
+	return doublestar.MatchUnvalidated(folded(p.rest), folded(path.Join(rel, name)))
+}
+
+// covers reports whether a path, or a directory that it lies in, matches.
+func (p pattern) covers(file string) bool {
+	rel, err := filepath.Rel(folded(p.dir), folded(file))
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	if p.rest == "" {
+		return true
+	}
+	for at := filepath.ToSlash(rel); at != "."; at = path.Dir(at) {
+		if p.is(path.Dir(at), path.Base(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// patterns are those of the policy.
+func (p Policy) patterns() (out []pattern) {
+	for _, text := range p.HidePatterns {
+		out = append(out, readPattern(text))
+	}
+	return out
+}
+
+// hit is something that a pattern matches.
+type hit struct {
+	path string
+	held bool // the directories that it lies in have to keep their names: elsewhere the pattern would not match it
+}
+
+// found looks for what the policy's patterns match now.
+func (p Policy) found() ([]hit, error) {
+	s := seeker{policy: p}
+	byDir := map[string][]pattern{}
+	for _, pat := range p.patterns() {
+		pat.dir = resolveThere(pat.dir)
+		if pat.rest == "" {
+			if _, err := os.Lstat(pat.dir); err == nil {
+				s.hits = append(s.hits, hit{pat.dir, true})
+			}
+			continue
+		}
+		byDir[pat.dir] = append(byDir[pat.dir], pat)
+	}
+	for dir, pats := range byDir {
+		if err := s.walk(dir, "", pats); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(s.hits, func(a, b hit) int { return strings.Compare(a.path, b.path) })
+	return s.hits, nil
+}
+
+// seeker looks for what patterns match.
+type seeker struct {
+	policy Policy
+	looked int
+	hits   []hit
+}
+
+// walk looks below dir, at rel, for what matches one of pats, which all begin in dir. What can't be read by us can't be read by a command either.
+func (s *seeker) walk(dir, rel string, pats []pattern) error {
+	at := filepath.Join(dir, filepath.FromSlash(rel))
+	d, err := os.Open(at) //nolint:gosec // what a policy names
+	if err != nil {
+		if info, e := os.Lstat(at); e == nil && info.IsDir() && !errors.Is(err, fs.ErrPermission) {
+			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
+		}
+		return nil
+	}
+	entries, err := d.ReadDir(-1)
+	_ = d.Close()
+	if err != nil && len(entries) > 0 {
+		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
+	}
+	for _, e := range entries {
+		if s.looked++; s.looked > mostLookedAt {
+			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: there are more than %d names to look at below %s: hide directories instead of patterns with **", mostLookedAt, dir)
+		}
+		i := slices.IndexFunc(pats, func(p pattern) bool { return p.is(rel, e.Name()) })
+		if i < 0 && !e.IsDir() {
+			continue
+		}
+		below := path.Join(rel, e.Name())
+		if i >= 0 {
+			err = s.hit(filepath.Join(at, e.Name()), e, pats[i].name == "" || !slices.Contains(s.policy.writable(), dir))
+		} else if err = nil; slices.ContainsFunc(pats, func(p pattern) bool { return p.deeper(below) }) {
+			err = s.walk(dir, below, pats)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deeper reports whether something below rel may match.
+func (p pattern) deeper(rel string) bool {
+	return strings.Contains(p.rest, "**") || strings.ContainsAny(p.rest, `{\`) || strings.Count(rel, "/") < strings.Count(p.rest, "/")
+}
+
+func (s *seeker) hit(path string, e fs.DirEntry, held bool) error {
+	if e.Type()&fs.ModeSymlink != 0 {
+		target, err := filepath.EvalSymlinks(path)
+		if err != nil || slices.ContainsFunc(s.policy.writable(), func(dir string) bool { return inside(target, dir) }) { // a link to all of the project hides nothing
+			return nil
+		}
+		path, held = target, true
+	}
+	if len(s.hits) >= mostHidden {
+		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: there are more than %d files and directories of the patterns: name the directories that they lie in", mostHidden)
+	}
+	s.hits = append(s.hits, hit{path, held})
+	return nil
+}
+
+// resolveThere is a path with the symbolic links of what exists of it resolved.
+func resolveThere(path string) string {
+	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+	}
+}
+
+// HidesInside reports whether a pattern may match something in what may be written, which can be hidden where [Capabilities] Inside holds only. Both are resolved ([Policy.Resolve]).
+func (p Policy) HidesInside(text string) bool {
+	pat := readPattern(text)
+	return slices.ContainsFunc(p.writable(), func(dir string) bool { return inside(dir, pat.dir) || pat.rest != "" && inside(pat.dir, dir) })
+}
+
+// view is what a command that starts now can't see.
+type view struct {
+	hidden []string // all that is there and hidden
+	held   []string // of these, those whose directories keep their names
+	read   []string // Policy.Read, without what is hidden all the same
+}
+
+// look says what there is to hide now.
+func (f *Fence) look() (view, error) {
+	p := f.policy
+	v := view{hidden: p.hidden(), read: p.Read}
+	if len(p.HidePatterns) > 0 {
+		hits, err := p.found()
+		if err != nil {
+			return v, err
+		}
+		for _, h := range hits {
+			v.read = slices.DeleteFunc(slices.Clone(v.read), func(path string) bool {
+				return inside(h.path, path) || !f.caps.Inside.Holds && inside(path, h.path)
+			})
+		}
+		for _, h := range hits {
+			in := func(dir string) bool { return inside(dir, h.path) }
+			if !slices.ContainsFunc(v.hidden, in) || slices.ContainsFunc(v.read, in) {
+				v.hidden = append(v.hidden, h.path)
+			}
+			if h.held {
+				v.held = append(v.held, h.path)
+			}
+		}
+	}
+	if f.caps.Inside.Holds {
+		return v, nil
+	}
+	for _, secret := range v.hidden {
+		for _, dir := range p.writable() {
+			if inside(dir, secret) {
+				return v, errdefs.NotAvailable.Errorf("sandbox: hiding %s, which lies in the writable directory %s (choose a directory below it, or name the secret in Policy.Read), can't be enforced here: %s", secret, dir, f.caps.Inside.Why)
+			}
+		}
+	}
+	return v, nil
+}
+
+// Readable gives a function that reports whether the policy lets a file be read: for tools that run in this process and look at many. What the policy hides is looked for once, links that are
+// to come are not known to it. The paths are absolute and resolved.
+func (p Policy) Readable() func(path string) bool {
+	if p.Off {
+		return func(string) bool { return true }
+	}
+	hidden, shown, patterns := map[string]bool{}, map[string]bool{}, p.patterns()
+	for _, dir := range p.without(places()) {
+		hidden[dir] = true
+	}
+	for _, dir := range p.Read {
+		shown[dir] = true
+	}
+	for _, pat := range patterns {
+		real := resolveThere(pat.dir)
+		if pat.rest == "" {
+			hidden[real] = true
+			delete(shown, real)
+		} else if real != pat.dir {
+			pat.dir = real
+			patterns = append(patterns, pat)
+		}
+	}
+	return func(path string) bool {
+		if slices.ContainsFunc(patterns, func(p pattern) bool { return p.covers(path) }) {
+			return false
+		}
+		for dir := path; !shown[dir]; dir = filepath.Dir(dir) {
+			if hidden[dir] {
+				return false
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+		return true
+	}
+}

@@ -1,0 +1,228 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-dev/pawl/errdefs"
+)
+
+func TestWhatAPatternNamesCannotBeReadByAProgram(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		lay := func() {
+			p.lay(p.in+"/.env", "s3cr3t")
+			p.lay(p.in+"/a/b/.env", "s3cr3t")
+			p.lay(p.in+"/a/secret/deep/x", "s3cr3t")
+			p.lay(p.in+"/keys/one.pem", "s3cr3t")
+			p.lay(p.in+"/keys/[id]", "s3cr3t")
+			p.lay(p.out+"/vault/x", "s3cr3t")
+			p.lay(p.out+"/one.key", "s3cr3t")
+			p.lay(p.out+"/linked", "s3cr3t")
+			if err := os.Symlink(p.out+"/linked", p.in+"/keys/link.pem"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lay()
+		outside := []string{HidePattern(p.out+"/vault", ""), HidePattern(p.out, "*.key")}
+		inside := []string{HidePattern(p.in, "**/.env"), HidePattern(p.in+"/a/secret", ""), HidePattern(p.in, "keys/*.pem"), HidePattern(p.in+"/keys/[id]", "")}
+		if !caps.Inside.Holds {
+			for _, pat := range inside {
+				if _, err := open(Policy{Root: p.in, HidePatterns: []string{pat}}, nil, caps); !errors.Is(err, errdefs.NotAvailable) || !strings.Contains(err.Error(), "bubblewrap") {
+					t.Errorf("%s: %v", pat, err)
+				}
+			}
+			inside = nil
+		}
+		policy := Policy{HidePatterns: append(outside, inside...)}
+		f := p.fence(caps, policy)
+		hidden := []string{"$OUT/vault/x", "$OUT/one.key"}
+		if len(inside) > 0 {
+			hidden = append(hidden, ".env", "a/b/.env", "a/secret/deep/x", "keys/one.pem", "keys/link.pem", "'keys/[id]'", "$OUT/linked", "/proc/self/cwd/.env")
+		}
+		for _, path := range hidden {
+			if out, err := p.run(f, `exec 3<`+path+`; cat <&3`); strings.Contains(out, "s3cr3t") {
+				t.Errorf("%s: %q %v", path, out, err)
+			}
+		}
+		if out, err := p.run(f, `echo x >>"$OUT/linked"; cat mine && echo open >new && cat new`); err != nil || !strings.HasSuffix(out, "mineopen") {
+			t.Errorf("the rest: %q %v", out, err)
+		}
+		// Nor by another name.
+		if len(inside) > 0 {
+			before := p.state(p.in, false)
+			for _, script := range []string{
+				`mv .env e; cat e`, `ln .env e; cat e`, `mv a/b c; cat c/.env`, `mv a c; cat c/secret/deep/x`, `mv a/secret c; cat c/deep/x`, `mv keys c; cat c/one.pem`, `cp -r a c; cat c/b/.env`,
+				`rm .env; cat .env`, `umount .env; cat .env`, `unshare -Urm umount a/secret; cat a/secret/deep/x`, `mkdir d && mv a d/`, `tar c . | tar xO ./.env`,
+			} {
+				out, _ := p.run(f, script)
+				again, _ := p.run(f, `cat .env a/b/.env a/secret/deep/x keys/one.pem; for d in c d; do find $d -type f -exec cat {} +; done; cat e`) // a command that starts later
+				if strings.Contains(out+again, "s3cr3t") {
+					t.Errorf("%s: %q, then %q", script, out, again)
+				}
+				_ = errors.Join(os.RemoveAll(p.in+"/c"), os.RemoveAll(p.in+"/d"), os.Remove(p.in+"/e"))
+				lay0(t, p, before)
+			}
+		}
+		// What comes later counts for commands that start later.
+		p.lay(p.out+"/two.key", "s3cr3t")
+		if out, err := p.run(f, `cat "$OUT/two.key"`); strings.Contains(out, "s3cr3t") {
+			t.Errorf("a file that came later: %q %v", out, err)
+		}
+		if len(inside) > 0 {
+			p.lay(p.in+"/later/.env", "s3cr3t")
+			if out, err := p.run(f, `cat later/.env`); strings.Contains(out, "s3cr3t") {
+				t.Errorf("a file that came later: %q %v", out, err)
+			}
+		}
+	})
+}
+
+// lay0 puts files back that a command has moved away.
+func lay0(t *testing.T, p *place, state map[string]string) {
+	t.Helper()
+	for path, s := range state {
+		if _, content, ok := strings.Cut(s, " "); ok && strings.HasPrefix(s, "-") {
+			if b, err := os.ReadFile(path); err != nil || string(b) != content {
+				p.lay(path, content)
+			}
+		}
+	}
+}
+
+func TestWhatLiesAroundTheProjectCanBeHidden(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		f := p.fence(caps, Policy{HidePatterns: []string{HidePattern(filepath.Dir(p.in), "")}})
+		if out, err := p.run(f, `cat "$OUT/file"`); strings.Contains(out, "untouched") || err == nil {
+			t.Errorf("%q %v", out, err)
+		}
+		if out, err := p.run(f, `cat mine && echo x >made && echo y >"$TMPDIR/y" && cat made "$TMPDIR/y"`); err != nil || out != "minex\ny" {
+			t.Errorf("%q %v", out, err)
+		}
+	})
+}
+
+// What a rule names and is not there yet can't be read when it comes, where Landlock keeps it so: even by a command that runs already.
+func TestWhatIsNotThereYetIsHiddenOutside(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		if caps.ABI == 0 {
+			return
+		}
+		p := newPlace(t)
+		f := p.fence(caps, Policy{HidePatterns: []string{HidePattern(p.out+"/later", "")}})
+		cmd, err := f.Command(t.Context(), "sh", "-c", `echo ready; read x; cat "$OUT/later" "$OUT/file"`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(out)
+		if line, err := r.ReadString('\n'); line != "ready\n" || err != nil {
+			t.Fatal(line, err)
+		}
+		p.lay(p.out+"/later", "s3cr3t")
+		_ = in.Close()
+		if b, err := io.ReadAll(r); err != nil || string(b) != "untouched" {
+			t.Errorf("%q %v", b, err)
+		}
+		_ = cmd.Wait()
+	})
+}
+
+func TestWhatIsHiddenIsNotShownAgain(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		if !caps.Inside.Holds {
+			return
+		}
+		p := newPlace(t)
+		p.lay(p.in+"/.agents/key", "secret")
+		p.lay(p.in+"/.agents/other", "secret")
+		f := p.fence(caps, Policy{HidePatterns: []string{p.in + "/.agents"}, Protect: []string{p.in + "/.agents", p.in + "/.agents/other"}, Read: []string{p.in + "/.agents/key"}})
+		if out, err := p.run(f, "cat .agents/*"); strings.Contains(out, "secret") {
+			t.Errorf("%q %v", out, err)
+		}
+		f = p.fence(caps, Policy{Hide: []string{p.in + "/.agents"}, Read: []string{p.in + "/.agents/key"}})
+		if out, err := p.run(f, "cat .agents/*"); out != "secret" || err != nil {
+			t.Errorf("what Hide hides can be shown by Read: %q %v", out, err)
+		}
+	})
+}
+
+func TestAPatternIsReadAsItIsMeant(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"/p/.env", "/p/.env", true},
+		{"/p/.env", "/p/.env/x", true},
+		{"/p/.env", "/p/.envx", false},
+		{"/p/**/.env", "/p/.env", true},
+		{"/p/**/.env", "/p/a/b/.env/x", true},
+		{"/p/**/.env", "/q/.env", false},
+		{"/p/**/*.pem", "/p/a/x.pem", true},
+		{"/p/*.pem", "/p/a/x.pem", false},
+		{`/p/\[id\]`, "/p/[id]/x", true},
+		{`/p/\[id\]/*.x`, "/p/[id]/a.x", true},
+		{"/p/{a,b}/c", "/p/b/c/d", true},
+	} {
+		if got := readPattern(c.pattern).covers(c.path); got != c.want {
+			t.Errorf("%s, %s: %v", c.pattern, c.path, got)
+		}
+		policy := Policy{Root: "/p", HidePatterns: []string{c.pattern}}
+		if policy.MayRead(c.path) == c.want || policy.MayWrite(c.path) && c.want {
+			t.Errorf("%s, %s: %v", c.pattern, c.path, !c.want)
+		}
+	}
+	if got := HidePattern("/p/[id]*", "**/x"); got != `/p/\[id]\*/**/x` || !readPattern(got).covers("/p/[id]*/y/x") || readPattern(got).covers("/p/i/y/x") {
+		t.Error(got)
+	}
+	for _, bad := range []string{"", "x", "/p/../x", "/p/[", "/p/", "/p/**/../x"} {
+		if _, err := open(Policy{HidePatterns: []string{bad}}, nil, Probe()); !errors.Is(err, errdefs.Validation) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestOfAPatternIsFoundWhatIsThere(t *testing.T) {
+	p := newPlace(t)
+	for _, name := range []string{"/x.pem", "/a/x.pem", "/a/b/x.pem", "/a/b/c", "/node/x/.env/f", "/.env"} {
+		p.lay(p.in+name, "")
+	}
+	if err := errors.Join(os.Symlink(p.in, p.in+"/a/loop.pem"), os.Symlink("/nowhere", p.in+"/a/gone.pem"), os.Symlink(p.in+"/a", p.in+"/link")); err != nil {
+		t.Fatal(err)
+	}
+	for pat, want := range map[string][]string{
+		"**/*.pem": {"/a/b/x.pem", "/a/x.pem", "/x.pem"}, "*.pem": {"/x.pem"}, "*/*.pem": {"/a/x.pem"}, "**/.env": {"/.env", "/node/x/.env"}, "a/b": {"/a/b"}, "none": nil, "link": {"/a"}, "l*": {"/a"},
+		"{a,node}/**/x*": {"/a/b/x.pem", "/a/x.pem", "/node/x"},
+	} {
+		hits, err := Policy{Root: p.in, HidePatterns: []string{p.in + "/" + pat}}.found()
+		var got []string
+		for _, h := range hits {
+			got = append(got, strings.TrimPrefix(h.path, p.in))
+			if h.held == slices.Contains([]string{"**/.env", "**/*.pem"}, pat) {
+				t.Errorf("%s: held: %v", pat, h.held)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", pat, err, diff)
+		}
+	}
+}
