@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,11 +83,13 @@ func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 // What a server sends over HTTP is bounded in every form, also where it says that it failed.
 func TestAHugeAnswerOverHTTPEndsTheCallOnly(t *testing.T) {
 	h := newHTTPServer(t, nil, nil)
-	how := ""
-	var sent int
+	var how atomic.Value
+	var total atomic.Int64
+	how.Store("")
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		how := how.Load().(string)
 		if how == "" || !strings.Contains(string(body), `"tools/call"`) {
 			(*h.handler.Load()).ServeHTTP(w, r)
 			return
@@ -100,7 +103,8 @@ func TestAHugeAnswerOverHTTPEndsTheCallOnly(t *testing.T) {
 		if kind == "text/event-stream" {
 			begin = "data: " + begin
 		}
-		sent, _ = io.WriteString(w, begin)
+		sent, _ := io.WriteString(w, begin)
+		defer func() { total.Store(int64(sent)) }()
 		for chunk := strings.Repeat("x", 1<<20); sent < 100<<20; {
 			n, err := io.WriteString(w, chunk)
 			if sent += n; err != nil {
@@ -110,18 +114,20 @@ func TestAHugeAnswerOverHTTPEndsTheCallOnly(t *testing.T) {
 	}))
 	t.Cleanup(func() { front.CloseClientConnections(); front.Close() })
 	c := connect(t, Server{Name: "s", URL: front.URL})
-	for _, how = range []string{"application/json", "text/event-stream", "application/json 500"} {
+	for _, kind := range []string{"application/json", "text/event-stream", "application/json 500"} {
+		how.Store(kind)
+		total.Store(0)
 		_, err := use(t, c, "fail", `{}`)
 		if err == nil || !errors.Is(err, tool.ErrUnknown) {
-			t.Errorf("%s: %v", how, err)
+			t.Errorf("%s: %v", kind, err)
 		}
-		if sent > (largestMessage>>20+16)<<20 { // and what lies in between in buffers
-			t.Errorf("%s: %d bytes were read", how, sent)
+		eventually(t, "the server notices", func() bool { return total.Load() > 0 })
+		if sent := total.Load(); sent > (largestMessage>>20+16)<<20 { // and what lies in between in buffers
+			t.Errorf("%s: %d bytes were read", kind, sent)
 		}
-		told := how
-		how = ""
+		how.Store("")
 		if got, err := use(t, c, "echo", `{"text":"a"}`); err != nil || got.Content != "a\nend" {
-			t.Errorf("after %s: %v %v", told, got, err)
+			t.Errorf("after %s: %v %v", kind, got, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -254,6 +255,25 @@ func TestCommandsAreMadeByTheCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closeClient(t, c)
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]string{"": dir, "sub": sub, sub: sub} {
+		s := stdioServer("all")
+		s.Dir = in
+		var cmd *exec.Cmd
+		c, err := Connect(t.Context(), []Server{s}, Options{Dir: dir, Command: func(_ context.Context, name string, args ...string) (*exec.Cmd, error) {
+			cmd = exec.Command(name, args...)
+			return cmd, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if closeClient(t, c); cmd.Dir != want {
+			t.Errorf("%q is %s", in, cmd.Dir)
+		}
+	}
 	if strings.Join(made[1:], "|") != "-x|-e|A=1|-e|B=2|two words" {
 		t.Error(made)
 	}
