@@ -55,7 +55,7 @@ type listedTool struct {
 
 // described is a server as it is configured: with variables and secrets left out.
 func described(s mcp.Server, layer, state string) mcpServer {
-	out := mcpServer{Name: s.Name, Layer: layer, Place: s.Place, State: state, Transport: "stdio", Command: s.Command, Args: s.Args, URL: s.URL, Required: s.Required, Tools: []listedTool{}}
+	out := mcpServer{Name: s.Name, Layer: layer, Place: s.Place, State: state, Transport: "stdio", Command: s.Command, Args: s.Args, URL: quietAddress(s.URL), Required: s.Required, Tools: []listedTool{}}
 	switch {
 	case s.SSE:
 		out.Transport = "sse"
@@ -123,6 +123,24 @@ func mcpServers(ctx context.Context, c mcpConfig) (all []mcpServer, err error) {
 		}
 	}
 	return all, nil
+}
+
+// quietAddress is an address without a name, a password and what stands behind a question mark. There may be variables in it.
+func quietAddress(text string) string {
+	text, _, query := strings.Cut(text, "?")
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		host, path, slash := strings.Cut(rest, "/")
+		if i := strings.LastIndexByte(host, '@'); i >= 0 {
+			host = "…" + host[i:]
+		}
+		if text = scheme + "://" + host; slash {
+			text += "/" + path
+		}
+	}
+	if query {
+		text += "?…"
+	}
+	return text
 }
 
 func mcpFlags(texts []string) (out []mcp.Server, err error) {

@@ -97,6 +97,9 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 			t.Errorf("nobody has approved it: %v", m)
 		}
 	}
+	if m := list("--trust", "--mcp", "web=http://ann:secret-3@127.0.0.1:1/mcp?key=secret-4")[0]; m["url"] != "http://…@127.0.0.1:1/mcp?…" || m["state"] != "failed" || m["reason"] == "" {
+		t.Error(m)
+	}
 	all := list("--trust", "--mcp", "more=/no/program with args")
 	if len(all) != 3 {
 		t.Fatal(all)

@@ -85,7 +85,23 @@ type session struct {
 	owed  int // notices of cancelled calls, which the library sends behind them
 }
 
+// quieted is an error whose text has no secret of the server's address in it.
+type quieted struct {
+	error
+	text string
+}
+
+func (q quieted) Error() string { return q.text }
+func (q quieted) Unwrap() error { return q.error }
+
 func (s *server) errorf(class *errdefs.Class, format string, args ...any) error {
+	if _, query, ok := strings.Cut(s.conf.URL, "?"); ok && query != "" { // errors of requests name the address
+		for i, a := range args {
+			if err, ok := a.(error); ok {
+				args[i] = quieted{err, strings.ReplaceAll(err.Error(), query, "…")}
+			}
+		}
+	}
 	return class.Errorf("mcp: server %s: "+format, append([]any{s.conf.Name}, args...)...)
 }
 
