@@ -45,8 +45,6 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 		policy.Env = append(slices.Clip(policy.Env), name)
 	}
 	slices.Sort(policy.Env)
-	own := len(policy.HidePatterns)
-	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
 	policy, err := policy.Resolve()
 	if err != nil {
 		return fencing{}, errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
@@ -61,7 +59,17 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 	}
 	if can.Inside.Holds {
 		protectSettings(&policy)
-		return fencing{policy, true, ""}, nil
+	}
+	return hiding(policy, hide, can)
+}
+
+// hiding hides what rules keep from being read, as far as the sandbox can keep programs from it.
+func hiding(policy sandbox.Policy, hide []string, can sandbox.Capabilities) (fencing, error) {
+	own := len(policy.HidePatterns)
+	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
+	policy, err := policy.Resolve()
+	if err != nil || can.Inside.Holds {
+		return fencing{policy, err == nil, ""}, err
 	}
 	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
 	f := fencing{policy, len(kept) == len(hide), ""}

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
@@ -75,6 +76,26 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	}
 	if text, _ := asks(t, bound, "b", fmt.Sprintf("bash cat >elsewhere.sh <<'E'\nfor f in %s/*; do read x <$f; echo $x; done\nE\nsh elsewhere.sh", filepath.Dir(elsewhere)+"/"+filepath.Base(elsewhere))); strings.Contains(text, "s3cr3t") {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testing.T) {
+	if can := sandbox.Probe(); !can.Inside.Holds {
+		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
+	}
+	dir := world(t, map[string]string{".env": "s3cr3t", "open": "0pen", "look.sh": "for f in .env open; do cat $f; done"})
+	store, policy := journal.Memory(), pawl.DefaultSandbox()
+	rt := func(rules hook.Permissions) *pawl.Runtime {
+		return serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, rules, store })
+	}
+	res, err := rt(hook.Permissions{Deny: []string{"Read(.env)"}, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh look.sh", SessionID: "s"})
+	if res == nil || len(res.Pending) != 1 {
+		t.Fatal(res, err)
+	}
+	approves(t, store, res.Pending[0].ID)
+	res, err = rt(hook.Permissions{}).Resume(t.Context(), "s")
+	if err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "0pen") {
+		t.Error(res.Text(), err)
 	}
 }
 

@@ -94,7 +94,31 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		}
 	}
 	both = terms{Modes: append(now.Modes, modes...), Deny: append(now.Deny, deny...), Ask: append(now.Ask, ask...), Sandbox: now.Sandbox}
-	if len(modes) == 0 && len(said) > 0 {
+	policy, changed := a.policy, false
+	if then.Sandbox != nil {
+		if policy, changed, err = r.fenceAgain(policy, *then.Sandbox); err != nil {
+			return both, out, err
+		}
+		if changed {
+			both.Sandbox = onRecord(policy, r.dir)
+			said = append(said, "its narrower sandbox")
+		}
+	}
+	if len(deny) > 0 && !policy.Off {
+		hide, err := hook.Unreadable(p)
+		if err != nil {
+			return both, out, fmt.Errorf("pawl: the rules that are on record of the run: %w", err)
+		}
+		f, err := hiding(policy, without(hide, policy.HidePatterns), sandbox.Probe())
+		if err != nil {
+			return both, out, err
+		}
+		policy, changed, p.Fence = f.policy, true, p.Fence && f.holds
+	}
+	if changed {
+		out.Sandbox = &policy
+	}
+	if len(modes) == 0 && len(deny)+len(ask) > 0 {
 		modes = []hook.Mode{own}
 	}
 	for _, p.Mode = range modes { // beside the judge that there is: the strictest of them counts
@@ -103,16 +127,6 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 			return both, out, fmt.Errorf("pawl: the permissions that are on record of the run: %w", err)
 		}
 		out.Hooks = append(out.Hooks, m)
-	}
-	if then.Sandbox != nil {
-		narrowed, narrower, err := r.fenceAgain(a.policy, *then.Sandbox)
-		if err != nil {
-			return both, out, err
-		}
-		if narrower {
-			both.Sandbox, out.Sandbox = onRecord(narrowed, r.dir), &narrowed
-			said = append(said, "its narrower sandbox")
-		}
 	}
 	if len(said) > 0 {
 		out.Warning = "what the run began with binds it still: " + strings.Join(said, ", ")
