@@ -175,13 +175,14 @@ func (l *Engine) hooks(run engine.Run) []hook.Middleware {
 
 // admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read. Who may use a deferred tool may search for it.
 func (l *Engine) admitted(run engine.Run) func(string) bool {
-	if run.Tools == nil {
+	names := run.Tools // a function that had the run would have it on the heap, gate or not
+	if names == nil {
 		return nil
 	}
 	in := func(name string) bool {
-		return slices.ContainsFunc(run.Tools, func(t string) bool { return strings.EqualFold(t, name) })
+		return slices.ContainsFunc(names, func(t string) bool { return strings.EqualFold(t, name) })
 	}
-	searches := l.defers && slices.ContainsFunc(run.Tools, func(name string) bool {
+	searches := l.defers && slices.ContainsFunc(names, func(name string) bool {
 		_, d, ok := l.tools.Lookup(name)
 		return ok && d.Deferred
 	})
