@@ -90,7 +90,7 @@ agents:
 				"PreToolUse s glob c1", "PostToolUse s glob c1", "PreToolUse s read c2", "PostToolUse s read c2",
 				"PreToolUse s task t1",
 				"SubagentStart s explore s/t1",
-				"PreToolUse s/t1 glob k1", "PostToolUse s/t1 glob k1",
+				"PreToolUse s/t1 glob k1 explore s/t1", "PostToolUse s/t1 glob k1 explore s/t1",
 				"SubagentStop s explore s/t1 explored",
 				"PostToolUse s task t1",
 				"Stop s done",

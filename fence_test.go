@@ -3,6 +3,7 @@
 package pawl_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -96,6 +97,37 @@ func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testin
 	res, err = rt(hook.Permissions{}).Resume(t.Context(), "s")
 	if err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "0pen") {
 		t.Error(res.Text(), err)
+	}
+}
+
+func TestASafetyHookOfTheCallersTakesThePlaceOfTheDefaultOne(t *testing.T) {
+	dir := world(t, map[string]string{"a": "x"})
+	for name, c := range map[string]struct {
+		safety         hook.SafetyHook
+		passes, denied string // commands
+	}{
+		"the default": {nil, "rm a", "rm -r /pawl-has-no-such-directory"},
+		"a caller's": {func(_ context.Context, tool string, params map[string]any) error {
+			if tool == "bash" && strings.HasPrefix(fmt.Sprint(params["command"]), "rm ") {
+				return errors.New("nothing is removed here")
+			}
+			return nil
+		}, "echo one", "rm a"},
+		"none": {pawl.NoSafety, "echo one", ""},
+	} {
+		rt := serve(t, dir, says(), func(o *pawl.Options) { o.NoProject, o.Permissions.Safety = true, c.safety })
+		lay(t, dir, map[string]string{"a": "x"})
+		if c.denied != "" {
+			if text, _ := asks(t, rt, "s", "bash "+c.denied); strings.Contains(text, "(no output)") || strings.Contains(text, "exit code") {
+				t.Errorf("%s: %s runs: %s", name, c.denied, text)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
+				t.Errorf("%s: it ran: %v", name, err)
+			}
+		}
+		if text, _ := asks(t, rt, "s", "bash "+c.passes); strings.Contains(text, "denied") || strings.Contains(text, "refused") {
+			t.Errorf("%s: %s does not pass: %s", name, c.passes, text)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (r Run) Asks(prompt string, c journal.Called) journal.Asked {
 
 // Where gives the run's identity to hooks.
 func (r Run) Where() hook.Where {
-	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"]}
+	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"], Parent: r.ParentRunID}
 }
 
 // Granted is what people approved for the session when they answered its questions, for hooks.

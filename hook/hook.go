@@ -36,6 +36,7 @@ type Where struct {
 	Session string `json:"session,omitempty"`
 	Run     string `json:"run,omitempty"`
 	User    string `json:"user,omitempty"`
+	Parent  string `json:"parent_run,omitempty"` // the run that this one is a task of; "" when it is nobody's
 }
 
 // Generation is a run as hooks see it.

@@ -68,11 +68,17 @@ func (f *firing) stdin(h *handler, dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	agent, of := "", ""
+	if _, own := f.forms[0].(SubagentPayload); f.Parent != "" && !own { // whose the event is: SubagentStart has said the same
+		agent, of = f.Session, f.Agent
+	}
 	b, err := encode(struct {
 		Session string    `json:"session_id"`
 		Dir     string    `json:"cwd"`
 		Event   EventType `json:"hook_event_name"`
-	}{f.Session, dir, f.event})
+		Agent   string    `json:"agent_id,omitempty"`
+		Type    string    `json:"agent_type,omitempty"`
+	}{f.Session, dir, f.event, agent, of})
 	if err != nil {
 		return nil, err
 	}
