@@ -263,6 +263,9 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 	if r.opts.Trusted {
 		opts = append(opts, project.WithTrusted())
 	}
+	if r.opts.Workdir != "" {
+		opts = append(opts, project.WithWorkdir(r.opts.Workdir))
+	}
 	next, stop = iter.Pull2(project.Watch(r.ctx, r.dir, opts...)) //nolint:contextcheck // it lasts until Close
 	p, err, ok := next()
 	if err == nil && !ok {

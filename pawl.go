@@ -44,6 +44,7 @@ import (
 type Options struct {
 	Model       model.Model      // that of the project's settings
 	ProjectRoot string           // the directory that the built-in tools work in, and whose .agents and AGENTS.md are read: the current one
+	Workdir     string           // where in it the work is, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same: ProjectRoot
 	NoProject   bool             // don't read .agents and AGENTS.md, the user's neither
 	Overrides   json.RawMessage  // settings above those of all files: see project.WithOverrides
 	Trusted     bool             // all settings of the project's files count, whether a person approved them or not: see project.WithTrusted

@@ -136,6 +136,23 @@ func TestWhatTheProjectSaysIsInTheSystemPrompt(t *testing.T) {
 	}
 }
 
+func TestMemoryFromTheRootToWhereTheWorkIs(t *testing.T) {
+	dir := world(t, map[string]string{"AGENTS.md": "Of the root.", "sub/AGENTS.md": "Of sub.", "sub/deep/AGENTS.md": "Of deep.", "other/AGENTS.md": "Of other."})
+	says := thinking(func(req model.Request) message.Message { return message.Assistant(req.System) })
+	for workdir, want := range map[string][]string{"": {"root"}, "sub": {"root", "sub"}, filepath.Join(dir, "sub", "deep"): {"root", "sub", "deep"}, ".": {"root"}} {
+		text, _ := asks(t, serve(t, dir, says, func(o *pawl.Options) { o.Workdir = workdir }), "s", "go")
+		var got []string
+		for line := range strings.Lines(text[strings.Index(text, "## Memory"):]) {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "Of "); ok {
+				got = append(got, strings.TrimSuffix(strings.TrimPrefix(name, "the "), "."))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", workdir, got, want)
+		}
+	}
+}
+
 func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 	settings := `{
   "permissions": {"deny": ["Bash(touch denied)"], "allow": ["Bash(touch allowed)"]},

@@ -73,7 +73,7 @@ func init() { // they refer to each other
 			d.paths(n, "protect", false, func(s *Settings) *[]string { return &s.Sandbox.Protect })
 		},
 		"env":     (*decoder).sandboxEnv,
-		"network": func(d *decoder, n node) { d.object(n, "sandbox.network", ofNetwork) },
+		"network": (*decoder).network,
 		"limits":  func(d *decoder, n node) { d.object(n, "sandbox.limits", ofLimits) },
 	}
 	ofNetwork = fields{"all": (*decoder).networkAll, "hosts": (*decoder).networkHosts}
@@ -390,6 +390,19 @@ func (d *decoder) sandboxEnv(n node) {
 			d.entries[len(d.entries)-1].shown = canonical(name + "=…")
 		}
 	})
+}
+
+// network is a limit when it names hosts, unless it says that all can be reached all the same: else the hosts would limit nothing.
+func (d *decoder) network(n node) {
+	d.object(n, "sandbox.network", ofNetwork)
+	has := func(name string) int {
+		return slices.IndexFunc(n.children, func(c node) bool { return c.name == name && c.kind != 'n' })
+	}
+	if hosts := has("hosts"); n.kind == '{' && hosts >= 0 && has("all") < 0 {
+		only := n.children[hosts]
+		only.value = false
+		d.networkAll(only)
+	}
 }
 
 func (d *decoder) networkAll(n node) {

@@ -463,3 +463,22 @@ func TestHostileSettingsTakeLittleTime(t *testing.T) {
 		t.Logf("%s: %v", name, time.Since(began))
 	}
 }
+
+func TestHostsLimitTheNetworkUnlessAllIsSaid(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"hosts": ["example.com"]}`:               false,
+		`{"hosts": []}`:                            false,
+		`{"hosts": ["10.0.0.1"], "all": true}`:     true,
+		`{"all": false, "hosts": ["example.com"]}`: false,
+		`{"hosts": null}`:                          true,
+		`{}`:                                       true,
+	} {
+		for _, file := range []string{"~/.agents/settings.json", ".agents/settings.json"} { // what is stricter needs no approval
+			w := newWorld(t)
+			w.put(file, `{"sandbox": {"network": `+text+`}}`)
+			if p := w.load(); p.Settings.Sandbox.Network.All != want {
+				t.Errorf("%s in %s: all is %v", text, file, p.Settings.Sandbox.Network.All)
+			}
+		}
+	}
+}

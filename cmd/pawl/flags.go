@@ -182,6 +182,11 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
 		return o, err
 	}
+	if c.dir == "" {
+		if o.Workdir, err = os.Getwd(); err != nil {
+			return o, err
+		}
+	}
 	if err := c.project(ctx, &o); err != nil {
 		return o, err
 	}

@@ -95,3 +95,26 @@ func TestTheModelOfTheSettingsRuns(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestARunInASubdirectoryKnowsItsMemory(t *testing.T) {
+	w := newWorld(t)
+	sub := filepath.Join(w.dir, "sub")
+	for _, dir := range []string{".agents", "sub"} {
+		if err := os.Mkdir(filepath.Join(w.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.file("AGENTS.md", "Of the root.")
+	w.file("sub/AGENTS.md", "Of the subdirectory.")
+	script := w.file("s.yaml", "turns: [{text: done}]")
+	for dir, want := range map[string]bool{w.dir: false, sub: true} {
+		t.Chdir(dir)
+		if r := w.pawl("run", "--journal", w.journal, "--model", "scripted/"+script, "--session", filepath.Base(dir), "go"); r.code != exitCompleted {
+			t.Fatalf("%+v", r)
+		}
+		r := w.pawl("sessions", "export", "--journal", w.journal, filepath.Base(dir))
+		if !strings.Contains(r.out, "Of the root.") || strings.Contains(r.out, "Of the subdirectory.") != want {
+			t.Errorf("%s: %s", dir, r.out)
+		}
+	}
+}
