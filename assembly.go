@@ -224,7 +224,7 @@ func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []
 	return eng, nil
 }
 
-// environment is that of commands and hooks: this process', without the providers' keys, and what the settings give.
+// environment is that of commands, hooks and MCP servers: this process', without the providers' keys, and what the settings give.
 func environment(settings map[string]string) []string {
 	env := withoutKeys(os.Environ())
 	for name, value := range settings {

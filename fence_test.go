@@ -189,6 +189,20 @@ func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
 	}
 }
 
+func TestVariablesOfTheSettingsReachMCPServers(t *testing.T) {
+	dir := world(t, map[string]string{".agents/settings.json": `{"env": {"GREETING": "hello"}}`})
+	fences := map[string]*sandbox.Policy{"in the default fence, or in none where there is none": nil, "without a fence": {Off: true}}
+	for name, policy := range fences {
+		rt := serve(t, dir, says(), func(o *pawl.Options) {
+			o.Trusted, o.NoSubagents, o.Sandbox = true, true, policy
+			o.MCP = []mcp.Server{{Name: "probe", Command: os.Args[0], Env: map[string]string{probing: "1"}, Required: true}}
+		})
+		if text, _ := asks(t, rt, "s", `mcp__probe__env {"name":"GREETING"}`); text != "hello" {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 	fenced := pawl.DefaultSandbox()
 	for name, o := range map[string]struct {

@@ -120,6 +120,26 @@ func TestWhatIsHeldOfSessionsHasABound(t *testing.T) {
 	}
 }
 
+func TestAThousandSessionsAreHeldUnlessTheOptionsSayOtherwise(t *testing.T) {
+	for most, want := range map[int]int{0: 1000, 3: 3} {
+		rt, err := New(t.Context(), Options{Model: once{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), MaxSessions: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want + 5 {
+			if _, err := rt.Run(t.Context(), Request{Prompt: "go", SessionID: fmt.Sprintf("s%d", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(rt.held) != want {
+			t.Errorf("with MaxSessions %d, %d sessions are held", most, len(rt.held))
+		}
+		if err := rt.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestCloseDoesNotWaitForEverForWhatAToolStillUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, err := New(t.Context(), Options{Model: once{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), CloseTimeout: time.Minute})

@@ -74,7 +74,7 @@ func TestAStepOfALongRunPutsAsManyBytesOnRecordAsOneOfAShortRun(t *testing.T) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	for _, n := range []int{0, 10, 100} {
+	for _, n := range []int{0, 10, 100, 400} {
 		b.Run(fmt.Sprint("of ", n, " steps"), func(b *testing.B) {
 			f := runs(b, n)
 			b.ReportAllocs()

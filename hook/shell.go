@@ -88,7 +88,7 @@ func (n Notice) String() string { return fmt.Sprintf("%s hook %s: %s", n.Event, 
 // Shells runs shell hooks. Safe for concurrent use.
 //
 // A hook runs in the project directory, in a session of its own without a terminal, with CLAUDE_PROJECT_DIR and PAWL_PROJECT_DIR set to that directory. It reads one JSON object:
-// session_id, cwd, hook_event_name, and the members of the event's [Payload]. It need not read it. Those of one event run at the same time, and all are waited for; identical ones
+// session_id, cwd, hook_event_name, of tool events inside a task agent_id and agent_type (whose call it is), and the members of the event's [Payload]. It need not read it. Those of one event run at the same time, and all are waited for; identical ones
 // (differing in nothing but name, status message, and which events they are for) run once. What they answer is taken in the order in which they were given: the strictest verdict, the last new input.
 //
 // Exit code 0 is an answer, 2 a refusal with the standard error as its reason (what is on the standard output does not count then), any other one a warning that decides nothing. An

@@ -32,7 +32,7 @@ type Settings struct {
 	Model           string                // PROVIDER/NAME; "" when no layer says
 	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Readable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
-	Env             map[string]string     // for commands and hooks
+	Env             map[string]string     // for commands, hooks and MCP servers
 	Hooks           []hook.ShellHook      // the lowest layer's first; none with disableAllHooks
 	MCP             []mcp.Server          // by name, with their variables not yet in place
 	Sandbox         sandbox.Policy        // Root is the project

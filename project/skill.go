@@ -21,12 +21,12 @@ import (
 type Skill struct {
 	Name          string // of the directory, too
 	Description   string
-	AllowedTools  []string // permission rules: while the skill is active, only what they permit may be used; they grant nothing. nil restricts nothing
-	License       string
-	Compatibility string
-	Metadata      map[string]string
-	Keywords      []string // [Project.Match] finds the skill by them
-	Paths         []string // by these patterns of files, too
+	AllowedTools  []string          // permission rules: while the skill is active, only what they permit may be used; they grant nothing. nil restricts nothing
+	License       string            // for programs: the model is not told
+	Compatibility string            // what it needs, such as programs or the network; the model is told with the instructions
+	Metadata      map[string]string // for programs, like License
+	Keywords      []string          // [Project.Match] finds the skill by them
+	Paths         []string          // by these patterns of files, too
 	Layer         Layer
 	Dir           string // absolute
 	File          string // its SKILL.md, as in a [Place]

@@ -19,7 +19,7 @@ description: >-
   Makes a release. Use it when
   somebody asks for one.
 license: MIT
-compatibility: needs git
+compatibility: git 2.40, and the network
 metadata:
   author: me
   version: 1.0
@@ -44,7 +44,7 @@ func TestOfASkillThePromptHasNameAndDescriptionAndTheToolTheRest(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 	k, ok := p.Skill("release")
-	if d := cmp.Diff([]string{"Bash(git add:*)", "Read"}, k.AllowedTools); d != "" || !ok || k.License != "MIT" || k.Compatibility != "needs git" || k.Metadata["version"] != "1.0" || k.Layer != project.LayerProject {
+	if d := cmp.Diff([]string{"Bash(git add:*)", "Read"}, k.AllowedTools); d != "" || !ok || k.License != "MIT" || k.Compatibility != "git 2.40, and the network" || k.Metadata["version"] != "1.0" || k.Layer != project.LayerProject {
 		t.Errorf("%s %+v", d, k)
 	}
 	tool, ok := p.SkillTool()
@@ -52,12 +52,23 @@ func TestOfASkillThePromptHasNameAndDescriptionAndTheToolTheRest(t *testing.T) {
 		t.Fatalf("%v", ok)
 	}
 	res, err := tool.Execute(t.Context(), json.RawMessage(`{"name": "release"}`))
-	want := "# Skill release\n\nIts directory, which relative paths are relative to: .agents/skills/release\n\n# Steps\n\n1. Tag it.\n\nSupport files in that directory:\n- scripts/tag.sh\n- references/api/x.md\n- assets/logo.svg\n\nFrom now on, only these tools may be used, beside those that other active skills allow: Bash(git add:*), Read\n"
+	want := "# Skill release\n\nIts directory, which relative paths are relative to: .agents/skills/release\n\nIt needs: git 2.40, and the network\n\n# Steps\n\n1. Tag it.\n\nSupport files in that directory:\n- scripts/tag.sh\n- references/api/x.md\n- assets/logo.svg\n\nFrom now on, only these tools may be used, beside those that other active skills allow: Bash(git add:*), Read\n"
 	if d := cmp.Diff(want, res.Content); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	if _, err = tool.Execute(t.Context(), json.RawMessage(`{"name": "relaese"}`)); err == nil || !strings.Contains(err.Error(), "did you mean release?") {
 		t.Error(err)
+	}
+}
+
+func TestWhatASkillNeedsIsOneLineForTheModel(t *testing.T) {
+	k := project.Skill{Name: "x", Body: "Do it.", Compatibility: "git,\n  and\n# jq", License: "MIT", Metadata: map[string]string{"author": "me"}}
+	if got, want := k.Instructions(), "# Skill x\n\nIt needs: git, and # jq\n\nDo it.\n"; got != want {
+		t.Errorf("%q", got)
+	}
+	k.Compatibility = ""
+	if got, want := k.Instructions(), "# Skill x\n\nDo it.\n"; got != want {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *Project) SkillTool() (t tool.Tool, ok bool) {
 	return tool.Func(SkillToolName, about, run, tool.ReadOnly, tool.WithSchema(schema), tool.WithAliases(map[string]string{"skill": "name", "command": "name"})), true
 }
 
-// Instructions is what the model gets of a skill when it is activated: its text, its directory, the names of its support files, and what it may use while the skill is active.
+// Instructions is what the model gets of a skill when it is activated: its text, its directory, what it needs, the names of its support files, and what it may use while the skill is active.
 func (k Skill) Instructions() string {
 	var b strings.Builder
 	dir := k.rel
@@ -62,6 +62,9 @@ func (k Skill) Instructions() string {
 	fmt.Fprintf(&b, "# Skill %s\n\n", k.Name)
 	if dir != "" {
 		fmt.Fprintf(&b, "Its directory, which relative paths are relative to: %s\n\n", dir)
+	}
+	if k.Compatibility != "" {
+		fmt.Fprintf(&b, "It needs: %s\n\n", oneLine(k.Compatibility))
 	}
 	fmt.Fprintf(&b, "%s\n", k.Body)
 	if files := k.Files(); len(files) > 0 {

@@ -48,8 +48,8 @@ type common struct {
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it, one of the first provider whose key is in the environment")
-	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1")
+	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it that of the settings, else one of the first provider whose key is in the environment")
+	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; not for a subagent with a model of its own")
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
 	f.StringVar(&c.session, "session", "", "the `ID` of a session to continue, or the name of a new one")
 	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `loop`")

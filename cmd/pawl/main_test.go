@@ -552,3 +552,34 @@ func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestALineTellsOfACompaction(t *testing.T) {
+	w := newWorld(t)
+	script := "turns:\n"
+	for _, tokens := range []int{1000, 50_000, 100_000, 170_000} { // of the 200,000 of a model that nobody knows
+		script += fmt.Sprintf("  - {text: %q, tool_calls: [{name: glob, input: {pattern: \"*.%d\"}}], usage: {input_tokens: %d}}\n", strings.Repeat("Let me look. ", 20), tokens, tokens)
+	}
+	lines, r := w.run(script+"  - text: Done.\n", "look")
+	if last := lines[len(lines)-1]; r.code != exitCompleted || last["text"] != "Done." {
+		t.Fatal(r)
+	}
+	got := map[string]float64{}
+	for name, v := range find(lines, "compacted") {
+		if n, ok := v.(float64); ok && name != "seq" {
+			got[name] = n
+		}
+	}
+	before, after := got["tokens_before"], got["tokens_after"]
+	if len(got) != 4 || before < 170_000 || after <= 0 || after >= before || got["preserved_count"] != 6 || got["summary_size"] < 5 || got["summary_size"] > 20 {
+		t.Errorf("%v", got)
+	}
+	n := 0
+	for _, l := range lines {
+		if l["type"] == "compacted" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d lines tell of it", n)
+	}
+}

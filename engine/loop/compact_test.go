@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/catalog"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -217,5 +218,32 @@ func TestCompactSaysWhatIsWrongWithIt(t *testing.T) {
 	} {
 		_, err := loop.New(loop.Config{Model: plays(), Compact: c})
 		wantErr(t, err, errdefs.Validation, want)
+	}
+}
+
+func TestTheWindowIsTheCataloguesUnlessItIsGiven(t *testing.T) {
+	known, ok := catalog.Default().Lookup("anthropic/claude-haiku-5-5")
+	if !ok || known.Window == 0 || known.Window == 200_000 {
+		t.Fatalf("want a model whose window is another than that of an unknown one: %+v", known)
+	}
+	for name, c := range map[string]struct {
+		model   string
+		compact loop.Compact
+		want    int
+	}{
+		"a known model":                   {known.Name, loop.Compact{Enabled: true}, known.Window * 8 / 10},
+		"with a threshold":                {known.Name, loop.Compact{Enabled: true, Threshold: 0.25}, known.Window / 4},
+		"with a window of the caller's":   {known.Name, loop.Compact{Enabled: true, Threshold: 0.5, Window: 1000}, 500},
+		"a model that nobody knows":       {"nobody/knows", loop.Compact{Enabled: true}, 160_000},
+		"one that nobody knows, and some": {"nobody/knows", loop.Compact{Enabled: true, Threshold: 0.5}, 100_000},
+		"off":                             {known.Name, loop.Compact{}, 0},
+	} {
+		m := plays(says("done"))
+		m.name = c.model
+		d := play{cfg: loop.Config{Model: m, Compact: c.compact}}.do(t)
+		wantErr(t, d.err, nil)
+		if p := entries[journal.Prepared](t, d); len(p) != 1 || p[0].CompactAt != c.want {
+			t.Errorf("%s: want it compacted at %d tokens: %+v", name, c.want, p)
+		}
 	}
 }
