@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // eventually waits for something to become true.
@@ -109,6 +110,34 @@ func TestASpoiledSkillSubagentOrRuleStaysAsItWasAndIsWarnedOf(t *testing.T) {
 	until("there again, and never usable since", nil, "the skill s can't be used: .agents/skills/s/SKILL.md:1:1: it has no front matter")
 }
 
+func TestWhatIsSpoiledStaysAsItWasWhenAnMCPServerHasOtherTools(t *testing.T) {
+	dir := world(t, skillFile("s", ""))
+	rt := serve(t, dir, thinking(func(req model.Request) message.Message {
+		if req.Messages.Last().Text() == "add" {
+			return does("c1", "mcp__notes__add", "{}")
+		}
+		text := tellsAll(req).Text()
+		for _, f := range req.Tools {
+			text += " " + f.Name
+		}
+		return message.Assistant(text)
+	}), func(o *pawl.Options) { o.MCP = []mcp.Server{{Name: "notes", URL: notes(t)}} })
+	lay(t, dir, map[string]string{".agents/skills/s/SKILL.md": "spoiled"})
+	stays := func(session string) (text string, ok bool) {
+		text, warned := asks(t, rt, session, "go")
+		return text, strings.Contains(text, "About s.") && strings.Contains(strings.Join(warned, ""), "the skill s can't be used, and stays as it was")
+	}
+	eventually(t, "it stays", func() bool { _, ok := stays("s"); return ok })
+	asks(t, rt, "other", "add")
+	eventually(t, "another tool", func() bool {
+		text, ok := stays("s")
+		if !ok {
+			t.Fatal(text)
+		}
+		return strings.Contains(text, "mcp__notes__added")
+	})
+}
+
 func TestWhatCantBeUsedFromTheBeginningIsWarnedOfAndTheRestWorks(t *testing.T) {
 	dir := world(t, together(agentFile("other", "has another model", "model: nobody/x\n"), agentFile("limited", "a limited agent", "maxTurns: 0\n"), agentFile("good", "a good agent", ""), skillFile("fine", ""),
 		map[string]string{".agents/skills/s/SKILL.md": "---\nname: s\n---\n", ".agents/rules/r.md": "\xff"}))
@@ -162,7 +191,7 @@ func TestWhatTheFileOfASubagentSaysOfModelLimitsAndToolsHolds(t *testing.T) {
 agents:
   own: {turns: [{text: by the model above}]}
   short: {turns: [{tool_calls: [{id: s1, name: bash, input: {command: "true"}}]}, {tool_calls: [{id: s2, name: bash, input: {command: "true"}}]}, {text: "in three turns"}]}
-  quick: {turns: [{text: "in an hour", delay: 1h}]}
+  quick: {turns: [{text: "too late", delay: 20s}]}
   careful: {turns: [{tool_calls: [{id: b1, name: bash, input: {command: "touch made"}}, {id: b2, name: glob, input: {pattern: "*.yaml"}}]}, {text: "was careful"}]}
   explore: {turns: [{text: x}]}
   general-purpose: {turns: [{text: x}]}
