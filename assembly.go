@@ -22,22 +22,30 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
-	project     *project.Project // nil: the directory's files are not read
+	read        *project.Project // as the directory's files are; nil: they are not read
+	project     *project.Project // the same, with what a change has spoiled as it was before
 	agent       agent.Agent
 	engine      *loop.Engine
 	policy      sandbox.Policy
 	permissions hook.Permissions // of the hook that is the agent's first
 	servers     servers
 	shells      *hook.Shells     // nil: there are no shell hooks
+	hooking     *shared          // their hold
 	hooks       []hook.ShellHook // that shells was made of, with
 	env         map[string]string
 	warning     string // for who listens to a run
 	broken      string // the same: why this is not what the directory says now
 }
 
-// assemble makes an assembly of the options and a project. before is the one in force, if there is one.
-func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *assembly) (_ *assembly, err error) {
-	o, a := r.opts, &assembly{project: p}
+// assemble makes an assembly of the options and a project, which its caller holds. before is the one in force, if there is one: its caller holds it, too.
+func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *assembly) (_ *assembly, err error) {
+	p, unusable := r.opts.sound(read, before)
+	o, a := r.opts, &assembly{read: read, project: p}
+	defer func() {
+		if err != nil {
+			r.drop(a)
+		}
+	}()
 	settings := project.Settings{Gitignore: true}
 	if p != nil {
 		settings = p.Settings
@@ -58,7 +66,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if err != nil {
 		return nil, err
 	}
-	a.permissions, a.policy, a.warning = rules, fence.policy, join(fence.warning, waits(p), remembered(p))
+	a.permissions, a.policy, a.warning = rules, fence.policy, join(fence.warning, waits(p), remembered(p), unusable)
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -66,6 +74,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if tools, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
+	tools = permitted(settings, tools) // the tool for tasks, too
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
 	permission, err := hook.Permission(a.permissions)
 	if err != nil {
@@ -75,7 +84,7 @@ func (r *Runtime) assemble(ctx context.Context, p *project.Project, before *asse
 	if err != nil {
 		return nil, err
 	}
-	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env)
+	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +105,35 @@ func (o *Options) model(s project.Settings) (model.Model, error) {
 		return m, nil
 	}
 	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel")
+}
+
+// sound gives a project without what this Runtime has no use for, and with what a change has spoiled as it was before. unusable says what can't be used.
+func (o *Options) sound(read *project.Project, before *assembly) (p *project.Project, unusable string) {
+	if read == nil {
+		return nil, ""
+	}
+	now, last := *read, (*project.Project)(nil)
+	if before != nil {
+		last = before.project
+	}
+	now.Problems = slices.Clone(read.Problems)
+	now.Skills = slices.DeleteFunc(slices.Clone(read.Skills), func(k project.Skill) bool {
+		return slices.ContainsFunc(o.Skills, func(own project.Skill) bool { return own.Name == k.Name })
+	})
+	now.Subagents = slices.DeleteFunc(slices.Clone(read.Subagents), func(def project.Subagent) bool {
+		return o.NoBuiltins || o.NoSubagents || slices.ContainsFunc(o.Subagents, func(own agent.Subagent) bool { return own.Agent.ID == def.Name })
+	})
+	for i, def := range now.Subagents {
+		if def.Broken != "" || def.Model == "" {
+			continue
+		}
+		if _, err := OpenModel(def.Model); err != nil {
+			now.Subagents[i].Broken = err.Error()
+			now.Problems = append(now.Problems, project.Problem{Place: project.Place{File: def.File}, Reason: err.Error()})
+		}
+	}
+	p, told := now.Keep(last)
+	return p, join(told...)
 }
 
 // waits says that something of the project waits for approval.
@@ -151,8 +189,13 @@ func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, p *project.
 			tools = append(tools, skill)
 		}
 	}
+	return permitted(s, tools), readable
+}
+
+// permitted are tools without those that the settings disallow.
+func permitted(s project.Settings, tools []tool.Tool) []tool.Tool {
 	allowed := project.Subagent{DisallowedTools: s.DisallowedTools}.Gate(namesOf(tools))
-	return slices.DeleteFunc(tools, func(t tool.Tool) bool { return !slices.Contains(allowed, t.Definition().Name) }), readable
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool { return !slices.Contains(allowed, t.Definition().Name) })
 }
 
 func namesOf(tools []tool.Tool) (names []string) {
@@ -165,9 +208,8 @@ func namesOf(tools []tool.Tool) (names []string) {
 // withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one.
 func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
 	var subs agent.Subagents
-	known := map[string]bool{}
 	for _, s := range o.Subagents {
-		if known[s.Agent.ID] = true; s.Engine == nil {
+		if s.Engine == nil {
 			var err error
 			if s.Engine, err = o.below(s.Agent.ID, o.Model, o.Limits, tools); err != nil {
 				return nil, err
@@ -175,9 +217,9 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 		}
 		subs = append(subs, s)
 	}
-	if p != nil && !o.NoBuiltins && !o.NoSubagents && !slices.Contains(namesOf(tools), agent.TaskName) {
-		for _, def := range p.Subagents {
-			if def.Broken != "" || known[def.Name] {
+	if p != nil && !slices.Contains(namesOf(tools), agent.TaskName) {
+		for _, def := range p.Subagents { // those that this Runtime has a use for: see sound
+			if def.Broken != "" {
 				continue
 			}
 			m, limits, err := o.Model, o.Limits, error(nil)
@@ -243,17 +285,19 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		if !ok {
 			return
 		}
-		before := r.now.Load()
-		after := before
+		before := r.hold()
+		after, what := before, "the project's settings can't be read"
 		if err == nil {
+			what = "what has changed in the project can't take effect"
 			after, err = r.assemble(r.ctx, p, before)
 		}
 		if err != nil {
 			kept := *before
-			kept.broken = "the project's settings can't be read, and those before stay in force: " + err.Error()
-			after = &kept
+			kept.broken = what + ", and what was before stays in force: " + err.Error()
+			after = r.share(&kept)
 		}
-		r.now.Store(after)
+		r.replace(nil, after)
+		r.drop(before)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 		return nil, nil
 	}
 	if a.hooks = hooks; before != nil && before.shells != nil && reflect.DeepEqual(before.hooks, hooks) && maps.Equal(before.env, env) {
-		a.shells = before.shells
+		a.shells, a.hooking = before.shells, before.hooking
+		r.use(a.hooking)
 	} else {
 		rules, err := hook.ShellIf(r.dir)
 		if err != nil {
@@ -38,6 +40,7 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 		r.mu.Lock()
 		r.shells = append(r.shells, a.shells)
 		r.mu.Unlock()
+		a.hooking = r.own(func() error { return r.closeShells(a.shells) })
 	}
 	a.env = env
 	m := a.shells.Middleware()
@@ -50,6 +53,21 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 		return err
 	}
 	return []hook.Middleware{m}, nil
+}
+
+// closeShells waits for what hooks still do in the background, which Close ends.
+func (r *Runtime) closeShells(s *hook.Shells) error {
+	r.mu.Lock()
+	known := slices.Contains(r.shells, s)
+	r.mu.Unlock()
+	if !known { // closeHooks has closed it
+		return nil
+	}
+	err := s.Close(context.Background())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shells = slices.DeleteFunc(slices.Clone(r.shells), func(o *hook.Shells) bool { return o == s })
+	return err
 }
 
 // begin tells the hooks of SessionStart that a session has its first run here. Their error, or a continue: false, keeps it from beginning.
@@ -112,12 +130,13 @@ func (r *Runtime) resumes(ctx context.Context, a *assembly, session string) erro
 
 // ended runs the hooks of SessionEnd. Each has its own time, a second and a half when it does not say.
 func (r *Runtime) ended(ctx context.Context, w hook.Where) error {
-	shells := r.now.Load().shells
-	if shells == nil {
+	a := r.hold()
+	defer r.drop(a)
+	if a.shells == nil {
 		return nil
 	}
 	w.Run, ctx = "", context.WithValue(ctx, between{}, true)
-	_, err := shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
+	_, err := a.shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
 	return err
 }
 
@@ -146,6 +165,11 @@ func (r *Runtime) closeHooks() error {
 	wg.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), hooksGrace)
 	defer cancel()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.shells = nil
+	}()
 	for _, shells := range all {
 		if err := shells.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) { // killed hooks say so by a notice
 			errs = append(errs, err)

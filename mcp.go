@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -21,6 +22,7 @@ type servers struct {
 	list   []mcp.Server
 	env    map[string]string // of the settings: their variables
 	warned *atomic.Int64     // warnings that were told
+	use    *shared
 }
 
 // same reports whether the servers would be connected alike. Where in a file they stand does not matter.
@@ -31,8 +33,8 @@ func (s servers) same(list []mcp.Server, env map[string]string) bool {
 	})
 }
 
-// connect connects the MCP servers. Their commands run in the same sandbox as those of bash. The same servers in the same sandbox stay connected over a reload; others are closed with the Runtime, since
-// runs under way use them.
+// connect connects the MCP servers. Their commands run in the same sandbox as those of bash. The same servers in the same sandbox stay connected over a reload; others are closed when the last run that
+// uses them has ended.
 func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Settings) error {
 	list := slices.Clone(r.opts.MCP)
 	for _, m := range s.MCP { // what the program says counts more
@@ -45,22 +47,23 @@ func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Se
 	}
 	if before != nil && before.servers.same(list, s.Env) && reflect.DeepEqual(before.policy, a.policy) {
 		a.servers = before.servers
+		r.use(a.servers.use)
 		return nil
 	}
 	fence, err := sandbox.Open(a.policy, environment(s.Env))
 	if err != nil {
 		return err
 	}
-	r.later(fence.Close)
 	if !a.policy.Off {
 		ctx = sandbox.With(ctx, a.policy)
 	}
 	client, err := mcp.Connect(ctx, list, mcp.Options{Command: fence.Command, Dir: r.dir, Lookup: s.Lookup, Logger: r.opts.Logger})
 	if err != nil {
-		return err
+		return errors.Join(err, fence.Close())
 	}
-	r.later(func() error { return client.Close(context.Background()) }) //nolint:contextcheck // in Close, which has none
-	a.servers = servers{client, list, s.Env, new(atomic.Int64)}
+	a.servers = servers{client, list, s.Env, new(atomic.Int64), r.own(func() error { //nolint:contextcheck // whoever drops it last has none for it
+		return errors.Join(client.Close(context.Background()), fence.Close())
+	})}
 	return nil
 }
 
@@ -107,25 +110,20 @@ func optional(list []mcp.Server) []mcp.Server {
 	return list
 }
 
-// later has f called by Close.
-func (r *Runtime) later(f func() error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.close = append(r.close, f)
-}
-
-// current is the assembly for a run that begins now: with the tools that MCP servers have now.
+// current is the assembly for a run that begins now: with the tools that MCP servers have now. The run holds it: see drop.
 func (r *Runtime) current() *assembly {
-	a := r.now.Load()
+	a := r.hold()
 	if a.servers.client == nil || !a.servers.client.Changed() {
 		return a
 	}
-	next, err := r.assemble(r.ctx, a.project, a)
+	next, err := r.assemble(r.ctx, a.read, a)
 	if err != nil { // a server's new tool has the name of another one
 		r.log().Warn("the tools of MCP servers stay as they were", "error", err)
 		return a
 	}
-	r.now.CompareAndSwap(a, next)
+	next.broken = a.broken
+	r.drop(a)
+	r.replace(a, r.share(next))
 	return next
 }
 

@@ -95,6 +95,8 @@ type Runtime struct {
 	now       atomic.Pointer[assembly] // what the next run is made of
 	workspace *builtin.Workspace       // nil: without the built-in tools
 	shells    []*hook.Shells           // of all assemblies, to be closed
+	shared    []*shared                // of all assemblies that somebody uses; guarded by mu, as shells are
+	endings   sync.WaitGroup           // of what nobody uses any more
 	close     []func() error
 	closing   sync.Once
 	closeErr  error
@@ -224,6 +226,7 @@ func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption)
 	req = req.filled()
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()
+		defer r.drop(a)
 		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, opts)...)
 	})
 }
@@ -242,6 +245,7 @@ func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunO
 func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 	return r.serve(ctx, session, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()
+		defer r.drop(a)
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
@@ -257,6 +261,7 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 // Replay drives the engine through what is on record of a session, with recorded outcomes only, and gives the first difference: see [agent.Replay].
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
 	a := r.current()
+	defer r.drop(a)
 	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, nil)...)
 }
 
@@ -353,7 +358,8 @@ func (r *Runtime) within(f func() error) error {
 	}
 }
 
-func (r *Runtime) free() (err error) {
+func (r *Runtime) free() error {
+	err := r.endAll()
 	for _, f := range slices.Backward(r.close) {
 		if e := f(); e != nil && err == nil {
 			err = e

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,6 +16,9 @@ import (
 
 // probing has this test binary be an MCP server that tries what a fence should keep it from.
 const probing = "PAWL_TEST_PROBE"
+
+// pidsIn has it leave its process id in a directory.
+const pidsIn = "PAWL_TEST_PIDS"
 
 type asked struct {
 	Path    string `json:"path,omitempty"`
@@ -23,6 +28,11 @@ type asked struct {
 
 // probe serves MCP on standard input and output.
 func probe() {
+	if dir := os.Getenv(pidsIn); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600); err != nil {
+			panic(err)
+		}
+	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "probe", Version: "1"}, nil)
 	for name, do := range map[string]func(asked) (string, error){
 		"write": func(a asked) (string, error) { return "written", os.WriteFile(a.Path, []byte("x"), 0o600) },

@@ -147,7 +147,7 @@ func TestCloseDoesNotWaitForEverForWhatAToolStillUses(t *testing.T) {
 			t.Fatal(err)
 		}
 		hold := make(chan struct{})
-		rt.later(func() error { <-hold; return nil }) // as a workspace waits for the calls of its tools
+		rt.own(func() error { <-hold; return nil }) // as a workspace waits for the calls of its tools
 		began := time.Now()
 		err = rt.Close()
 		if !errdefs.Timeout.Is(err) || time.Since(began) != time.Minute || !errors.Is(rt.Close(), err) {

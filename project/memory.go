@@ -255,7 +255,6 @@ func (l *loader) rules(p *Project) {
 		names = append(names, e.name)
 	}
 	slices.SortFunc(names, compareRules)
-	var parts []string
 	total := 0
 	for _, name := range names {
 		file := path.Join(dir, name)
@@ -263,16 +262,37 @@ func (l *loader) rules(p *Project) {
 		if err == nil && total+len(data) > maxMemoryTotal {
 			err = &fileError{fmt.Sprintf("all rules together are larger than %s", size(maxMemoryTotal)), "make them smaller"}
 		}
-		if errors.As(err, &broken) {
-			l.problem(broken.at(l.project.place(file)))
-			continue
+		r := rule{Problem: Problem{Place: l.project.place(file)}}
+		switch {
+		case errors.As(err, &broken):
+			r.Problem = broken.at(r.Place)
+			l.problem(r.Problem)
+		case err != nil:
+			continue // it went away
+		default:
+			total += len(data)
+			r.text, r.readable = strings.TrimSpace(strings.ReplaceAll(string(data), "\r\n", "\n")), true
 		}
-		total += len(data)
-		if text := strings.TrimSpace(strings.ReplaceAll(string(data), "\r\n", "\n")); text != "" {
-			parts = append(parts, text)
+		p.rules = append(p.rules, r)
+	}
+	p.Rules = joinRules(p.rules)
+}
+
+// rule is a file of .agents/rules.
+type rule struct {
+	Problem  // why it can't be read: without a Reason it can
+	text     string
+	readable bool
+}
+
+func joinRules(rules []rule) string {
+	var parts []string
+	for _, r := range rules {
+		if r.text != "" {
+			parts = append(parts, r.text)
 		}
 	}
-	p.Rules = strings.Join(parts, "\n\n")
+	return strings.Join(parts, "\n\n")
 }
 
 // compareRules orders rules by the number before the first dash, those without one last, then by name.

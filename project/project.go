@@ -23,6 +23,7 @@ type Project struct {
 	Subagents []Subagent
 	Problems  []Problem // what was read and has no effect; a skill or an agent that can't be used is in its list as well
 
+	rules     []rule // that Rules is made of
 	values    []Value
 	waiting   []Value
 	trust     trustStore
