@@ -173,7 +173,7 @@ func join(texts ...string) string {
 // tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
 func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, p *project.Project, s project.Settings) (tools []tool.Tool, readable []string) {
 	if r.workspace != nil {
-		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore))
+		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore), builtin.WithDirectories(o.further(s)...))
 		readable = append(readable, ws.OutputDir())
 		tools = ws.Tools()
 		if !a.policy.Network.None() || a.policy.Off {

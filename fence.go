@@ -35,6 +35,9 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 	case s.SandboxSet || len(s.Directories) > 0:
 		policy, asked = s.Sandbox, "the settings' sandbox"
 	}
+	if o.Sandbox == nil {
+		policy.Write = slices.Concat(policy.Write, o.Permissions.Writable)
+	}
 	if policy.Off {
 		return fencing{policy: policy}, nil
 	}
@@ -79,13 +82,15 @@ func hiding(policy sandbox.Policy, hide []string, can sandbox.Capabilities) (fen
 	return f, nil
 }
 
-// protectSettings keeps commands from changing what in the project decides what runs outside of the sandbox later, unless the policy names it as what they may write.
+// protectSettings keeps commands from changing what in the project, and in the other directories that they may write, decides what runs outside of the sandbox later, unless the policy names it as what they may write.
 func protectSettings(p *sandbox.Policy) {
-	for _, path := range sandbox.Settings(p.Root) {
-		if i := slices.Index(p.Write, path); i >= 0 {
-			p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in Root: what is mounted can't be replaced
-		} else if !slices.Contains(p.Protect, path) {
-			p.Protect = append(slices.Clip(p.Protect), path)
+	for _, dir := range append([]string{p.Root}, p.Write...) {
+		for _, path := range sandbox.Settings(dir) {
+			if i := slices.Index(p.Write, path); i >= 0 {
+				p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in dir: what is mounted can't be replaced
+			} else if !slices.Contains(p.Protect, path) {
+				p.Protect = append(slices.Clip(p.Protect), path)
+			}
 		}
 	}
 }
@@ -115,10 +120,35 @@ func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fenc
 	}
 	f, err := o.fence(dir, s, hide, sandbox.Probe())
 	rules.Fence = f.holds
+	if err == nil {
+		o.widen(&rules, f.policy, o.further(s))
+	}
 	return rules, f, err
 }
 
-// permissions are the program's and the settings', but for the fence.
+// further are the directories besides the project that the program and the settings name.
+func (o *Options) further(s project.Settings) []string {
+	return slices.Concat(o.Permissions.Writable, s.Directories)
+}
+
+// widen has rules be about further directories: what a person is asked about, what the safety check says and what the policy lets be written are to agree on them. The policy is the program's own where it gave one.
+func (o *Options) widen(rules *hook.Permissions, policy sandbox.Policy, further []string) {
+	written := slices.Clone(policy.Write)
+	rules.Writable = nil
+	for _, dir := range further {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil && !policy.MayWrite(real) {
+			rules.Readable = append(slices.Clip(rules.Readable), dir)
+			continue
+		}
+		rules.Writable, written = append(slices.Clip(rules.Writable), dir), append(written, dir)
+	}
+	if o.Permissions.Safety == nil {
+		rules.Safety = hook.SafetyIn(rules.Dir, written...)
+	}
+}
+
+// permissions are the program's and the settings', but for the fence, and for directories besides the project.
 func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
 	p := o.Permissions
 	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
@@ -132,6 +162,5 @@ func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
 	if p.Safety == nil {
 		p.Safety = hook.SafetyIn(p.Dir)
 	}
-	p.Readable = slices.Concat(p.Readable, s.Permissions.Readable)
 	return p
 }

@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,31 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 		f, err := new(Options).fence(dir, project.Settings{}, c.hide, sandbox.Capabilities{Writes: yes, Inside: c.inside})
 		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.HidePatterns, c.want) || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
 			t.Errorf("%q: %+v %v", c.hide, f, err)
+		}
+	}
+}
+
+func TestASandboxThatSettingsAskForAndThatCantBeHadIsAnError(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for settings, fails := range map[string]bool{
+		`{}`: false, `{"respectGitignore": false}`: false, `{"sandbox": {"enabled": false}}`: false,
+		`{"sandbox": {"enabled": true}}`: true, `{"sandbox": {"limits": {"files": 64}}}`: true, `{"sandbox": {"network": {"all": false}}}`: true,
+	} {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, ".agents"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".agents/settings.json"), []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := project.Load(t.Context(), dir, project.WithTrusted())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := new(Options).fence(dir, p.Settings, nil, nothing)
+		if fails != (err != nil) || fails && (!errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the settings' sandbox")) || !fails && !f.policy.Off {
+			t.Errorf("%s: %+v %v", settings, f, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ type Options struct {
 	MCP         []mcp.Server     // whose tools are offered after those, before those of the settings; what goes wrong with one is a warning of the run, unless it is Required
 	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
 	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
-	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. Safety = [NoSafety] switches the safety check off
+	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. The file tools reach its Writable, and so do commands, unless Sandbox is given: then what that lets be written counts. Safety = [NoSafety] switches the safety check off
 	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
 	NoSubagents bool             // leave out the project's subagents: the tool that gives them tasks has those of Subagents only, or is not there
 	// Skills are there beside the project's; of two with a name these beat those. Two with the same name are errdefs.Conflict.

@@ -72,6 +72,7 @@ type Permissions struct {
 	Dir              string   // the project, which paths are relative to; "" is the current directory
 	Fence            bool     // commands run in a sandbox that writes only the project
 	Readable         []string // further directories that may be read unasked, absolute, such as that of long outputs
+	Writable         []string // further directories, absolute, that are as the project is: what may be read and edited unasked there may be in them. Where their links lead is looked up by [Permission] only
 	// Safety is asked before the rules allow anything: what it denies is denied in every mode, and where it asks, an ask rule would. Given here it is bound by the mode and by
 	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
 	Safety SafetyHook
@@ -137,14 +138,15 @@ func Permission(p Permissions) (Middleware, error) {
 
 // permissionJudge is compiled Permissions.
 type permissionJudge struct {
-	p     Permissions
-	world *permit.World
-	rules map[Verdict][]*permit.Rule
+	p       Permissions
+	world   *permit.World
+	further permit.Further
+	rules   map[Verdict][]*permit.Rule
 }
 
 func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	p.Mode = cmp.Or(p.Mode, ModeDefault)
-	j := &permissionJudge{p: p, rules: map[Verdict][]*permit.Rule{}}
+	j := &permissionJudge{p: p, further: permit.NewFurther(p.Readable, p.Writable), rules: map[Verdict][]*permit.Rule{}}
 	var errs []error
 	if !slices.Contains(Modes(), p.Mode) {
 		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
@@ -268,7 +270,7 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 			return nil
 		}
 	}
-	steers := j.world.Steers(c)
+	steers := j.world.Steers(c, j.further)
 	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != Ask && steers == "") { // who approved a rule did not see this call
 		out.Verdict, out.Reason = Allow, "approved for this session"
 		return rule
@@ -386,7 +388,7 @@ func (j *permissionJudge) permits(c *permit.Call, rules []*permit.Rule) (by *per
 }
 
 func (j *permissionJudge) readable(p permit.Path) bool {
-	if j.world.Readable(p, j.p.Readable) {
+	if j.world.Readable(p, j.further) {
 		return true
 	}
 	for _, r := range j.rules[Allow] {
@@ -398,7 +400,7 @@ func (j *permissionJudge) readable(p permit.Path) bool {
 }
 
 func (j *permissionJudge) writable(p permit.Path) bool {
-	if (j.p.Fence || j.p.Mode == ModeAcceptEdits) && j.world.Writable(p) {
+	if (j.p.Fence || j.p.Mode == ModeAcceptEdits) && j.world.Writable(p, j.further) {
 		return true
 	}
 	for _, r := range j.rules[Allow] {
@@ -415,8 +417,8 @@ func (j *permissionJudge) mode(c *permit.Call, def tool.Definition) (ok bool, re
 		return true, "nothing is asked"
 	}
 	outside := ""
-	if !j.world.Inside(c, j.p.Readable) {
-		outside = "it reaches outside of the project: " + j.world.Shown(c, j.p.Readable)
+	if !j.world.Inside(c, j.further) {
+		outside = "it reaches outside of the project: " + j.world.Shown(c, j.further)
 	}
 	switch kind := c.Kind(); {
 	case kind == permit.Inner:

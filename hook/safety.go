@@ -68,7 +68,9 @@ func DefaultSafetyHook(ctx context.Context, toolName string, params map[string]a
 
 // SafetyIn is the safety check of a project that lies in dir. It judges what a call would do, not the words in it.
 //
-// It denies what would destroy or lastingly change things outside dir and the directories for temporary files: files, devices, accounts, other processes, power. It
+// further are more directories that may be written, absolute: what lies in them is judged as the project is, also by other names that they have now.
+//
+// It denies what would destroy or lastingly change things outside of these and of the directories for temporary files: files, devices, accounts, other processes, power. It
 // asks about more privileges, code that comes from elsewhere, publishing, the project as a whole, history or changes that would be lost, and about what can't be told: a
 // command or a path that is not known. Everything else passes.
 //
@@ -78,8 +80,8 @@ func DefaultSafetyHook(ctx context.Context, toolName string, params map[string]a
 // Judged are the command of a tool named bash in any case, which starts in its workdir, and the path or file_path of tools that write: write and edit, and inside
 // [Safety] every tool that doesn't say that it only reads. Programs that are started (make, npm run, ./script.sh) are not looked into, nor are links that are there already:
 // that is the sandbox's business, which this check does not replace.
-func SafetyIn(dir string) SafetyHook {
-	f := newFence(dir)
+func SafetyIn(dir string, further ...string) SafetyHook {
+	f := newFence(dir, further)
 	return func(ctx context.Context, toolName string, params map[string]any) error {
 		name := strings.ToLower(toolName)
 		if name == "bash" {

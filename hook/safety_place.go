@@ -10,15 +10,15 @@ import (
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
-// A fence is what may be written: a project, and the directories for temporary files.
+// A fence is what may be written: a project, further directories, and those for temporary files.
 type fence struct {
 	dir   string   // the project
-	roots []string // it, by its other names too
+	roots []string // it and the further ones, by their other names too
 	temps []string
 	home  string
 }
 
-func newFence(dir string) *fence {
+func newFence(dir string, further []string) *fence {
 	f := &fence{temps: []string{"/tmp", "/var/tmp", "/private/tmp", "/dev/shm"}}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -26,6 +26,11 @@ func newFence(dir string) *fence {
 	f.dir = filepath.ToSlash(dir)
 	f.home, _ = os.UserHomeDir()
 	f.roots = names(f.dir)
+	for _, dir := range further {
+		if abs, err := filepath.Abs(dir); err == nil {
+			f.roots = append(f.roots, names(filepath.ToSlash(abs))...)
+		}
+	}
 	f.temps = append(f.temps, names(filepath.ToSlash(os.TempDir()))...)
 	return f
 }
@@ -202,22 +207,8 @@ func (j *examiner) through(p string, what effect) string {
 
 // where classifies a clean absolute path.
 func (j *examiner) where(what effect, p string) place {
-	for _, r := range j.roots {
-		switch {
-		case p == r:
-			return project
-		case within(r, p): // the project lies in it
-			return outside
-		case within(p, r):
-			rest := p[len(r)+1:]
-			switch {
-			case rest != ".git" && !strings.HasPrefix(rest, ".git/"), strings.HasSuffix(rest, ".lock"):
-				return inside
-			case what == overwrites && (rest == ".git/info/exclude" || strings.HasSuffix(rest, "_MSG") || strings.HasSuffix(rest, "_EDITMSG")):
-				return inside
-			}
-			return git
-		}
+	if at, ok := j.byRoot(what, p); ok {
+		return at
 	}
 	switch p {
 	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/full", "/dev/zero":
@@ -240,6 +231,37 @@ func (j *examiner) where(what effect, p string) place {
 		return device
 	}
 	return outside
+}
+
+// byRoot classifies a path that is a root, or lies in one or above one. Of several roots the strictest counts. What a root lies in is outside, but for
+// what is put there beside the root.
+func (j *examiner) byRoot(what effect, p string) (at place, ok bool) {
+	above := false
+	for _, r := range j.roots {
+		switch {
+		case p == r:
+			at, ok = max(at, project), true
+		case within(r, p): // a root lies in it
+			above = true
+		case within(p, r):
+			at, ok = max(at, inRoot(what, p[len(r)+1:])), true
+		}
+	}
+	if !ok && above && what != overwrites && what != creates {
+		return outside, true
+	}
+	return at, ok
+}
+
+// inRoot classifies a path in a root, relative to it.
+func inRoot(what effect, rest string) place {
+	switch {
+	case rest != ".git" && !strings.HasPrefix(rest, ".git/"), strings.HasSuffix(rest, ".lock"):
+		return inside
+	case what == overwrites && (rest == ".git/info/exclude" || strings.HasSuffix(rest, "_MSG") || strings.HasSuffix(rest, "_EDITMSG")):
+		return inside
+	}
+	return git
 }
 
 // pattern classifies what a glob stands for: what lies below the directories in front of it.

@@ -30,7 +30,7 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
 	Model           string                // PROVIDER/NAME; "" when no layer says
-	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Readable
+	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Writable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
 	Env             map[string]string     // for commands, hooks and MCP servers
 	Hooks           []hook.ShellHook      // the lowest layer's first; none with disableAllHooks
@@ -159,7 +159,7 @@ func (s *Settings) settle(values []Value, r *report) {
 	s.Sandbox.Read = there(s.Sandbox.Read, "sandbox.read")
 	s.Sandbox.Hide = there(s.Sandbox.Hide, "sandbox.hide")
 	s.Sandbox.Protect = there(s.Sandbox.Protect, "sandbox.protect")
-	s.Permissions.Readable = slices.Clone(s.Directories)
+	s.Permissions.Writable = slices.Clone(s.Directories)
 }
 
 // Lookup finds a variable as it is for MCP servers: of the settings, or else of this process.

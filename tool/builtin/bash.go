@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -123,7 +122,7 @@ func (w *Workspace) workdir(name string) (string, error) {
 	if !info.IsDir() {
 		return "", errdefs.Validation.Errorf("%s is no directory to run in", p.shown)
 	}
-	return filepath.Join(w.real, p.rel), nil
+	return w.realPath(p), nil
 }
 
 // refusals says whom a command could not reach, for the model: programs seldom show the reason that they were given.

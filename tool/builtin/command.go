@@ -43,15 +43,16 @@ const ownServers = " A command can't reach a server that another one started: st
 
 // fenceNote tells the model what to expect of a fence.
 func (w *Workspace) fenceNote() string {
+	can := " Commands run in a sandbox: they can write " + strings.Join(append([]string{"the project"}, w.policy.Write...), ", ") + " and $TMPDIR only"
 	switch n := w.policy.Network; {
 	case w.policy.Off:
 		return ""
 	case n.All:
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only."
+		return can + "."
 	case n.None():
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and have no network." + ownServers
+		return can + ", and have no network." + ownServers
 	default:
-		return " Commands run in a sandbox: they can write the project and $TMPDIR only, and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "." + ownServers
+		return can + ", and reach only these hosts: " + strings.Join(n.Hosts, ", ") + "." + ownServers
 	}
 }
 
@@ -66,10 +67,7 @@ func (w *Workspace) policyFor(ctx context.Context) (sandbox.Policy, error) {
 
 // realPath is where a place is.
 func (w *Workspace) realPath(p place) string {
-	if p.root == w.out {
-		return filepath.Join(w.outReal, p.rel)
-	}
-	return filepath.Join(w.real, p.rel)
+	return filepath.Join(w.area(p.root).real, p.rel)
 }
 
 // reading gives a function that holds a file tool to the policy in what it reads.

@@ -7,8 +7,8 @@
 //	defer w.Close()
 //	tools, err := tool.NewSet(w.Tools()...)
 //
-// The file tools cannot leave that directory, by no "..", absolute path or symbolic link: every one of them works through an
-// [os.Root], so that it also holds when the tree is changed while they run. A second directory, which the file tools only read,
+// The file tools cannot leave that directory, nor those of [WithDirectories], by no "..", absolute path or symbolic link: every one of them works through an
+// [os.Root] of each, so that it also holds when the tree is changed while they run. Another directory, which the file tools only read,
 // keeps the outputs of commands that are too long to be shown. What a command does is not fenced here: bash runs what it is told,
 // with the rights of this process. A sandbox and permissions are the business of whoever runs the tools.
 //

@@ -42,7 +42,7 @@ func (w *Workspace) Edit() tool.Tool { return w.tools[3] }
 
 func (w *Workspace) newEdit() tool.Tool {
 	return tool.Func("edit", "Replace text in a file. old_string must be exactly as in the file and occur only once, or replace_all be true. "+
-		"The line numbers that read shows are not part of the file.",
+		"The line numbers that read shows are not part of the file."+w.directoriesNote(),
 		guarded(w, "edit", w.edit), tool.Destructive, tool.WithSchema(json.RawMessage(editSchema)), fileAliases)
 }
 

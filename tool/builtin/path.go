@@ -12,11 +12,51 @@ import (
 	"github.com/pawl-dev/pawl/internal/near"
 )
 
-// place is a file or directory in one of the two roots.
+// area is a directory that the file tools reach into. A Root holds them in it, whatever links there are.
+type area struct {
+	dir, real string // as given (absolute), and without symbolic links
+	root      *os.Root
+}
+
+// area is the one of a root.
+func (w *Workspace) area(root *os.Root) area {
+	for _, a := range w.further {
+		if a.root == root {
+			return a
+		}
+	}
+	if root == w.out {
+		return area{w.outDir, w.outReal, w.out}
+	}
+	return area{w.dir, w.real, w.root}
+}
+
+// areaAt is the area that an absolute path lies in, of several the innermost, and the path relative to it.
+func (w *Workspace) areaAt(abs string) (in area, rel string, ok bool) {
+	longest := -1
+	for _, a := range append([]area{w.area(w.out), w.area(w.root)}, w.further...) {
+		for _, dir := range []string{a.dir, a.real} {
+			if r, inside := within(abs, dir); inside && len(dir) > longest {
+				in, rel, ok, longest = a, r, true, len(dir)
+			}
+		}
+	}
+	return in, rel, ok
+}
+
+// called is what an area is called where something leads out of it.
+func (w *Workspace) called(root *os.Root) string {
+	if root == w.root {
+		return "the project directory"
+	}
+	return show(w.area(root).dir)
+}
+
+// place is a file or directory in one of the areas.
 type place struct {
 	root  *os.Root
 	rel   string // inside root; without symbolic links when it was looked at. The Root stands for what happens later
-	shown string // what the model is told: relative to the project, with slashes; absolute in the output directory
+	shown string // what the model is told: relative to the project, with slashes; absolute elsewhere
 }
 
 // locate finds the place that a model means by a relative or absolute path. The file need not exist.
@@ -30,11 +70,8 @@ func (w *Workspace) locate(name string) (place, error) {
 	}
 	abs = filepath.Clean(abs)
 	for _, abs := range []string{abs, resolved(abs)} { // one directory may have several names, through links above it
-		if rel, ok := within(abs, w.outDir, w.outReal); ok {
-			return w.follow(w.out, rel, name)
-		}
-		if rel, ok := within(abs, w.dir, w.real); ok {
-			return w.follow(w.root, rel, name)
+		if a, rel, ok := w.areaAt(abs); ok {
+			return w.follow(a.root, rel, name)
 		}
 	}
 	return place{}, w.outside(show(name) + " is outside of the project directory")
@@ -46,15 +83,18 @@ func (w *Workspace) locateToWrite(name string) (place, error) {
 	if err != nil {
 		return p, err
 	}
-	_, kept := within(filepath.Join(w.real, p.rel), w.outReal)
-	if p.root == w.out || kept {
+	if _, kept := within(w.realPath(p), w.outReal); kept {
 		return place{}, w.outside(show(name) + " is in the directory of long outputs, which can only be read")
 	}
 	return p, nil
 }
 
 func (w *Workspace) outside(why string) error {
-	return errdefs.PolicyDenied.Errorf("%s: give a path inside %s, relative to it or absolute", why, w.dir)
+	further := ""
+	for _, a := range w.further {
+		further += ", or an absolute one inside " + a.dir
+	}
+	return errdefs.PolicyDenied.Errorf("%s: give a path inside %s, relative to it or absolute%s", why, w.dir, further)
 }
 
 // within gives abs relative to the first of dirs that it lies in or is.
@@ -93,7 +133,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 			continue
 		case "..":
 			if at == "." {
-				return place{}, w.outside(show(name) + " leads through a symbolic link out of the project directory")
+				return place{}, w.outside(show(name) + " leads through a symbolic link out of " + w.called(root))
 			}
 			at = filepath.Dir(at)
 			continue
@@ -103,7 +143,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			rest := filepath.Join(append([]string{at}, todo...)...)
 			if !filepath.IsLocal(rest) {
-				return place{}, w.outside(show(name) + " leads through a symbolic link out of the project directory")
+				return place{}, w.outside(show(name) + " leads through a symbolic link out of " + w.called(root))
 			}
 			return w.place(root, rest), nil
 		}
@@ -125,7 +165,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 		if filepath.IsAbs(target) {
 			inside, ok := within(filepath.Clean(target), w.namesOf(root)...)
 			if !ok {
-				return place{}, w.outside(show(name) + ": " + w.place(root, link).shown + " is a symbolic link to " + show(target) + ", which is outside of the project directory")
+				return place{}, w.outside(show(name) + ": " + w.place(root, link).shown + " is a symbolic link to " + show(target) + ", which is outside of " + w.called(root))
 			}
 			target, at = inside, "."
 		}
@@ -135,17 +175,15 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 }
 
 func (w *Workspace) namesOf(root *os.Root) []string {
-	if root == w.out {
-		return []string{w.outDir, w.outReal}
-	}
-	return []string{w.dir, w.real}
+	a := w.area(root)
+	return []string{a.dir, a.real}
 }
 
 func (w *Workspace) place(root *os.Root, rel string) place {
-	if root == w.out {
-		return place{root, rel, show(filepath.Join(w.outDir, rel))}
+	if root == w.root {
+		return place{root, rel, show(filepath.ToSlash(rel))}
 	}
-	return place{root, rel, show(filepath.ToSlash(rel))}
+	return place{root, rel, show(filepath.Join(w.area(root).dir, rel))}
 }
 
 // openFile opens a regular file for reading. It never waits, not even for a named pipe.
@@ -190,7 +228,7 @@ func (w *Workspace) reason(p place, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return errdefs.NotFound.Errorf("%s: a part of the path is a file, not a directory", p.shown)
 	case cause.Error() == "path escapes from parent":
-		return w.outside(p.shown + " leads out of the project directory")
+		return w.outside(p.shown + " leads out of " + w.called(p.root))
 	}
 	return errdefs.NotAvailable.Errorf("%s: %w", p.shown, cause)
 }

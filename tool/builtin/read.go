@@ -47,7 +47,7 @@ const readSchema = `{"type":"object","additionalProperties":false,"required":["f
 func (w *Workspace) Read() tool.Tool { return w.tools[1] }
 
 func (w *Workspace) newRead() tool.Tool {
-	return tool.Func("read", "Show a text file as numbered lines, or an image. The number and the tab before each line are not part of the file.",
+	return tool.Func("read", "Show a text file as numbered lines, or an image. The number and the tab before each line are not part of the file."+w.directoriesNote(),
 		guarded(w, "read", w.read), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(readSchema)), fileAliases)
 }
 

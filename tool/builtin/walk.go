@@ -34,7 +34,7 @@ func (k *walk) run(ctx context.Context) error {
 	return k.dir(ctx, at, ".", g, 1)
 }
 
-func (k *walk) heeds() bool { return k.w.gitignore && k.in.root == k.w.root }
+func (k *walk) heeds() bool { return k.w.gitignore && k.in.root != k.w.out }
 
 func (k *walk) dir(ctx context.Context, dir, below string, g *ignores, level int) error {
 	if err := ctx.Err(); err != nil {
@@ -80,7 +80,7 @@ func (k *walk) dir(ctx context.Context, dir, below string, g *ignores, level int
 }
 
 func (k *walk) isOutput(p place) bool {
-	return p.root == k.w.root && filepath.Join(k.w.real, p.rel) == k.w.outReal
+	return p.root != k.w.out && k.w.realPath(p) == k.w.outReal
 }
 
 func (k *walk) list(dir string) ([]fs.DirEntry, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -23,6 +24,8 @@ type Workspace struct {
 	*core
 	env       []string
 	gitignore bool
+	dirs      []string // what WithDirectories was given
+	further   []area   // of them, those that are there
 	tools     []tool.Tool
 	policy    sandbox.Policy
 	policyErr error
@@ -41,10 +44,11 @@ type core struct {
 
 	life   context.Context // ends with Close; not a caller's, so it has its place here
 	end    context.CancelFunc
-	mu     sync.Mutex // guards done and fences, and calls.Add against calls.Wait
+	mu     sync.Mutex // guards done, fences and opened, and calls.Add against calls.Wait
 	done   bool
 	calls  sync.WaitGroup
 	fences []*sandbox.Fence
+	opened []area // those that some workspace has or had besides the project
 	close  func() error
 }
 
@@ -64,6 +68,12 @@ func WithEnv(env []string) Option {
 // WithGitignore says whether glob and grep leave out what .gitignore files name. On by default. The directory .git is always left
 // out.
 func WithGitignore(on bool) Option { return func(w *Workspace) { w.gitignore = on } }
+
+// WithDirectories lets the file tools reach into further directories, too, which exist, and bash start in them. A relative one is one of the project. Their files are named, and shown, by
+// absolute paths; no symbolic link leads out of one, nor from the project into one. With [WithSandbox] the policy has to let them be written, too. What is no directory that can be opened has no effect.
+func WithDirectories(dirs ...string) Option {
+	return func(w *Workspace) { w.dirs = slices.Clone(dirs) }
+}
 
 // Open opens a project directory for the tools. It fails when dir is not a directory. Close frees it.
 func Open(dir string, opts ...Option) (*Workspace, error) {
@@ -90,6 +100,7 @@ func Open(dir string, opts ...Option) (*Workspace, error) {
 // ready makes the tools for the options.
 func (w *Workspace) ready() {
 	w.resolvePolicy()
+	w.reach()
 	w.fence = sync.OnceValues(w.openFence)
 	w.tools = []tool.Tool{w.newBash(), w.newRead(), w.newWrite(), w.newEdit(), w.newGlob(), w.newGrep(), w.newBashOutput(), w.newBashKill()}
 }
@@ -97,7 +108,7 @@ func (w *Workspace) ready() {
 // With gives a workspace with other options over the same directory. [WithOutputDir] changes nothing: outputs, commands in the background and files under edit are the same in both, and the Close of
 // either closes both.
 func (w *Workspace) With(opts ...Option) *Workspace {
-	other := &Workspace{core: &core{}, env: w.env, gitignore: w.gitignore, policy: w.policy}
+	other := &Workspace{core: &core{}, env: w.env, gitignore: w.gitignore, dirs: w.dirs, policy: w.policy}
 	for _, o := range opts {
 		o(other)
 	}
@@ -137,6 +148,50 @@ func (w *Workspace) open(dir string) (err error) {
 	return err
 }
 
+// reach opens the further directories. What lies in the project by its real name needs no Root of its own.
+func (w *Workspace) reach() {
+	for _, dir := range w.dirs {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(w.dir, dir)
+		}
+		abs, real, err := bothNames(dir)
+		if err != nil {
+			continue
+		}
+		if _, in := within(real, w.real); in {
+			continue
+		}
+		if a, ok := w.openArea(abs, real); ok {
+			w.further = append(w.further, a)
+		}
+	}
+}
+
+// openArea opens a directory, or finds it among those that are open: a workspace is made for each change of the settings. Close closes them all.
+func (w *core) openArea(dir, real string) (area, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done {
+		return area{}, false
+	}
+	now, err := os.Stat(real)
+	if err != nil {
+		return area{}, false
+	}
+	for _, a := range w.opened {
+		if then, err := a.root.Stat("."); err == nil && a.dir == dir && a.real == real && os.SameFile(now, then) {
+			return a, true
+		}
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return area{}, false
+	}
+	a := area{dir, real, root}
+	w.opened = append(w.opened, a)
+	return a, true
+}
+
 // bothNames gives a directory's absolute name, and that without symbolic links.
 func bothNames(dir string) (abs, resolved string, err error) {
 	if abs, err = filepath.Abs(dir); err != nil {
@@ -151,6 +206,18 @@ func (w *Workspace) Dir() string { return w.dir }
 
 // OutputDir is where long outputs are kept, absolute.
 func (w *Workspace) OutputDir() string { return w.outDir }
+
+// directoriesNote tells the model where else the file tools reach.
+func (w *Workspace) directoriesNote() string {
+	var dirs []string
+	for _, a := range w.further {
+		dirs = append(dirs, a.dir)
+	}
+	if len(dirs) == 0 {
+		return ""
+	}
+	return " Besides the project it reaches, by absolute paths: " + strings.Join(dirs, ", ") + "."
+}
 
 // Tools gives bash, read, write, edit, glob, grep, bash_output and bash_kill, in this order.
 func (w *Workspace) Tools() []tool.Tool { return slices.Clone(w.tools) }
@@ -177,7 +244,11 @@ func (w *core) free() error {
 
 func (w *core) closeRoots() error {
 	var errs []error
-	for _, r := range []*os.Root{w.root, w.out} {
+	roots := []*os.Root{w.root, w.out}
+	for _, a := range w.opened { // nobody opens one any more
+		roots = append(roots, a.root)
+	}
+	for _, r := range roots {
 		if r != nil {
 			errs = append(errs, r.Close())
 		}

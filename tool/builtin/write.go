@@ -36,7 +36,7 @@ const writeSchema = `{"type":"object","additionalProperties":false,"required":["
 func (w *Workspace) Write() tool.Tool { return w.tools[2] }
 
 func (w *Workspace) newWrite() tool.Tool {
-	return tool.Func("write", "Make a file, or overwrite it, with the content given. To change a part of a file, use edit.",
+	return tool.Func("write", "Make a file, or overwrite it, with the content given. To change a part of a file, use edit."+w.directoriesNote(),
 		guarded(w, "write", w.write), tool.Idempotent, tool.Destructive, tool.WithSchema(json.RawMessage(writeSchema)), fileAliases)
 }
 

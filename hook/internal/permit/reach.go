@@ -3,6 +3,7 @@ package permit
 import (
 	"encoding/json"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -158,28 +159,47 @@ const (
 	Inner // what it leads to is judged itself, or is a question to a person; what it acts on was judged, if it is a command of the session in the background
 )
 
-// Inside reports whether everything that the call reads and changes lies in the project, or, when nothing is changed, in one of the further
-// directories.
-func (w *World) Inside(c *Call, further []string) bool {
-	for _, p := range c.writes {
-		if !w.inside(p) {
-			return false
-		}
+// Further are directories besides the project: what may be read in, and what may be written in, too.
+type Further struct {
+	readable, writable [][]string // each by its names
+}
+
+// NewFurther takes absolute directories. Where symbolic links in their names lead is looked up now, and not again: one may lie where the model can write.
+func NewFurther(readable, writable []string) Further {
+	var f Further
+	for _, dir := range writable {
+		f.writable = append(f.writable, []string{filepath.Clean(dir), resolve(dir)})
 	}
-	return !slices.ContainsFunc(c.reads, func(p Path) bool { return !w.Readable(p, further) })
+	for _, dir := range readable {
+		f.readable = append(f.readable, []string{filepath.Clean(dir), resolve(dir)})
+	}
+	f.readable = append(f.readable, f.writable...)
+	return f
 }
 
-// Readable reports whether a path lies in the project or in one of the further directories, absolute.
-func (w *World) Readable(p Path, further []string) bool {
-	return w.inside(p) || slices.ContainsFunc(further, func(dir string) bool { return w.within(p, path.Clean(dir), resolve(dir)) })
+// Inside reports whether everything that the call reads and changes lies in the project, or in one of the further directories that this may be done in.
+func (w *World) Inside(c *Call, further Further) bool {
+	return !slices.ContainsFunc(c.writes, func(p Path) bool { return !w.Writable(p, further) }) && !slices.ContainsFunc(c.reads, func(p Path) bool { return !w.Readable(p, further) })
 }
 
-// Writable reports whether a path lies in the project.
-func (w *World) Writable(p Path) bool { return w.inside(p) }
+// Readable reports whether a path lies in the project or in one of the further directories.
+func (w *World) Readable(p Path, further Further) bool { return w.insideOr(p, further.readable) }
+
+// Writable reports whether a path lies in the project, or in one of the further directories that may be written in.
+func (w *World) Writable(p Path, further Further) bool { return w.insideOr(p, further.writable) }
+
+func (w *World) insideOr(p Path, further [][]string) bool {
+	return w.inside(p) || slices.ContainsFunc(further, func(names []string) bool { return w.within(p, names...) })
+}
 
 // Shown names what the call reaches outside of the project, for a person: at most one thing.
-func (w *World) Shown(c *Call, further []string) string {
-	for _, p := range append(slices.Clone(c.writes), c.reads...) {
+func (w *World) Shown(c *Call, further Further) string {
+	for _, p := range c.writes {
+		if !w.Writable(p, further) {
+			return p.Shown
+		}
+	}
+	for _, p := range c.reads {
 		if !w.Readable(p, further) {
 			return p.Shown
 		}

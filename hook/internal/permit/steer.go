@@ -1,12 +1,16 @@
 package permit
 
-import "github.com/pawl-dev/pawl/sandbox"
+import (
+	"slices"
+
+	"github.com/pawl-dev/pawl/sandbox"
+)
 
 // steering are the paths of rules for what decides what runs outside of the sandbox later. Nobody edits what is git's own by hand.
 var steering = append(sandbox.SettingNames(), "**/.git")
 
-// Steers names what a call that is no command changes of what decides what runs outside of the sandbox later: hooks, settings of agents and editors; "" when it changes none of it.
-func (w *World) Steers(c *Call) string {
+// Steers names what a call that is no command changes of what decides what runs outside of the sandbox later, in the project and the further directories: hooks, settings of agents and editors; "" when it changes none of it.
+func (w *World) Steers(c *Call, further Further) string {
 	if c.Kind() == Command {
 		return ""
 	}
@@ -16,8 +20,26 @@ func (w *World) Steers(c *Call) string {
 				return p.Shown
 			}
 		}
+		for _, names := range further.writable {
+			if w.settingIn(names, p) {
+				return p.Shown
+			}
+		}
 	}
 	return ""
+}
+
+// settingIn reports whether p is one of the settings in a directory, known by some names, or lies in one.
+func (w *World) settingIn(dirs []string, p Path) bool {
+	for _, name := range p.names {
+		for _, dir := range dirs {
+			rel, ok := below(w.folded(dir), w.folded(name))
+			if ok && slices.ContainsFunc(sandbox.SettingNames(), func(spec string) bool { return ancestors(spec, rel) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // relative has a path of a rule mean the project's own, and not a name at any depth.
