@@ -64,7 +64,7 @@ func TestKeysOfTheSettingsHaveAnEffectInARuntime(t *testing.T) {
 					".gitignore": "*.log", "out.log": "needle", "a.txt": "x", "kept/a": "x",
 				})
 				lay(t, os.Getenv("HOME"), map[string]string{"notes/a": "private", ".ssh/hosts": "known"})
-				rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Trusted = nil, true })
+				rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Trusted, o.Permissions.Safety = nil, true, pawl.NoSafety }) // which would refuse what the sandbox is to refuse
 				res, err := rt.Run(t.Context(), pawl.Request{Prompt: c.call})
 				if err != nil {
 					t.Fatal(err)

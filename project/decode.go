@@ -205,7 +205,11 @@ func (d *decoder) textMap(n node, key string, each func(n node, v string)) {
 
 // listed adds a text to a list, once.
 func (d *decoder) listed(n node, key, v string, widens bool, list func(*Settings) *[]string) {
-	e := entry{key: key, same: v, apply: func(s *Settings) { *list(s) = append(*list(s), v) }}
+	text := ""
+	if real, err := filepath.EvalSymlinks(v); err == nil && widens && filepath.IsAbs(v) && real != v { // an approval is of where a link leads, not of the link
+		v, text = real, canonical(real)
+	}
+	e := entry{text: text, key: key, same: v, apply: func(s *Settings) { *list(s) = append(*list(s), v) }}
 	if filepath.IsAbs(v) {
 		e.path = v
 	}

@@ -309,3 +309,26 @@ func TestApprovalsAtTheSameTimeAreAllKept(t *testing.T) {
 		}
 	}
 }
+
+func TestAnApprovalIsOfWhereALinkLeads(t *testing.T) {
+	for _, key := range []string{`"permissions": {"additionalDirectories": ["./link"]}`, `"sandbox": {"write": ["./link"]}`} {
+		w := newWorld(t)
+		w.put("one/x", "")
+		w.put("other/x", "")
+		w.link("one", "link")
+		w.put(".agents/settings.json", "{"+key+"}")
+		if err := project.Approve(w.load()); err != nil {
+			t.Fatal(err)
+		}
+		if p := w.load(); len(p.Untrusted()) != 0 || len(p.Settings.Sandbox.Write) != 1 || p.Settings.Sandbox.Write[0] != filepath.Join(w.root, "one") {
+			t.Errorf("%s: %v %v", key, waits(p), p.Settings.Sandbox.Write)
+		}
+		if err := os.Remove(filepath.Join(w.root, "link")); err != nil {
+			t.Fatal(err)
+		}
+		w.link("other", "link")
+		if p := w.load(); len(p.Untrusted()) != 1 || len(p.Settings.Sandbox.Write) != 0 {
+			t.Errorf("%s leads elsewhere: %v %v", key, waits(p), p.Settings.Sandbox.Write)
+		}
+	}
+}
