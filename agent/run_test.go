@@ -163,7 +163,7 @@ func TestTheEngineGetsWhatTheCallerGave(t *testing.T) {
 	if attrs["agent.id"] != "evil" {
 		t.Error("the caller's map was written to")
 	}
-	if got.System != "be brief" || got.Deps != deps || got.ParentRunID != "p" || got.Where() != (hook.Where{Agent: "me", Session: "s", Run: "r", User: "ada"}) || got.ResumeFrom != nil {
+	if got.System != "be brief" || got.Deps != deps || got.ParentRunID != "p" || got.Where() != (hook.Where{Agent: "me", Session: "s", Run: "r", User: "ada", Parent: "p"}) || got.ResumeFrom != nil {
 		t.Errorf("%+v", got)
 	}
 	same(t, "gate", []string{"read"}, got.Tools)
