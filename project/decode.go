@@ -423,6 +423,10 @@ func (d *decoder) networkAll(n node) {
 
 func (d *decoder) networkHosts(n node) {
 	d.texts(n, "sandbox.network.hosts", func(n node, v string) {
+		if !sandbox.ValidHost(v) {
+			d.fail(Problem{d.place(n.at), fmt.Sprintf("sandbox.network.hosts: %q is no host", clip(v)), "want example.com, *.example.com or an address, without scheme and port"})
+			return
+		}
 		d.listed(n, "sandbox.network.hosts", v, true, func(s *Settings) *[]string { return &s.Sandbox.Network.Hosts })
 	})
 }

@@ -128,7 +128,7 @@ func TestAHookThatWasApprovedGuardsUntilItsRemovalIsApproved(t *testing.T) {
 	if err := project.Approve(w.load()); err != nil {
 		t.Fatal(err)
 	}
-	before := w.pin()
+	before := w.load() // no run has seen it yet
 	w.put(".agents/settings.json", `{}`)
 	p := w.load()
 	if len(p.Settings.Hooks) != 1 {

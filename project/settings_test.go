@@ -482,3 +482,13 @@ func TestHostsLimitTheNetworkUnlessAllIsSaid(t *testing.T) {
 		}
 	}
 }
+
+func TestAHostThatIsNoneIsAnErrorWithItsPlace(t *testing.T) {
+	for _, host := range []string{"http://a.b/c", "a.b:80", "a b", "*.*"} {
+		w := newWorld(t)
+		w.put(".agents/settings.json", "{\n"+`"sandbox": {"network": {"hosts": ["example.com", "`+host+`"]}}}`)
+		if _, err := w.try(); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "settings.json:2:") || !strings.Contains(err.Error(), "without scheme and port") {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}

@@ -93,6 +93,11 @@ func Approve(p *Project) error {
 	still := slices.DeleteFunc(slices.Clone(p.pins), func(q pin) bool {
 		return slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.Text == q.Text })
 	})
+	for _, v := range p.waiting { // hooks that stand guard from now on
+		if v.State == StateWaiting && strings.HasPrefix(v.Key, "hooks.") {
+			still = append(still, pin{v.Place.File, v.Layer, v.Key, v.Text})
+		}
+	}
 	return p.trust.change(func(a *approvals) {
 		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash && o.Forbids == p.forbids })
 		list = append([]approval{{p.trustHash, p.forbids, time.Now().UTC().Truncate(time.Second)}}, list...)

@@ -16,8 +16,8 @@ import (
 // canonical is a host's name as names are compared: lower case, without the dot at the end.
 func canonical(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
 
-// validHost reports whether h can stand in a list of hosts.
-func validHost(h string) bool {
+// ValidHost reports whether h can stand in [Network].Hosts: a host, *.host, or an address; no scheme and no port.
+func ValidHost(h string) bool {
 	if _, err := netip.ParseAddr(strings.Trim(h, "[]")); err == nil {
 		return true
 	}

@@ -189,7 +189,7 @@ func (p Policy) check() error {
 		}
 	}
 	for _, h := range p.Network.Hosts {
-		if !validHost(h) {
+		if !ValidHost(h) {
 			return bad("Network.Hosts: %q is neither a host, nor *.host, nor an address (no scheme, no port)", h)
 		}
 	}
