@@ -26,8 +26,8 @@ type fencing struct {
 	warning string // why it doesn't, although none was switched off
 }
 
-// fence decides what commands run in, where can holds. hide is what rules keep from being read.
-func (o *Options) fence(dir string, s project.Settings, hide []string, can sandbox.Capabilities) (fencing, error) {
+// fence decides what commands run in, where can holds. hide and protect are what rules keep from being read, and changed.
+func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -63,21 +63,27 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 	if can.Inside.Holds {
 		protectSettings(&policy)
 	}
-	return hiding(policy, hide, can)
+	return keeping(policy, hide, protect, can)
 }
 
-// hiding hides what rules keep from being read, as far as the sandbox can keep programs from it.
-func hiding(policy sandbox.Policy, hide []string, can sandbox.Capabilities) (fencing, error) {
-	own := len(policy.HidePatterns)
+// keeping hides what rules keep from being read, and protects what they keep from being changed, as far as the sandbox can keep programs from it.
+func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+	hidden, protected := len(policy.HidePatterns), len(policy.ProtectPatterns)
 	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
+	policy.ProtectPatterns = slices.Concat(policy.ProtectPatterns, protect)
 	policy, err := policy.Resolve()
 	if err != nil || can.Inside.Holds {
 		return fencing{policy, err == nil, ""}, err
 	}
-	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
-	f := fencing{policy, len(kept) == len(hide), ""}
-	if f.policy.HidePatterns = append(policy.HidePatterns[:own:own], kept...); !f.holds {
-		f.warning = "rules deny reading in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
+	outside := func(patterns []string) []string {
+		return slices.DeleteFunc(slices.Clone(patterns), policy.MatchesInside)
+	}
+	hide, protect = policy.HidePatterns[hidden:], policy.ProtectPatterns[protected:]
+	f := fencing{policy, len(outside(hide)) == len(hide) && len(outside(protect)) == len(protect), ""}
+	f.policy.HidePatterns = append(policy.HidePatterns[:hidden:hidden], outside(hide)...)
+	f.policy.ProtectPatterns = append(policy.ProtectPatterns[:protected:protected], outside(protect)...)
+	if !f.holds {
+		f.warning = "rules deny reading or editing in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
 	}
 	return f, nil
 }
@@ -114,11 +120,11 @@ func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting str
 // bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
 func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
 	rules := o.permissions(dir, s)
-	hide, err := hook.Unreadable(rules)
+	hide, protect, err := hook.Kept(rules)
 	if err != nil {
 		return rules, fencing{}, err
 	}
-	f, err := o.fence(dir, s, hide, sandbox.Probe())
+	f, err := o.fence(dir, s, hide, protect, sandbox.Probe())
 	rules.Fence = f.holds
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))

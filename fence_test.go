@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,48 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	}
 	if text, _ := asks(t, bound, "b", fmt.Sprintf("bash cat >elsewhere.sh <<'E'\nfor f in %s/*; do read x <$f; echo $x; done\nE\nsh elsewhere.sh", filepath.Dir(elsewhere)+"/"+filepath.Base(elsewhere))); strings.Contains(text, "s3cr3t") {
 		t.Errorf("%s", text)
+	}
+}
+
+// A program whose words say nothing of what it changes.
+func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
+	if can := sandbox.Probe(); !can.Inside.Holds {
+		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
+	}
+	const was = "as it was"
+	files := map[string]string{"go.mod": was, "sub/go.mod": was, "locks/a": was, "open": was, "change.sh": "for f in go.mod sub/go.mod locks/a locks/new open; do echo changed >\"$f\"; done; cat go.mod\n"}
+	dir := world(t, files)
+	policy, store := pawl.DefaultSandbox(), journal.Memory()
+	rt := func(rules hook.Permissions) *pawl.Runtime {
+		return serve(t, dir, says(), func(o *pawl.Options) {
+			o.NoProject, o.Sandbox, o.Permissions, o.Journal = true, &policy, rules, store
+		})
+	}
+	changed := func(names ...string) {
+		t.Helper()
+		for _, name := range append(names, "go.mod", "sub/go.mod", "locks/a", "locks/new", "open") {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if is := err == nil && string(b) != was; is != slices.Contains(names, name) {
+				t.Errorf("%s: %q %v", name, b, err)
+			}
+		}
+	}
+	deny := hook.Permissions{Deny: []string{"Edit(go.mod)", "Write(./locks/**)"}}
+	if text, warnings := asks(t, rt(deny), "a", "bash sh change.sh"); !strings.Contains(text, was) || len(warnings) > 0 {
+		t.Errorf("%s %q", text, warnings)
+	}
+	changed("open")
+	res, err := rt(hook.Permissions{Deny: deny.Deny, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh change.sh", SessionID: "s"})
+	if res == nil || len(res.Pending) != 1 {
+		t.Fatal(res, err)
+	}
+	approves(t, store, res.Pending[0].ID)
+	if res, err = rt(hook.Permissions{}).Resume(t.Context(), "s"); err != nil || !strings.Contains(res.Text(), was) {
+		t.Error("after a resume:", res.Text(), err)
+	}
+	changed("open")
+	if asks(t, rt(hook.Permissions{}), "b", "bash sh change.sh"); true {
+		changed("go.mod", "sub/go.mod", "locks/a", "locks/new", "open") // so it is a way to change them
 	}
 }
 
