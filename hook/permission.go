@@ -281,6 +281,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	switch asks = cmp.Or(asks, perhapsAsks); {
 	case perhaps != nil:
 		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
+	case asks != nil && j.p.Mode != ModeBypass && asks == perhapsAsks:
+		return j.ask(out, asks, "it can't be told whether "+ruleSaid(asks)+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass:
 		return j.ask(out, asks, ruleSaid(asks))
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
