@@ -4,6 +4,7 @@ package pawl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -281,6 +283,87 @@ func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 				t.Errorf("%s: another file: %+v %v", name, res, err)
 			}
 		}
+	}
+}
+
+// Nobody is asked in vain: what a person approves then happens, and what the tool would refuse is refused at once.
+func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
+	elsewhere := besides(t, map[string]string{"notes": "needle", "deep/more": "needle", "key": "s3cr3t"})
+	dir := world(t, map[string]string{".agents/settings.json": "{}", ".git/HEAD": "x", "a": "x"})
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	policy, store := pawl.DefaultSandbox(), journal.Memory()
+	policy.Hide = []string{filepath.Join(elsewhere, "key")}
+	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, hook.Permissions{}, store })
+	n := 0
+	run := func(name string, input in) (res *agent.Result) {
+		t.Helper()
+		b, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if res, err = rt.Run(t.Context(), pawl.Request{Prompt: name + " " + string(b), SessionID: fmt.Sprint("s", n)}); res == nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	approve := func(res *agent.Result) {
+		t.Helper()
+		if err := agent.Answer(t.Context(), store, fmt.Sprint("s", n), journal.Answered{ID: res.Pending[0].ID, Approved: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return filepath.Join(elsewhere, name) }
+	for _, c := range []struct {
+		name  string
+		input in
+		want  string
+	}{
+		{"read", in{"file_path": at("notes")}, "needle"},
+		{"grep", in{"pattern": "needle", "path": elsewhere}, at("deep/more")},
+		{"glob", in{"pattern": "**/mo*", "path": elsewhere}, at("deep/more")},
+		{"glob", in{"pattern": elsewhere + "/**/mo*"}, at("deep/more")},
+		{"write", in{"file_path": ".agents/settings.json", "content": `{"respectGitignore": false}`}, "settings.json"},
+		{"edit", in{"file_path": ".git/HEAD", "old_string": "x", "new_string": "y"}, "HEAD"},
+	} {
+		res := run(c.name, c.input)
+		if len(res.Pending) != 1 || strings.Contains(res.Text(), c.want) {
+			t.Errorf("%s %v: %s %s", c.name, c.input, res.Status, res.Text())
+			continue
+		}
+		approve(res)
+		if res, err := rt.Resume(t.Context(), fmt.Sprint("s", n)); err != nil || !strings.Contains(res.Text(), c.want) || strings.Contains(res.Text(), "s3cr3t") {
+			t.Errorf("%s %v: %v %s", c.name, c.input, err, res.Text())
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		input in
+		want  string
+	}{
+		{"read", in{"file_path": at("key")}, "hides it"},
+		{"read", in{"file_path": "link/notes"}, "symbolic link to " + elsewhere},
+		{"read", in{"file_path": "/proc/self/environ"}, "/proc"},
+		{"write", in{"file_path": filepath.Join(os.TempDir(), "pawl-test-new"), "content": "x"}, "can only be read"},
+		{"glob", in{"pattern": "*", "path": "link"}, "symbolic link to " + elsewhere},
+	} {
+		if runtime.GOOS != "linux" && strings.Contains(c.want, "/proc") {
+			continue
+		}
+		if res := run(c.name, c.input); len(res.Pending) > 0 || !strings.Contains(res.Text(), c.want) {
+			t.Errorf("%s %v: %s %s", c.name, c.input, res.Status, res.Text())
+		}
+	}
+	// The name said, at the judge and at the tool, is the same place: a directory that becomes a link in between is not followed.
+	res := run("read", in{"file_path": at("deep/more")})
+	if err := errors.Join(os.Rename(at("deep"), at("was")), os.Mkdir(at("other"), 0o700), os.Symlink(policy.Hide[0], at("other/more")), os.Symlink("other", at("deep"))); err != nil || len(res.Pending) != 1 {
+		t.Fatal(err, res.Status, res.Text())
+	}
+	approve(res)
+	if res, err := rt.Resume(t.Context(), fmt.Sprint("s", n)); err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "hides it") {
+		t.Error(res.Text(), err)
 	}
 }
 
