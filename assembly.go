@@ -286,6 +286,9 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		if !ok {
 			return
 		}
+		if err == nil && r.suspects(p) {
+			continue
+		}
 		before := r.hold()
 		after, what := before, "the project's settings can't be read"
 		if err == nil {

@@ -30,6 +30,9 @@ type Project struct {
 	trustHash string
 	forbids   string // stands for all that the files may forbid
 	pins      []pin  // what they forbid, or forbade
+	texts     map[string]string
+	guarded   bool
+	opts      []Option
 }
 
 // Values are all values of all settings files with their layers, the lowest first.
@@ -83,6 +86,8 @@ type loader struct {
 	trust         trustStore
 	trusted       bool
 	pins          []pin // besides those on record
+	guard         *guard
+	textOnly      bool // whatever the settings say, and whatever was changed
 
 	trace   *trace
 	root    string
@@ -98,6 +103,9 @@ func load(ctx context.Context, dir string, opts []Option) (*Project, *trace, err
 		o(l)
 	}
 	p, err := l.load(ctx, dir)
+	if p != nil {
+		p.opts = opts
+	}
 	return p, l.trace, err
 }
 
@@ -123,8 +131,8 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 	}
 	l.trust.root = l.root
 
-	p := &Project{Root: l.root}
-	if err := l.settings(p); err != nil {
+	p := &Project{Root: l.root, trust: l.trust, texts: map[string]string{}}
+	if err := l.settings(p); err != nil && !l.textOnly {
 		return nil, err
 	}
 	for _, read := range []func(*Project){l.rules, l.memory, l.skills, l.subagents} {
@@ -133,7 +141,7 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 		}
 		read(p)
 	}
-	p.Problems = l.problems
+	p.Problems, p.guarded = l.problems, l.guard != nil
 	return p, nil
 }
 
@@ -176,7 +184,7 @@ func (l *loader) settings(p *Project) error {
 		return err
 	}
 	all := slices.Concat(entries, project, local, over)
-	p.trust, p.trustHash, p.forbids = l.trust, contentHash(wanted(all)), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
+	p.trustHash, p.forbids = contentHash(wanted(all)), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
 	approved, pins := l.approved(p.trustHash, p.forbids)
 	removed := map[Layer][]entry{}
 	for _, e := range l.removed(pins, all) {
@@ -224,6 +232,9 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
 	a, err := l.trust.read()
 	if err != nil && hash != "" {
 		l.problem(Problem{Place{File: "trust"}, strings.TrimPrefix(err.Error(), "project: trust: "), "nothing that the project's files want counts until then"})
+	}
+	if g, ok := a.Guards[l.root]; ok && !l.textOnly {
+		l.guard = &g
 	}
 	pins = union(a.Pins[l.root], l.pins)
 	ok = hash == ""
