@@ -34,6 +34,7 @@ type assembly struct {
 	hooking     *shared          // their hold
 	hooks       []hook.ShellHook // that shells was made of, with
 	env         map[string]string
+	exposed     bool   // commands can change what the project tells models
 	warning     string // for who listens to a run
 	broken      string // the same: why this is not what the directory says now
 }
@@ -68,6 +69,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), unusable)
+	a.exposed = a.isExposed(o.Trusted)
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
