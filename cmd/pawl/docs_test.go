@@ -3,14 +3,16 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md", "docs/observability.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -156,12 +158,48 @@ func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
 }
 
 func TestThePagesLinkToWhatIsThere(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	all, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range all {
+		all[i] = "docs/" + filepath.Base(file)
+	}
 	for _, name := range pages {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	links, link := 0, regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]+))?\)`)
+	for _, name := range all {
 		for _, m := range link.FindAllStringSubmatch(page(t, name), -1) {
-			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(name), m[1])); err != nil {
+			to := name
+			if m[1] != "" {
+				to = path.Join(path.Dir(name), m[1])
+			}
+			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
 				t.Errorf("%s links to %s: %v", name, m[1], err)
+			} else if links++; m[2] != "" && !slices.Contains(anchors(page(t, to)), m[2]) {
+				t.Errorf("%s links to #%s, and %s has no such heading", name, m[2], to)
 			}
 		}
 	}
+	if links < 40 {
+		t.Errorf("only %d links were found: the pattern no longer fits the pages", links)
+	}
+}
+
+// anchors are the headings of a page as links name them.
+func anchors(text string) (all []string) {
+	fence := false
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			fence = !fence
+		}
+		if heading := strings.TrimLeft(line, "#"); !fence && heading != line {
+			name := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(heading), " ", "-"))
+			all = append(all, regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, ""))
+		}
+	}
+	return all
 }
