@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,4 +65,64 @@ func bodyOf(t *testing.T, file, name string) string {
 	}
 	t.Errorf("%s has no %s", file, name)
 	return ""
+}
+
+// named are the names of Go that stand in a text: pkg.Name, pkg.Type.Member, Type.Member.
+var named = regexp.MustCompile(`\b(?:([a-z]+)\.)?([A-Z][A-Za-z0-9]*)(?:\.([A-Z][A-Za-z0-9]*))?\b`)
+
+// codeBlock is what other tests compile.
+var codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+
+// planned are names that docs/architecture.md says are not built yet.
+var planned = []string{"pawl.Open", "pawl.Generate"}
+
+// What a page says in Go's names is there.
+func TestTheNamesInThePagesAreThere(t *testing.T) {
+	known, members, typed := symbols(t), map[string]bool{}, map[string]bool{}
+	for name := range known {
+		if i := strings.LastIndex(name, "."); i >= 0 && known[name[:i]] {
+			typed[name[:i]] = true // it has members
+		}
+		if _, member, ok := strings.Cut(name, "."); ok {
+			members[member] = true // Type.Member, of whatever package
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"} {
+		pages = append(pages, filepath.Join(root, name))
+	}
+	names := 0
+	for _, page := range pages {
+		if filepath.Base(page) == "seeds.md" { // it names what is planned, and has a test of its own
+			continue
+		}
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, code := range quoted.FindAllStringSubmatch(codeBlock.ReplaceAllString(string(b), ""), -1) {
+			for _, m := range named.FindAllStringSubmatch(code[1], -1) {
+				pkg, first, second := m[1], m[2], m[3]
+				switch {
+				case slices.Contains(planned, m[0]):
+					if known[m[0]] {
+						t.Errorf("%s is planned, and there: take it from the list", m[0])
+					}
+				case pkg != "" && !known[pkg], pkg == "" && second == "":
+					continue // no name of ours
+				case pkg != "" && !known[pkg+"."+first],
+					pkg != "" && second != "" && typed[pkg+"."+first] && !known[m[0]],
+					pkg == "" && !members[m[0]]:
+					t.Errorf("%s names %s, which is not there", filepath.Base(page), m[0])
+				}
+				names++
+			}
+		}
+	}
+	if names < 100 {
+		t.Errorf("only %d names were read: the pages have another form now", names)
+	}
 }
