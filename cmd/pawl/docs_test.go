@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -9,6 +12,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // pages are what strangers read first. What they show has to work.
@@ -203,4 +213,116 @@ func anchors(text string) (all []string) {
 		}
 	}
 	return all
+}
+
+// Every line that --json can write is in the table, with all its fields, and so is every part of a message.
+func TestTheLinesOfJSONAreInTheManual(t *testing.T) {
+	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## `--json`\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	tables := strings.SplitN(text, "\n| part | fields |\n", 2)
+	if len(tables) != 2 {
+		t.Fatal("docs/cli.md has no table of parts")
+	}
+	said, parts := fieldsOf(tables[0]), fieldsOf(tables[1])
+
+	var out bytes.Buffer
+	cost, origin := int64(1), message.Origin{Provider: "p", Extra: `{}`}
+	file := message.File{MIME: "image/png", Name: "n", URL: "u", Hash: "h", Data: "d"}
+	m := message.New(message.RoleAssistant, message.Text{Text: "t", Origin: origin}, message.Reasoning{Text: "r", Signature: "s", Origin: origin}, file,
+		message.ToolCall{ID: "c", Name: "n", Input: `{}`, Origin: origin}, message.ToolResult{Call: "c", Name: "n", Content: "x", Files: []message.File{file}, IsError: true},
+		message.Opaque{Provider: "p", JSON: `{}`})
+	called := journal.Called{ID: "c", Name: "n", Input: `{}`}
+	j := newJSONL(&out)
+	for _, d := range []journal.Data{
+		journal.RunStarted{Model: "m", Engine: "e", Dir: "d"},
+		journal.Said{Message: m},
+		journal.ModelFinished{CostMicros: &cost},
+		journal.ToolStarted{Call: called},
+		journal.CommandStarted{ID: "b", Call: "c", Command: "x"},
+		journal.CommandEnded{ID: "b", Reason: "exited", Code: 1, Signal: "SIGTERM"},
+		journal.ToolFinished{Call: "c", Name: "n", Content: "x", IsError: true, Outcome: journal.OutcomeError},
+		journal.Asked{ID: "c", Prompt: "why", Call: &called, Unknown: true, Once: true},
+		journal.Compacted{TokensBefore: 1, TokensAfter: 1, Preserved: 1, SummarySize: 1},
+	} {
+		j.event(event.Event{Entry: journal.Entry{Session: "s", Run: "r", Seq: 1, Data: d}, ParentRun: "p"})
+	}
+	for _, d := range []event.Delta{event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.Retry, event.Warning} {
+		j.event(event.Event{Entry: journal.Entry{Session: "s", Run: "r", Seq: 1}, Delta: d, Text: "t", Stream: "stdout", Attempt: 1, ParentRun: "p"})
+	}
+	j.finished(nil, errdefs.Validation.Errorf("x"))
+
+	wrote := map[string][]string{}
+	for line := range strings.Lines(out.String()) {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.Trim(string(fields["type"]), `"`)
+		for _, of := range []string{"type", "session", "run", "seq", "time", "parent_run"} {
+			delete(fields, of)
+		}
+		wrote[name] = slices.Sorted(maps.Keys(fields))
+		if name != "message" {
+			continue
+		}
+		var message struct{ Parts []map[string]any }
+		if err := json.Unmarshal(fields["message"], &message); err != nil {
+			t.Fatal(err)
+		}
+		have := map[string][]string{}
+		for _, p := range message.Parts {
+			kind := p["type"].(string)
+			delete(p, "type")
+			have[kind] = slices.Sorted(maps.Keys(p))
+		}
+		if diff := cmp.Diff(have, parts); diff != "" {
+			t.Errorf("the parts in docs/cli.md (+) are not those that are written (-):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(wrote, said); diff != "" {
+		t.Errorf("the lines in docs/cli.md (+) are not those that are written (-):\n%s", diff)
+	}
+}
+
+// fieldsOf reads a table: by the names in the first column of each row, the names of fields in the second one.
+func fieldsOf(table string) map[string][]string {
+	out := map[string][]string{}
+	field := regexp.MustCompile("^`([a-z_]+)(?:\\{[a-z, ]+\\})?`")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\| ([^|]+) \\|$").FindAllStringSubmatch(table, -1) {
+		var fields []string
+		rest := regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(row[2], "")
+		for _, word := range regexp.MustCompile("`[^`]+`").FindAllString(rest, -1) {
+			if m := field.FindStringSubmatch(word); m != nil {
+				fields = append(fields, m[1])
+			}
+		}
+		slices.Sort(fields)
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			out[name[1]] = fields
+		}
+	}
+	return out
+}
+
+func TestTheClassesOfErrorsAreInTheManual(t *testing.T) {
+	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## Error classes\n")
+	want := []string{"canceled"} // which is none of errdefs
+	src, err := os.ReadFile("../../errdefs/errdefs.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`= &Class\{"([a-z_]+)"`).FindAllStringSubmatch(string(src), -1) {
+		want = append(want, m[1])
+	}
+	var have []string
+	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(text, -1) {
+		if m[1] != "errdefs" {
+			have = append(have, m[1])
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if diff := cmp.Diff(want, have); diff != "" || len(want) < 10 {
+		t.Errorf("the classes in docs/cli.md (+) are not those of errdefs (-):\n%s", diff)
+	}
 }
