@@ -195,6 +195,11 @@ func TestThePagesLinkToWhatIsThere(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range all {
+		if strings.HasPrefix(name, "docs/") && !strings.Contains(page(t, "README.md"), "]("+name+")") {
+			t.Errorf("README.md does not link to %s", name)
+		}
+	}
 	if links < 40 {
 		t.Errorf("only %d links were found: the pattern no longer fits the pages", links)
 	}

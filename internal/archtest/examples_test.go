@@ -126,3 +126,18 @@ func TestTheNamesInThePagesAreThere(t *testing.T) {
 		t.Errorf("only %d names were read: the pages have another form now", names)
 	}
 }
+
+func TestTheREADMENamesTheVersionOfGo(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod)
+	if m == nil || !strings.Contains(string(readme), "Go ("+string(m[1])+" or later)") {
+		t.Errorf("README.md does not say which Go it needs: go.mod has %q", m)
+	}
+}
