@@ -141,3 +141,30 @@ func TestTheREADMENamesTheVersionOfGo(t *testing.T) {
 		t.Errorf("README.md does not say which Go it needs: go.mod has %q", m)
 	}
 }
+
+// An option of a Runtime says what it means, and unless its zero value is plain (a switch, a list), what it is by default.
+func TestEveryOptionSaysWhatItMeans(t *testing.T) {
+	options := 0
+	ast.Inspect(sources(t)["pawl.go"], func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != "Options" {
+			return true
+		}
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			options++
+			name, text := f.Names[0].Name, f.Doc.Text()
+			typ, _ := f.Type.(*ast.Ident)
+			_, list := f.Type.(*ast.ArrayType)
+			switch plain := list || typ != nil && typ.Name == "bool" || name == "Overrides" || name == "Permissions"; {
+			case !strings.HasPrefix(text, name+" "):
+				t.Errorf("pawl.Options.%s: its comment does not begin with its name: %q", name, text)
+			case !plain && !strings.Contains(text, "Default:"):
+				t.Errorf("pawl.Options.%s does not say its default", name)
+			}
+		}
+		return false
+	})
+	if options < 30 {
+		t.Errorf("only %d options were found", options)
+	}
+}
