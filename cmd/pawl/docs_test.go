@@ -167,6 +167,51 @@ func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
 	}
 }
 
+// The section of each command has all its flags, but for --journal, which the page says once.
+func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
+	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## The commands one by one\n")
+	sections := map[string]string{}
+	for _, section := range strings.Split(text, "\n### pawl ")[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		for name := range strings.SplitSeq(heading, ", ") {
+			sections[name] = body
+		}
+	}
+	var commands func(name []string)
+	seen := 0
+	commands = func(name []string) {
+		help := newWorld(t).pawl(append(name, "--help")...).out
+		_, list, more := strings.Cut(help, "\nAvailable Commands:\n")
+		if list, _, _ = strings.Cut(list, "\n\n"); more {
+			for line := range strings.Lines(list) {
+				if f := strings.Fields(line); f[0] != "help" && f[0] != "completion" {
+					commands(append(slices.Clip(name), f[0]))
+				}
+			}
+			return
+		}
+		if name[0] == "run" || name[0] == "resume" { // they have a table
+			return
+		}
+		seen++
+		section, ok := sections[strings.Join(name, " ")]
+		if !ok {
+			section = sections[name[0]]
+		}
+		_, list, _ = strings.Cut(help, "\nFlags:\n")
+		for line := range strings.Lines(list) {
+			f := flagName.FindString(line)
+			if f != "" && f != "--help" && f != "--journal" && !strings.Contains(section, "`"+f) && !strings.Contains(section, " "+f) {
+				t.Errorf("docs/cli.md does not say what %s of pawl %s does", f, strings.Join(name, " "))
+			}
+		}
+	}
+	commands(nil)
+	if seen < 15 {
+		t.Errorf("only %d commands were found", seen)
+	}
+}
+
 func TestThePagesLinkToWhatIsThere(t *testing.T) {
 	all, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -311,6 +356,7 @@ func fieldsOf(table string) map[string][]string {
 
 func TestTheClassesOfErrorsAreInTheManual(t *testing.T) {
 	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## Error classes\n")
+	text, _, _ = strings.Cut(text, "\n## ")
 	want := []string{"canceled"} // which is none of errdefs
 	src, err := os.ReadFile("../../errdefs/errdefs.go")
 	if err != nil {
