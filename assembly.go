@@ -56,11 +56,6 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if known != nil {
-		if prompt := known.Prompt(); prompt != "" {
-			o.System += "\n\n" + prompt
-		}
-	}
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
@@ -78,6 +73,9 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	tools = permitted(settings, tools) // the tool for tasks, too
+	if prompt := promptOf(known, tools); prompt != "" {
+		o.System += "\n\n" + prompt
+	}
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
 	permission, err := hook.Permission(a.permissions)
 	if err != nil {
@@ -93,6 +91,18 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	}
 	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r}}}
 	return a, nil
+}
+
+// promptOf is what the system prompt has of a project. Without the tool that gives them, it has no skills.
+func promptOf(p *project.Project, tools []tool.Tool) string {
+	if p == nil {
+		return ""
+	}
+	told := *p
+	if !slices.Contains(namesOf(tools), project.SkillToolName) {
+		told.Skills = nil
+	}
+	return told.Prompt()
 }
 
 // model is the program's, or the one that the settings name.
