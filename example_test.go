@@ -235,5 +235,5 @@ func ExampleOptions_skills() {
 	// 2. Tag the commit.
 	//
 	// From now on, only these tools may be used, beside those that other active skills allow: Read, Bash(go test:*), Bash(git tag:*)
-	// write gave write is not among the tools that the active skills allow (release: Read, Bash(go test:*), Bash(git tag:*)): until the run ends, use those, or activate a skill that allows it
+	// write gave this call of write is not among what the active skills allow (release: Read, Bash(go test:*), Bash(git tag:*)): until the run ends, keep to that, or activate a skill that allows it
 }
