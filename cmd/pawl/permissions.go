@@ -126,6 +126,7 @@ those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 			if err != nil {
 				return err
 			}
+			warnOf(s, c.problems)
 			if warning != "" {
 				fmt.Fprintln(s.err, "pawl:", printable(warning))
 			}
@@ -158,6 +159,8 @@ type checker struct {
 	hooks []hook.Middleware
 	last  hook.Judgment
 	mode  hook.Mode
+
+	problems []project.Problem // of the project
 }
 
 // newChecker reads the project. warning says what of it does not count.
@@ -181,7 +184,7 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
-	c = &checker{mode: p.Mode}
+	c = &checker{mode: p.Mode, problems: in.Problems}
 	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
 	permissions, err := hook.Permission(p)
 	if err != nil {

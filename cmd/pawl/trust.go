@@ -44,6 +44,7 @@ At a terminal the approval is asked for; elsewhere the command itself is it.`,
 				_, err = fmt.Fprintf(s.out, "Nothing of %s is approved any more.\n", printable(p.Root))
 				return err
 			}
+			warnOf(s, p.Problems)
 			return trust(cmd.Context(), s, p, list)
 		},
 	}
@@ -76,6 +77,13 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 	}
 	_, err := fmt.Fprintln(s.out, "Approved.")
 	return err
+}
+
+// warnOf names what was read of a project and has no effect.
+func warnOf(s streams, problems []project.Problem) {
+	for _, problem := range problems {
+		fmt.Fprintln(s.err, "warning:", clean(problem.String()))
+	}
 }
 
 // wishes are a line for each.

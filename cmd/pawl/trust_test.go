@@ -118,3 +118,29 @@ func TestARunInASubdirectoryKnowsItsMemory(t *testing.T) {
 		}
 	}
 }
+
+// What a person mistyped forbids nothing, and has to be told where a run, an approval and a judgment are made of it.
+func TestWhatHasNoEffectIsNamedWhereverItIsRead(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", "{\n  \"permission\": {\"deny\": [\"Read(.env)\"]},\n  \"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"prompt\", \"prompt\": \"ok?\"}]}]}\n}")
+	key := "warning: .agents/settings.json:2:3: there is no key \"permission\": it has no effect: did you mean permissions?\n"
+	hook := "hooks of the type prompt are not supported, only command is: this one does not run\n"
+	script := w.file("s.yaml", "turns: [{text: Done.}]")
+	for _, args := range [][]string{
+		{"run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "go"},
+		{"trust", w.dir},
+		{"trust", "--list", w.dir},
+		{"permissions", "check", "--dir", w.dir, "read", `{"file_path": ".env"}`},
+	} {
+		if r := w.pawl(args...); r.code != 0 || strings.Count(r.err, key) != 1 || strings.Count(r.err, hook) != 1 || strings.Contains(r.out, "there is no key") {
+			t.Errorf("%v: %+v", args[0], r)
+		}
+	}
+	lines, _ := w.run("turns: [{text: Done.}]", "go")
+	if warned := find(lines, "warning"); warned == nil || !strings.Contains(key, warned["text"].(string)) {
+		t.Errorf("%v", warned)
+	}
+}
