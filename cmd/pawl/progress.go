@@ -141,7 +141,7 @@ func (p *progress) end(res *agent.Result, c common) {
 	case res.Status == agent.StatusInterrupted:
 		p.line("33", "go on with: %s", c.again(res.ContextID))
 	default:
-		p.line("33", "go on with: %s", c.line("run", "--session", res.ContextID, "…"))
+		p.line("33", "go on with: %s", c.next(res.ContextID))
 	}
 }
 
