@@ -81,7 +81,12 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 			cancel() // nobody reads any more
 		}
 	}
-	return do(ctx, rt, more...)
+	res, err := do(ctx, rt, more...)
+	_ = rt.Close() // ends what goes on in the background
+	if e := lines.ends(context.WithoutCancel(ctx), o.Journal); err == nil {
+		err = e
+	}
+	return res, err
 }
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
