@@ -112,11 +112,15 @@ func mcpServers(ctx context.Context, c mcpConfig) (all []mcpServer, err error) {
 	}
 	for _, v := range values {
 		if name, ok := strings.CutPrefix(v.Key, "mcp.servers."); ok && v.State == project.StateWaiting {
-			s := mcp.Server{Place: v.Place.String()}
-			if err := json.Unmarshal([]byte(v.Text), &s); err != nil {
+			var said struct {
+				Type, Command, URL string
+				Args               []string
+				Required           bool
+			}
+			if err := json.Unmarshal([]byte(v.Text), &said); err != nil {
 				return nil, err
 			}
-			s.Name = name
+			s := mcp.Server{Name: name, Place: v.Place.String(), Command: said.Command, Args: said.Args, URL: said.URL, SSE: said.Type == "sse", Required: said.Required}
 			one := described(s, string(v.Layer), "waiting")
 			one.Reason = "it waits for approval: see pawl trust"
 			all = append(all, one)

@@ -60,7 +60,7 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 		_, err := fmt.Fprintf(s.out, "Nothing in %s waits for approval.\n", printable(p.Root))
 		return err
 	}
-	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(all)); err != nil || list {
+	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(p)); err != nil || list {
 		return err
 	}
 	if terminal(s.in) {
@@ -86,15 +86,22 @@ func warnOf(s streams, problems []project.Problem) {
 	}
 }
 
-// wishes are a line for each.
-func wishes(all []project.Value) string {
+// wishes are a line for each thing that an approval would be of, and for each that was approved before and is gone.
+func wishes(p *project.Project) string {
 	var b strings.Builder
-	for _, v := range all {
-		no := ""
-		if v.State == project.StateRemoved {
-			no = "no longer "
+	compared := false
+	for _, v := range append(p.Untrusted(), p.Withdrawn()...) {
+		mark := ""
+		switch {
+		case v.State == project.StateRemoved:
+			mark = "no longer "
+		case v.Since != project.ChangeNone:
+			mark, compared = string(v.Since)+": ", true
 		}
-		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), no, printable(v.Key), printable(v.Text))
+		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), mark, printable(v.Key), printable(v.Text))
+	}
+	if compared {
+		b.WriteString("(new, changed and gone: since what was approved last)\n")
 	}
 	return b.String()
 }
@@ -113,7 +120,7 @@ func (c *common) project(ctx context.Context, o *pawl.Options) error {
 	c.settingsModel = p.Settings.Model
 	waits := func(v project.Value) bool { return v.State == project.StateWaiting } // what was removed binds, so nothing has to be asked
 	if all := p.Untrusted(); slices.ContainsFunc(all, waits) {
-		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(all), c.trustLine(p.Root))}
+		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(p), c.trustLine(p.Root))}
 	}
 	return nil
 }

@@ -164,3 +164,33 @@ func TestWhatHasNoEffectIsNamedWhereverItIsRead(t *testing.T) {
 		t.Errorf("%v", warned)
 	}
 }
+
+// Whoever approves again sees what he has not approved before, as somebody wrote it.
+func TestTrustShowsWhatIsNewAsItIsWritten(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const hooks = `"hooks": {"PostToolUse": [{"matcher": "edit|write", "hooks": [{"type": "command", "command": "gofmt -l .", "timeout": 10}]}]}`
+	const said = `{"matcher":"edit|write","hooks":[{"type":"command","command":"gofmt -l .","timeout":10}]}`
+	w.file(".agents/settings.json", "{\n"+hooks+",\n"+`"env": {"A": "1"}, "permissions": {"allow": ["Bash(make:*)"]}}`)
+	if r := w.pawl("trust", w.dir); r.code != 0 || !strings.Contains(r.out, ": hooks.PostToolUse "+said+"\n") || strings.Contains(r.out, "new") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("doctor", "--dir", w.dir); !strings.Contains(r.out, "ok       setting hooks.PostToolUse: "+said+" (project, .agents/settings.json:2)\n") {
+		t.Errorf("%+v", r)
+	}
+	w.file(".agents/settings.json", "{\n"+hooks+",\n"+`"env": {"A": "2"}, "permissions": {"allow": ["Bash(go:*)"]}}`)
+	want := "  .agents/settings.json:2: hooks.PostToolUse " + said + `
+  .agents/settings.json:3:14: changed: env.A "2"
+  .agents/settings.json:3:46: new: permissions.allow "Bash(go:*)"
+  .agents/settings.json: gone: permissions.allow "Bash(make:*)"
+(new, changed and gone: since what was approved last)
+`
+	if r := w.pawl("trust", "--list", w.dir); r.code != 0 || !strings.HasSuffix(r.out, " want:\n"+want) {
+		t.Errorf("%s\nwant\n%s", r.out, want)
+	}
+	if _, r := w.run("turns: [{text: Done.}]", "go"); r.code != exitWaiting || !strings.Contains(r.err, want) {
+		t.Errorf("%+v", r)
+	}
+}
