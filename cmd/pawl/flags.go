@@ -230,17 +230,20 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	return o, nil
 }
 
-// projectRoot is dir, or the nearest directory upward that looks like a project.
-func projectRoot(dir string) (string, error) {
+// projectRoot is dir, as --dir gives it, or the nearest directory upward that looks like a project.
+func projectRoot(dir string) (string, error) { return projectAt("--dir "+dir, dir) }
+
+// projectAt is projectRoot of a directory that was given as said.
+func projectAt(said, dir string) (string, error) {
 	if dir != "" {
 		info, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			return "", usage("--dir %s: there is no such directory", dir)
+			return "", usage("%s: there is no such directory", said)
 		case err != nil:
-			return "", usage("--dir %s: %v", dir, err)
+			return "", usage("%s: %v", said, reason(err))
 		case !info.IsDir():
-			return "", usage("--dir %s: it is not a directory", dir)
+			return "", usage("%s: it is not a directory", said)
 		}
 		return filepath.Abs(dir)
 	}

@@ -29,7 +29,7 @@ At a terminal the approval is asked for; elsewhere the command itself is it.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			root, err := projectRoot(dir)
+			root, err := projectAt("trust "+dir, dir)
 			if err != nil {
 				return err
 			}

@@ -194,3 +194,17 @@ func TestTrustShowsWhatIsNewAsItIsWritten(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestADirectoryThatIsNotThereIsNamedAsItWasGiven(t *testing.T) {
+	w := newWorld(t)
+	none, file := filepath.Join(w.dir, "none"), w.file("file", "")
+	for _, c := range []struct{ said, want string }{
+		{w.pawl("trust", none).err, "pawl: trust " + none + ": there is no such directory\n"},
+		{w.pawl("trust", file).err, "pawl: trust " + file + ": it is not a directory\n"},
+		{w.pawl("doctor", "--dir", none).err, "pawl: --dir " + none + ": there is no such directory\n"},
+	} {
+		if c.said != c.want {
+			t.Errorf("%q, want %q", c.said, c.want)
+		}
+	}
+}
