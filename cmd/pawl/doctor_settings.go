@@ -16,7 +16,8 @@ type settingFinding struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// settingsFindings are a line for each value of the settings of a directory, the lowest layer first, and one for each thing that was read there and has no effect.
+// settingsFindings are a line for each value of the settings of a directory, the lowest layer first, and one for each thing that was read there and has no effect. When they can't be understood
+// there is one that says so, and the error.
 func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error) {
 	root, err := projectRoot(dir)
 	if err != nil {
@@ -24,10 +25,7 @@ func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error)
 	}
 	p, err := project.Load(ctx, root)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return []settingFinding{{finding: finding{Name: "settings", Text: err.Error()}, State: "problem"}}, nil
+		return []settingFinding{{finding: finding{Name: "settings", Text: err.Error()}, State: "problem"}}, err
 	}
 	var all []settingFinding
 	for _, v := range p.Values() {

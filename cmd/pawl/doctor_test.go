@@ -32,15 +32,15 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
   "modell": "x",
   "respectGitignore": true
 }`)
-	doctor := func(flags ...string) string {
+	doctor := func(code int, flags ...string) string {
 		t.Helper()
 		r := w.pawl(append([]string{"doctor", "--dir", w.dir}, flags...)...)
-		if r.code != 0 || r.err != "" || strings.Contains(r.out, "top-secret") {
+		if r.code != code || r.err != "" || strings.Contains(r.out, "top-secret") {
 			t.Fatalf("%+v", r)
 		}
 		return r.out
 	}
-	said := doctor()
+	said := doctor(0) // a thing that waits, or has no effect, has not failed
 	for _, want := range []string{
 		"ok       setting permissions.defaultMode: \"default\" (default)\n",
 		"ok       setting model: \"anthropic/one\" (user, ~/.agents/settings.json:2:12), overridden\n",
@@ -58,7 +58,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 		}
 	}
 	states := map[string]string{}
-	for line := range strings.Lines(doctor("--json")) {
+	for line := range strings.Lines(doctor(0, "--json")) {
 		var f struct {
 			Name, Text, Layer, Place, State string
 			OK                              *bool
@@ -83,11 +83,11 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 	if r := w.pawl("trust", w.dir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if said := doctor(); strings.Contains(said, "waiting") || !strings.Contains(said, "127.0.0.1:1/mcp?…\": ") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
+	if said := doctor(exitFailed); strings.Contains(said, "waiting") || !strings.Contains(said, "127.0.0.1:1/mcp?…\": ") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
 		t.Error(said)
 	}
 	w.file(".agents/settings.json", `{"permissions": {"deny": "x"}}`)
-	if said := doctor(); !strings.Contains(said, "problem  settings: project: .agents/settings.json:1:26: ") {
+	if said := doctor(exitUsage); !strings.Contains(said, "problem  settings: project: .agents/settings.json:1:26: ") {
 		t.Error(said)
 	}
 	if r := w.pawl("doctor", "--dir", filepath.Join(w.dir, "none")); r.code != exitUsage || !strings.Contains(r.err, "no such directory") {
