@@ -28,6 +28,7 @@ type Project struct {
 	values    []Value
 	waiting   []Value
 	withdrawn []Value
+	named     []namedTool
 	wants     []want // what an approval is of
 	trust     trustStore
 	trustHash string
@@ -86,6 +87,7 @@ type loader struct {
 	trust         trustStore
 	trusted       bool
 	pins          []pin // besides those on record
+	named         []namedTool
 
 	trace   *trace
 	root    string
@@ -136,7 +138,7 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 		}
 		read(p)
 	}
-	p.Problems = l.problems
+	p.Problems, p.named = l.problems, l.named
 	return p, nil
 }
 

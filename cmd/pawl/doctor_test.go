@@ -114,3 +114,27 @@ func TestTheDoctorSaysWhatIsNoLongerInTheFiles(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A rule or a limit that names no tool guards nothing: the doctor finds it, and what may be meant.
+func TestTheDoctorFindsToolsThatThereAreNot(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.dir, ".agents/agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", "{\"permissions\": {\n\"deny\": [\"Bsh\", \"Task(explore)\", \"Skill(x)\", \"tool_search\", \"AskUserQuestion\", \"WebSearch\", \"mcp__x__y\", \"BashOutput\"],\n\"ask\": [\"Terraform\"]}}")
+	w.file(".agents/agents/a.md", "---\nname: a\ndescription: x\ntools: raed, Grep\n---\nDo.\n")
+	r := w.pawl("doctor", "--dir", w.dir)
+	for _, want := range []string{
+		"problem  settings: .agents/settings.json:2:10: there is no tool \"Bsh\": the rule \"Bsh\" has no effect: did you mean bash?\n",
+		"problem  settings: .agents/agents/a.md:4:1: there is no tool \"raed\": its name in tools has no effect: did you mean read?\n",
+		"note     settings: .agents/settings.json:3:9: there is no tool \"Terraform\": the rule \"Terraform\" has no effect in runs of pawl; a program of your own may have one\n",
+	} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing in %+v", want, r)
+		}
+	}
+	if strings.Count(r.out, "there is no tool") != 3 {
+		t.Error(r.out)
+	}
+}
