@@ -86,12 +86,12 @@ func (p *progress) event(e event.Event) {
 			p.line("31", "  %s: %s", why, lastLine(d.Reason))
 		}
 	case journal.Asked:
-		switch p.endText(); {
-		case p.asks:
-		case d.Call != nil:
-			p.line("33", "? %s (%s)", clean(d.Prompt), summary(d.Call.Name, d.Call.Input))
-		default:
-			p.line("33", "? %s", clean(d.Prompt))
+		if p.endText(); !p.asks {
+			text := clean(d.Prompt)
+			if d.Call != nil {
+				text = strings.TrimSuffix(summary(d.Call.Name, d.Call.Input)+": "+text, ": ")
+			}
+			p.line("33", "? %s", text)
 		}
 	case journal.ModelFailed:
 		p.endText()

@@ -38,7 +38,7 @@ agents:
 `)
 	run := []string{"--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "--no-sandbox", "--deny", "Bash(touch refused)", "--ask", "Bash(touch asked)"}
 	r := w.pawl(append([]string{"run", "--session", "s", "Make a release."}, run...)...)
-	question := "  [general-purpose] ? "
+	question := "  [general-purpose] ? bash {\"command\":\"touch asked\"}: the rule Bash(touch asked) (--ask)\n"
 	for _, want := range []string{
 		"◆ skill release: the prompt activates it\nI ask somebody.\n● task {", "  [general-purpose] I look.\n  [general-purpose] And touch.\n", "  [general-purpose] ● glob {\"pattern\":\"*.none\"}\n", "  [general-purpose]   ✓ glob: ",
 		"  [general-purpose] ✗ bash {\"command\":\"touch refused\"}\n  [general-purpose]   denied: ", question,
@@ -46,9 +46,6 @@ agents:
 		if r.code != exitWaiting || strings.Count(r.err, want) != 1 {
 			t.Errorf("exit %d, %q is missing in\n%s", r.code, want, r.err)
 		}
-	}
-	if _, rest, _ := strings.Cut(r.err, question); !strings.HasSuffix(strings.Split(rest, "\n")[0], ` (bash {"command":"touch asked"})`) {
-		t.Errorf("the question does not say what it is about:\n%s", r.err)
 	}
 	if strings.Contains(r.err, "skill other") || strings.Contains(r.err, "\nI look.") {
 		t.Errorf("%s", r.err)
