@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -120,7 +121,7 @@ func (c *common) project(ctx context.Context, o *pawl.Options) error {
 	c.settingsModel = p.Settings.Model
 	waits := func(v project.Value) bool { return v.State == project.StateWaiting } // what was removed binds, so nothing has to be asked
 	if all := p.Untrusted(); slices.ContainsFunc(all, waits) {
-		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(p), c.trustLine(p.Root))}
+		return &exitError{exitWaiting, errdefs.PolicyDenied.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(p), c.trustLine(p.Root))}
 	}
 	return nil
 }

@@ -190,8 +190,12 @@ func TestTrustShowsWhatIsNewAsItIsWritten(t *testing.T) {
 	if r := w.pawl("trust", "--list", w.dir); r.code != 0 || !strings.HasSuffix(r.out, " want:\n"+want) {
 		t.Errorf("%s\nwant\n%s", r.out, want)
 	}
-	if _, r := w.run("turns: [{text: Done.}]", "go"); r.code != exitWaiting || !strings.Contains(r.err, want) {
+	lines, r := w.run("turns: [{text: Done.}]", "go")
+	if r.code != exitWaiting || !strings.Contains(r.err, want) {
 		t.Errorf("%+v", r)
+	}
+	if failed, _ := lines[len(lines)-1]["error"].(map[string]any); failed["class"] != "policy_denied" {
+		t.Errorf("%v", failed)
 	}
 }
 
