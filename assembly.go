@@ -28,6 +28,7 @@ type assembly struct {
 	agent       agent.Agent
 	engine      *loop.Engine
 	policy      sandbox.Policy
+	editable    []string         // what policy protects from commands, and people are asked about
 	permissions hook.Permissions // of the hook that is the agent's first
 	servers     servers
 	shells      *hook.Shells     // nil: there are no shell hooks
@@ -68,7 +69,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	a.permissions, a.policy, a.warning = rules, fence.policy, join(fence.warning, waits(p), remembered(p), join(unusable...))
+	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), join(unusable...))
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func join(texts ...string) string {
 // tools are the built-in ones, the program's, and that for skills, without those that the settings disallow. readable are directories outside of the project that they may read.
 func (r *Runtime) tools(ctx context.Context, o Options, a *assembly, p *project.Project, s project.Settings) (tools []tool.Tool, readable []string) {
 	if r.workspace != nil {
-		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore), builtin.WithDirectories(o.further(s)...))
+		ws := r.workspace.With(builtin.WithEnv(environment(s.Env)), builtin.WithSandbox(a.policy), builtin.WithGitignore(s.Gitignore), builtin.WithDirectories(o.further(s)...), builtin.WithOutside(), builtin.WithEditable(a.editable...))
 		readable = append(readable, ws.OutputDir())
 		tools = ws.Tools()
 		if !a.policy.Network.None() || a.policy.Off {
@@ -318,6 +319,9 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 		p, err, ok := next()
 		if !ok {
 			return
+		}
+		if err == nil && r.suspects(p) {
+			continue
 		}
 		before := r.hold()
 		after, what := before, "the project's settings can't be read"

@@ -131,7 +131,7 @@ func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
 		{"write", in{"file_path": at(".agents/settings.json"), "content": "{}"}},
 		{"write", in{"file_path": at(".git/hooks/pre-commit"), "content": "x"}}, // as of the project: a person is asked
 	} {
-		if res := once(t, after, c.name, c.input); strings.Contains(res.Text(), "s3cr3t") || res.Status == agent.StatusCompleted && !strings.Contains(res.Text(), "denied") && !strings.Contains(res.Text(), "safety") && !strings.Contains(res.Text(), "exit code") {
+		if res := once(t, after, c.name, c.input); strings.Contains(res.Text(), "s3cr3t") || res.Status == agent.StatusCompleted && !strings.Contains(res.Text(), "which is outside of") && !strings.Contains(res.Text(), "denied") && !strings.Contains(res.Text(), "safety") && !strings.Contains(res.Text(), "exit code") {
 			t.Errorf("%s %v: %s %s", c.name, c.input, res.Status, res.Text())
 		}
 	}

@@ -21,13 +21,14 @@ func NoSafety(context.Context, string, map[string]any) error { return nil }
 
 // fencing is what commands run in.
 type fencing struct {
-	policy  sandbox.Policy
-	holds   bool   // it keeps all that was asked for, so they run unasked
-	warning string // why it doesn't, although none was switched off
+	policy   sandbox.Policy
+	holds    bool     // it keeps all that was asked for, so they run unasked
+	warning  string   // why it doesn't, although none was switched off
+	editable []string // what commands are kept from, and people are asked about when file tools change it
 }
 
-// fence decides what commands run in, where can holds. hide is what rules keep from being read.
-func (o *Options) fence(dir string, s project.Settings, hide []string, can sandbox.Capabilities) (fencing, error) {
+// fence decides what commands run in, where can holds. hide and protect are what rules keep from being read, and changed.
+func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -58,41 +59,52 @@ func (o *Options) fence(dir string, s project.Settings, hide []string, can sandb
 		return fencing{}, errdefs.NotAvailable.Errorf("pawl: %s: there is no sandbox here: %s", asked, can.Writes.Why)
 	default:
 		policy.Off = true
-		return fencing{policy, false, "commands run without a sandbox, so those that do more than read, and edits, are asked about: " + can.Writes.Why}, nil
+		return fencing{policy: policy, warning: "commands run without a sandbox, so those that do more than read, and edits, are asked about: " + can.Writes.Why}, nil
 	}
+	var editable []string
 	if can.Inside.Holds {
-		protectSettings(&policy)
+		editable = protectSettings(&policy)
 	}
-	return hiding(policy, hide, can)
+	f, err := keeping(policy, hide, protect, can)
+	f.editable = editable
+	return f, err
 }
 
-// hiding hides what rules keep from being read, as far as the sandbox can keep programs from it.
-func hiding(policy sandbox.Policy, hide []string, can sandbox.Capabilities) (fencing, error) {
-	own := len(policy.HidePatterns)
+// keeping hides what rules keep from being read, and protects what they keep from being changed, as far as the sandbox can keep programs from it.
+func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+	hidden, protected := len(policy.HidePatterns), len(policy.ProtectPatterns)
 	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
+	policy.ProtectPatterns = slices.Concat(policy.ProtectPatterns, protect)
 	policy, err := policy.Resolve()
 	if err != nil || can.Inside.Holds {
-		return fencing{policy, err == nil, ""}, err
+		return fencing{policy: policy, holds: err == nil}, err
 	}
-	kept := slices.DeleteFunc(slices.Clone(policy.HidePatterns[own:]), policy.HidesInside)
-	f := fencing{policy, len(kept) == len(hide), ""}
-	if f.policy.HidePatterns = append(policy.HidePatterns[:own:own], kept...); !f.holds {
-		f.warning = "rules deny reading in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
+	outside := func(patterns []string) []string {
+		return slices.DeleteFunc(slices.Clone(patterns), policy.MatchesInside)
+	}
+	hide, protect = policy.HidePatterns[hidden:], policy.ProtectPatterns[protected:]
+	f := fencing{policy: policy, holds: len(outside(hide)) == len(hide) && len(outside(protect)) == len(protect)}
+	f.policy.HidePatterns = append(policy.HidePatterns[:hidden:hidden], outside(hide)...)
+	f.policy.ProtectPatterns = append(policy.ProtectPatterns[:protected:protected], outside(protect)...)
+	if !f.holds {
+		f.warning = "rules deny reading or editing in the project, which the sandbox can't keep programs from here, so commands that do more than read, and edits, are asked about: " + can.Inside.Why
 	}
 	return f, nil
 }
 
-// protectSettings keeps commands from changing what in the project, and in the other directories that they may write, decides what runs outside of the sandbox later, unless the policy names it as what they may write.
-func protectSettings(p *sandbox.Policy) {
+// protectSettings keeps commands from changing what in the project, and in the other directories that they may write, decides what runs outside of the sandbox later, unless the policy names it as what they may write. It
+// gives what the policy did not protect itself.
+func protectSettings(p *sandbox.Policy) (added []string) {
 	for _, dir := range append([]string{p.Root}, p.Write...) {
 		for _, path := range sandbox.Settings(dir) {
 			if i := slices.Index(p.Write, path); i >= 0 {
 				p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in dir: what is mounted can't be replaced
 			} else if !slices.Contains(p.Protect, path) {
-				p.Protect = append(slices.Clip(p.Protect), path)
+				p.Protect, added = append(slices.Clip(p.Protect), path), append(added, path)
 			}
 		}
 	}
+	return added
 }
 
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
@@ -114,11 +126,11 @@ func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting str
 // bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
 func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
 	rules := o.permissions(dir, s)
-	hide, err := hook.Unreadable(rules)
+	hide, protect, err := hook.Kept(rules)
 	if err != nil {
 		return rules, fencing{}, err
 	}
-	f, err := o.fence(dir, s, hide, sandbox.Probe())
+	f, err := o.fence(dir, s, hide, protect, sandbox.Probe())
 	rules.Fence = f.holds
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))

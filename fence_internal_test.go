@@ -23,14 +23,14 @@ var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has n
 
 func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
-	f, err := new(Options).fence(dir, project.Settings{}, nil, nothing)
+	f, err := new(Options).fence(dir, project.Settings{}, nil, nil, nothing)
 	if err != nil || !f.policy.Off || f.holds || !strings.Contains(f.warning, "the kernel has no Landlock") {
 		t.Fatal(f, err)
 	}
-	if _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, project.Settings{}, nil, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
+	if _, err := (&Options{Sandbox: &sandbox.Policy{}}).fence(dir, project.Settings{}, nil, nil, nothing); !errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the kernel has no Landlock") {
 		t.Error("one that was asked for:", err)
 	}
-	if f, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nil, nothing); err != nil || !f.policy.Off || f.holds || f.warning != "" {
+	if f, err := (&Options{Sandbox: &sandbox.Policy{Off: true}}).fence(dir, project.Settings{}, nil, nil, nothing); err != nil || !f.policy.Off || f.holds || f.warning != "" {
 		t.Error("one that was switched off:", f, err)
 	}
 	rules := new(Options).permissions(dir, project.Settings{})
@@ -89,9 +89,14 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 		{[]string{inside, outside}, yes, true, []string{inside, outside}},
 		{[]string{inside, outside}, no, false, []string{outside}},
 	} {
-		f, err := new(Options).fence(dir, project.Settings{}, c.hide, sandbox.Capabilities{Writes: yes, Inside: c.inside})
+		can := sandbox.Capabilities{Writes: yes, Inside: c.inside}
+		f, err := new(Options).fence(dir, project.Settings{}, c.hide, nil, can)
 		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.HidePatterns, c.want) || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
-			t.Errorf("%q: %+v %v", c.hide, f, err)
+			t.Errorf("hidden %q: %+v %v", c.hide, f, err)
+		}
+		f, err = new(Options).fence(dir, project.Settings{}, nil, c.hide, can)
+		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.ProtectPatterns, c.want) || len(f.policy.HidePatterns) > 0 || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
+			t.Errorf("protected %q: %+v %v", c.hide, f, err)
 		}
 	}
 }
@@ -114,7 +119,7 @@ func TestASandboxThatSettingsAskForAndThatCantBeHadIsAnError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := new(Options).fence(dir, p.Settings, nil, nothing)
+		f, err := new(Options).fence(dir, p.Settings, nil, nil, nothing)
 		if fails != (err != nil) || fails && (!errdefs.NotAvailable.Is(err) || !strings.Contains(err.Error(), "the settings' sandbox")) || !fails && !f.policy.Off {
 			t.Errorf("%s: %+v %v", settings, f, err)
 		}

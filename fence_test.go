@@ -4,6 +4,7 @@ package pawl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +80,48 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	}
 	if text, _ := asks(t, bound, "b", fmt.Sprintf("bash cat >elsewhere.sh <<'E'\nfor f in %s/*; do read x <$f; echo $x; done\nE\nsh elsewhere.sh", filepath.Dir(elsewhere)+"/"+filepath.Base(elsewhere))); strings.Contains(text, "s3cr3t") {
 		t.Errorf("%s", text)
+	}
+}
+
+// A program whose words say nothing of what it changes.
+func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
+	if can := sandbox.Probe(); !can.Inside.Holds {
+		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
+	}
+	const was = "as it was"
+	files := map[string]string{"go.mod": was, "sub/go.mod": was, "locks/a": was, "open": was, "change.sh": "for f in go.mod sub/go.mod locks/a locks/new open; do echo changed >\"$f\"; done; cat go.mod\n"}
+	dir := world(t, files)
+	policy, store := pawl.DefaultSandbox(), journal.Memory()
+	rt := func(rules hook.Permissions) *pawl.Runtime {
+		return serve(t, dir, says(), func(o *pawl.Options) {
+			o.NoProject, o.Sandbox, o.Permissions, o.Journal = true, &policy, rules, store
+		})
+	}
+	changed := func(names ...string) {
+		t.Helper()
+		for _, name := range append(names, "go.mod", "sub/go.mod", "locks/a", "locks/new", "open") {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if is := err == nil && string(b) != was; is != slices.Contains(names, name) {
+				t.Errorf("%s: %q %v", name, b, err)
+			}
+		}
+	}
+	deny := hook.Permissions{Deny: []string{"Edit(go.mod)", "Write(./locks/**)"}}
+	if text, warnings := asks(t, rt(deny), "a", "bash sh change.sh"); !strings.Contains(text, was) || len(warnings) > 0 {
+		t.Errorf("%s %q", text, warnings)
+	}
+	changed("open")
+	res, err := rt(hook.Permissions{Deny: deny.Deny, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh change.sh", SessionID: "s"})
+	if res == nil || len(res.Pending) != 1 {
+		t.Fatal(res, err)
+	}
+	approves(t, store, res.Pending[0].ID)
+	if res, err = rt(hook.Permissions{}).Resume(t.Context(), "s"); err != nil || !strings.Contains(res.Text(), was) {
+		t.Error("after a resume:", res.Text(), err)
+	}
+	changed("open")
+	if asks(t, rt(hook.Permissions{}), "b", "bash sh change.sh"); true {
+		changed("go.mod", "sub/go.mod", "locks/a", "locks/new", "open") // so it is a way to change them
 	}
 }
 
@@ -238,6 +283,87 @@ func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 				t.Errorf("%s: another file: %+v %v", name, res, err)
 			}
 		}
+	}
+}
+
+// Nobody is asked in vain: what a person approves then happens, and what the tool would refuse is refused at once.
+func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
+	elsewhere := besides(t, map[string]string{"notes": "needle", "deep/more": "needle", "key": "s3cr3t"})
+	dir := world(t, map[string]string{".agents/settings.json": "{}", ".git/HEAD": "x", "a": "x"})
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	policy, store := pawl.DefaultSandbox(), journal.Memory()
+	policy.Hide = []string{filepath.Join(elsewhere, "key")}
+	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, hook.Permissions{}, store })
+	n := 0
+	run := func(name string, input in) (res *agent.Result) {
+		t.Helper()
+		b, err := json.Marshal(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if res, err = rt.Run(t.Context(), pawl.Request{Prompt: name + " " + string(b), SessionID: fmt.Sprint("s", n)}); res == nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	approve := func(res *agent.Result) {
+		t.Helper()
+		if err := agent.Answer(t.Context(), store, fmt.Sprint("s", n), journal.Answered{ID: res.Pending[0].ID, Approved: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(name string) string { return filepath.Join(elsewhere, name) }
+	for _, c := range []struct {
+		name  string
+		input in
+		want  string
+	}{
+		{"read", in{"file_path": at("notes")}, "needle"},
+		{"grep", in{"pattern": "needle", "path": elsewhere}, at("deep/more")},
+		{"glob", in{"pattern": "**/mo*", "path": elsewhere}, at("deep/more")},
+		{"glob", in{"pattern": elsewhere + "/**/mo*"}, at("deep/more")},
+		{"write", in{"file_path": ".agents/settings.json", "content": `{"respectGitignore": false}`}, "settings.json"},
+		{"edit", in{"file_path": ".git/HEAD", "old_string": "x", "new_string": "y"}, "HEAD"},
+	} {
+		res := run(c.name, c.input)
+		if len(res.Pending) != 1 || strings.Contains(res.Text(), c.want) {
+			t.Errorf("%s %v: %s %s", c.name, c.input, res.Status, res.Text())
+			continue
+		}
+		approve(res)
+		if res, err := rt.Resume(t.Context(), fmt.Sprint("s", n)); err != nil || !strings.Contains(res.Text(), c.want) || strings.Contains(res.Text(), "s3cr3t") {
+			t.Errorf("%s %v: %v %s", c.name, c.input, err, res.Text())
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		input in
+		want  string
+	}{
+		{"read", in{"file_path": at("key")}, "hides it"},
+		{"read", in{"file_path": "link/notes"}, "symbolic link to " + elsewhere},
+		{"read", in{"file_path": "/proc/self/environ"}, "/proc"},
+		{"write", in{"file_path": filepath.Join(os.TempDir(), "pawl-test-new"), "content": "x"}, "can only be read"},
+		{"glob", in{"pattern": "*", "path": "link"}, "symbolic link to " + elsewhere},
+	} {
+		if runtime.GOOS != "linux" && strings.Contains(c.want, "/proc") {
+			continue
+		}
+		if res := run(c.name, c.input); len(res.Pending) > 0 || !strings.Contains(res.Text(), c.want) {
+			t.Errorf("%s %v: %s %s", c.name, c.input, res.Status, res.Text())
+		}
+	}
+	// The name said, at the judge and at the tool, is the same place: a directory that becomes a link in between is not followed.
+	res := run("read", in{"file_path": at("deep/more")})
+	if err := errors.Join(os.Rename(at("deep"), at("was")), os.Mkdir(at("other"), 0o700), os.Symlink(policy.Hide[0], at("other/more")), os.Symlink("other", at("deep"))); err != nil || len(res.Pending) != 1 {
+		t.Fatal(err, res.Status, res.Text())
+	}
+	approve(res)
+	if res, err := rt.Resume(t.Context(), fmt.Sprint("s", n)); err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "hides it") {
+		t.Error(res.Text(), err)
 	}
 }
 

@@ -101,6 +101,10 @@ type Runtime struct {
 	closing   sync.Once
 	closeErr  error
 
+	guarding sync.Mutex       // guards the two
+	guards   int              // runs that could change what the project tells models
+	guarded  *project.Project // as it was when the first of them began
+
 	mu      sync.Mutex
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -283,6 +287,7 @@ func (r *Runtime) serve(ctx context.Context, session string, f func(context.Cont
 	}
 	defer r.trim(context.WithoutCancel(ctx))
 	defer leave()
+	defer r.guard(ctx)()
 	res, err := f(ctx)
 	if err == nil {
 		err = res.Err
@@ -307,6 +312,9 @@ func (r *Runtime) Close() error {
 		for _, step := range []func() error{r.wait, r.closeHooks, func() error { return r.within(r.free) }} {
 			r.closeErr = errors.Join(r.closeErr, step())
 		}
+		r.guarding.Lock()
+		defer r.guarding.Unlock()
+		r.unguard()
 	})
 	return r.closeErr
 }

@@ -257,7 +257,7 @@ func (s *skills) held(a *activated, u *hook.ToolUse) hook.Decision {
 	if a.only(u) {
 		return hook.Decision{}
 	}
-	return hook.Denied(fmt.Sprintf("%s is not among the tools that the active skills allow (%s): until the run ends, use those, or activate a skill that allows it", u.Call.Name, s.allowed(a.names)))
+	return hook.Denied(fmt.Sprintf("this call of %s is not among what the active skills allow (%s): until the run ends, keep to that, or activate a skill that allows it", u.Call.Name, s.allowed(a.names)))
 }
 
 // only is the test of what skills allow together. One that is not there any more allows nothing, and what it allowed is not known: so nothing is.

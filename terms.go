@@ -105,11 +105,11 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		}
 	}
 	if len(deny) > 0 && !policy.Off {
-		hide, err := hook.Unreadable(p)
+		hide, protect, err := hook.Kept(p)
 		if err != nil {
 			return both, out, fmt.Errorf("pawl: the rules that are on record of the run: %w", err)
 		}
-		f, err := hiding(policy, without(hide, policy.HidePatterns), sandbox.Probe())
+		f, err := keeping(policy, without(hide, policy.HidePatterns), without(protect, policy.ProtectPatterns), sandbox.Probe())
 		if err != nil {
 			return both, out, err
 		}

@@ -3,13 +3,14 @@ package hook
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook/internal/permit"
 )
 
 // Only reads a list of permission rules as the whole of what may be called: a call is on it when the rules permit it as allow rules do ([Permission]), every name of a path and every command of a script, with what the script
-// reads and writes. Between commands that a rule permits, those may stand that only read what may be read. No rules permit nothing. Always on it are what asks people, gets a skill's instructions, or looks after the session's
+// reads and writes. Between commands that a rule permits, those may stand that only read what may be read; with a rule for Bash and one for Read, such commands may stand alone. No rules permit nothing. Always on it are what asks people, gets a skill's instructions, or looks after the session's
 // commands in the background: ask_user, skill, bash_output, bash_kill. dir is the project, as in Permissions.Dir. A rule that can't be read is errdefs.Validation.
 func Only(dir string, rules ...string) (func(*ToolUse) bool, error) {
 	w, err := newWorld(dir)
@@ -30,6 +31,7 @@ func Only(dir string, rules ...string) (func(*ToolUse) bool, error) {
 		}
 		return false
 	}
+	looks := slices.ContainsFunc(j.rules[Allow], (*permit.Rule).OfCommands) && slices.ContainsFunc(j.rules[Allow], (*permit.Rule).OfReading)
 	return func(u *ToolUse) bool {
 		c := w.Read(cmp.Or(u.Call.Name, u.Tool.Name), u.Call.Input, u.Tool.ReadOnly)
 		if c.Looks() {
@@ -37,7 +39,10 @@ func Only(dir string, rules ...string) (func(*ToolUse) bool, error) {
 		}
 		var by *permit.Rule
 		if c.Kind() == permit.Command {
-			by, _ = w.AllowsScript(c, j.rules[Allow], permit.Policy{Readable: reads, Writable: j.writable})
+			if by, _ = w.AllowsScript(c, j.rules[Allow], permit.Policy{Readable: reads, Writable: j.writable}); by == nil && looks {
+				only, _ := w.OnlyReads(c, reads)
+				return only
+			}
 		} else {
 			by, _ = j.permits(c, j.rules[Allow])
 		}

@@ -170,19 +170,21 @@ func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	return j, nil
 }
 
-// Unreadable gives what the deny rules for Read name, as patterns for sandbox.Policy.HidePatterns: so that a program in the sandbox can't open what the tools may not. A rule about every file or about a
-// directory that the project lies in is left out, and so is what a pattern with ** names outside of the project: those bind tools and the words of commands only. Errors are those of [Permission].
-func Unreadable(p Permissions) ([]string, error) {
+// Kept gives what the deny rules name, as patterns for a sandbox's policy: those for Read as HidePatterns, those for Edit and Write as ProtectPatterns, so that a program in the sandbox can't open or change
+// what the tools may not. A rule about every file or about a directory that the project lies in is left out, and so is what a pattern with ** names outside of the project: those bind tools and the words
+// of commands only. Errors are those of [Permission].
+func Kept(p Permissions) (hide, protect []string, err error) {
 	j, err := newPermissionJudge(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var patterns []string
 	for _, r := range j.rules[Deny] {
-		patterns = append(patterns, j.world.HiddenBy(r)...)
+		h, p := j.world.Kept(r)
+		hide, protect = append(hide, h...), append(protect, p...)
 	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns), nil
+	slices.Sort(hide)
+	slices.Sort(protect)
+	return slices.Compact(hide), slices.Compact(protect), nil
 }
 
 func newWorld(dir string) (*permit.World, error) {
@@ -279,6 +281,8 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	switch asks = cmp.Or(asks, perhapsAsks); {
 	case perhaps != nil:
 		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
+	case asks != nil && j.p.Mode != ModeBypass && asks == perhapsAsks:
+		return j.ask(out, asks, "it can't be told whether "+ruleSaid(asks)+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass:
 		return j.ask(out, asks, ruleSaid(asks))
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:

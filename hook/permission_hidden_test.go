@@ -3,6 +3,7 @@ package hook_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 )
 
-func TestWhatDenyRulesKeepFromBeingReadCanBeHiddenFromPrograms(t *testing.T) {
+func TestWhatDenyRulesNameCanBeKeptFromPrograms(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -30,15 +31,22 @@ func TestWhatDenyRulesKeepFromBeingReadCanBeHiddenFromPrograms(t *testing.T) {
 		"Read(~/**/.env)": {dir + "/**/.env"}, `Read(./\[id])`: {dir + `/\[id]`}, "Read(./a b)": {dir + "/a b"},
 		"Read": nil, "Read(**)": nil, "Read(./**)": nil, "Read(~/**)": nil, "Read(//**)": nil, "Read(//abs/**/x)": nil, "Read(../**)": nil, "Read(~/*)": nil, "Edit(.env)": nil, "Bash(cat:*)": nil, "Grep(.env)": nil,
 	} {
-		got, err := hook.Unreadable(hook.Permissions{Dir: real + "/link/project", Deny: []string{rule}})
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v %s", rule, err, diff)
+		got, none, err := hook.Kept(hook.Permissions{Dir: real + "/link/project", Deny: []string{rule}})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || strings.HasPrefix(rule, "Read") && none != nil {
+			t.Errorf("%s: %v %s %q", rule, err, diff, none)
+		}
+		for _, name := range []string{"Edit", "Write"} { // as for reading, and it can be read
+			rule := strings.Replace(rule, "Read", name, 1)
+			none, got, err := hook.Kept(hook.Permissions{Dir: real + "/link/project", Deny: []string{rule}})
+			if diff := cmp.Diff(want, got); strings.HasPrefix(rule, name+"(") && want != nil && (diff != "" || err != nil || none != nil) {
+				t.Errorf("%s: %v %s %q", rule, err, diff, none)
+			}
 		}
 	}
-	if got, err := hook.Unreadable(hook.Permissions{Dir: dir, Ask: []string{"Read(.env)"}, Rules: []hook.Rule{hook.DenyRule("Read(a/b)"), hook.DenyRule("Read(a/b)")}}); err != nil || !cmp.Equal(got, []string{dir + "/a/b"}) {
-		t.Error(got, err)
+	if got, none, err := hook.Kept(hook.Permissions{Dir: dir, Ask: []string{"Read(.env)"}, Rules: []hook.Rule{hook.DenyRule("Read(a/b)"), hook.DenyRule("Read(a/b)")}}); err != nil || none != nil || !cmp.Equal(got, []string{dir + "/a/b"}) {
+		t.Error(got, none, err)
 	}
-	if _, err := hook.Unreadable(hook.Permissions{Deny: []string{"Read("}}); !errdefs.Validation.Is(err) {
+	if _, _, err := hook.Kept(hook.Permissions{Deny: []string{"Read("}}); !errdefs.Validation.Is(err) {
 		t.Error(err)
 	}
 }

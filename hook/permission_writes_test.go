@@ -70,3 +70,36 @@ func TestCommandsThatMayWriteAnythingAreAskedAboutOnlyWhereARuleIsAgainstEdits(t
 		}
 	}
 }
+
+// What a rule for a name at any depth may be about is looked up where it can be: of what is removed or edited where it stands, and of what is copied.
+func TestACommandThatTakesOrBringsNothingOfTheNameIsNotAskedAbout(t *testing.T) {
+	dir := worktree(t)
+	for _, name := range []string{"docs/x.md", "with/go.mod", "other/y"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := func(verdict hook.Verdict, calls ...string) {
+		t.Helper()
+		for _, p := range []hook.Permissions{{Ask: []string{"Edit(go.mod)"}}, {Deny: []string{"Edit(go.mod)"}}} {
+			p.Dir, p.Fence = dir, true
+			m := permission(t, p)
+			for _, s := range calls {
+				if d := judged(t, m, call(s)); d.Verdict != verdict || verdict == hook.Ask && !strings.Contains(d.Reason, "it can't be told whether the rule Edit(go.mod)") {
+					t.Errorf("%s with %+v: %v", s, p, d)
+				}
+			}
+		}
+	}
+	rules(hook.Allow, "bash rm -r docs", "bash rm -rf docs other", "bash rm -rf nothere", "bash cp -r docs other", "bash cp -r docs/. new", "bash mv docs other/", "bash sed -i s/a/b/ docs/x.md", "bash git rm -r docs", "bash git clean -fd docs", "bash chmod -R 644 docs", "bash rsync -a docs/ other/", "bash gofmt -w docs")
+	rules(hook.Ask, "bash rm -r with", "bash rm -rf .", "bash cp -r with other", "bash cp -r nothere other", "bash cp -r \"$X\" other", "bash mv with other/", "bash git clean -fd", "bash git rm -r with", "bash rsync -a host:docs/ other/", "bash tar xf x.tar -C other", "bash chmod -R 644 with")
+	m := permission(t, hook.Permissions{Ask: []string{"Edit(*.bak)", "Edit(*.gz)"}, Dir: dir, Fence: true})
+	for _, s := range []string{"bash sed -i.bak s/a/b/ docs/x.md", "bash gzip docs/x.md"} {
+		if d := judged(t, m, call(s)); d.Verdict != hook.Ask {
+			t.Errorf("%s: %v", s, d)
+		}
+	}
+}

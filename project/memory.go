@@ -258,7 +258,7 @@ func (l *loader) rules(p *Project) {
 	total := 0
 	for _, name := range names {
 		file := path.Join(dir, name)
-		data, err := l.project.read(file, maxMemoryFile)
+		data, err := l.text(p, l.project, file, maxMemoryFile)
 		if err == nil && total+len(data) > maxMemoryTotal {
 			err = &fileError{fmt.Sprintf("all rules together are larger than %s", size(maxMemoryTotal)), "make them smaller"}
 		}

@@ -34,6 +34,9 @@ type Project struct {
 	trustHash string
 	forbids   string // stands for all that the files may forbid
 	pins      []pin  // what they forbid, or forbade
+	texts     map[string]string
+	guarded   bool
+	opts      []Option
 }
 
 // Values are all values of all settings files with their layers, the lowest first.
@@ -88,6 +91,8 @@ type loader struct {
 	trusted       bool
 	pins          []pin // besides those on record
 	named         []namedTool
+	guard         *guard
+	textOnly      bool // whatever the settings say, and whatever was changed
 
 	trace   *trace
 	root    string
@@ -103,6 +108,9 @@ func load(ctx context.Context, dir string, opts []Option) (*Project, *trace, err
 		o(l)
 	}
 	p, err := l.load(ctx, dir)
+	if p != nil {
+		p.opts = opts
+	}
 	return p, l.trace, err
 }
 
@@ -128,8 +136,8 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 	}
 	l.trust.root = l.root
 
-	p := &Project{Root: l.root}
-	if err := l.settings(p); err != nil {
+	p := &Project{Root: l.root, trust: l.trust, texts: map[string]string{}}
+	if err := l.settings(p); err != nil && !l.textOnly {
 		return nil, err
 	}
 	for _, read := range []func(*Project){l.rules, l.memory, l.skills, l.subagents} {
@@ -138,7 +146,7 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 		}
 		read(p)
 	}
-	p.Problems, p.named = l.problems, l.named
+	p.Problems, p.named, p.guarded = l.problems, l.named, l.guard != nil
 	return p, nil
 }
 
@@ -185,7 +193,7 @@ func (l *loader) settings(p *Project) error {
 	for _, e := range wants {
 		p.wants = append(p.wants, wantOf(e))
 	}
-	p.trust, p.trustHash, p.forbids = l.trust, contentHash(wants), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
+	p.trustHash, p.forbids = contentHash(wants), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
 	approved, pins, before := l.approved(p.trustHash, p.forbids)
 	removed := map[Layer][]entry{}
 	for _, e := range l.removed(pins, all) {
@@ -237,6 +245,9 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin, last []wan
 	a, err := l.trust.read()
 	if err != nil && hash != "" {
 		l.problem(Problem{Place{File: "trust"}, strings.TrimPrefix(err.Error(), "project: trust: "), "nothing that the project's files want counts until then"})
+	}
+	if g, ok := a.Guards[l.root]; ok && !l.textOnly {
+		l.guard = &g
 	}
 	pins = union(a.Pins[l.root], l.pins)
 	ok = hash == ""

@@ -79,6 +79,7 @@ const (
 	StateOverridden State = "overridden" // a later value replaces it
 	StateWaiting    State = "waiting"    // for approval: see [Project.Untrusted]
 	StateRepeated   State = "repeated"   // an earlier one says the same
+	StateChanged    State = "changed"    // a rule, a skill or an agent that tools may have changed ([Guard]): it does not count until it is approved. Its Text is the hash of the file's
 	StateRemoved    State = "removed"    // the project's files forbade it when they were remembered ([Pin]) and do no longer: it counts until that is approved
 )
 

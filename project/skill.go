@@ -54,7 +54,7 @@ var supportDirs = []string{"scripts", "references", "assets"}
 
 // skills reads all skills, those of the nearest layer last: of two with a name that one counts.
 func (l *loader) skills(p *Project) {
-	s := &skillReader{loader: l}
+	s := &skillReader{loader: l, of: p}
 	if l.user.fs != nil {
 		s.directory(l.user, ".agents/skills", LayerUser, 0)
 	}
@@ -68,6 +68,7 @@ func (l *loader) skills(p *Project) {
 
 type skillReader struct {
 	*loader
+	of     *Project
 	found  []Skill
 	looked int // directories
 }
@@ -123,7 +124,7 @@ func (s *skillReader) skill(t tree, dir string, layer Layer) {
 	if t.shown != "" { // the user's links may lead anywhere
 		k.base, k.rel = k.Dir, "."
 	}
-	data, err := t.read(file, maxSkillFile)
+	data, err := s.text(s.of, t, file, maxSkillFile)
 	var broken *fileError
 	switch {
 	case errors.As(err, &broken):

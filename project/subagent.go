@@ -55,12 +55,12 @@ var ofSubagent = []string{"name", "description", "tools", "disallowedTools", "mo
 func (l *loader) subagents(p *Project) {
 	r := &subagentReader{loader: l, found: BuiltinSubagents()}
 	if l.user.fs != nil {
-		r.directory(l.user, ".agents/agents", LayerUser)
+		r.directory(p, l.user, ".agents/agents", LayerUser)
 	}
 	if p.Settings.Compat {
-		r.directory(l.project, ".claude/agents", LayerProject)
+		r.directory(p, l.project, ".claude/agents", LayerProject)
 	}
-	r.directory(l.project, ".agents/agents", LayerProject)
+	r.directory(p, l.project, ".agents/agents", LayerProject)
 	slices.SortStableFunc(r.found, func(a, b Subagent) int { return strings.Compare(a.Name, b.Name) })
 	p.Subagents = r.found
 }
@@ -70,7 +70,7 @@ type subagentReader struct {
 	found []Subagent
 }
 
-func (r *subagentReader) directory(t tree, dir string, layer Layer) {
+func (r *subagentReader) directory(p *Project, t tree, dir string, layer Layer) {
 	list, err := t.list(dir)
 	var broken *fileError
 	if errors.As(err, &broken) {
@@ -83,7 +83,7 @@ func (r *subagentReader) directory(t tree, dir string, layer Layer) {
 		}
 		file := path.Join(dir, e.name)
 		a := Subagent{Name: name, Layer: layer, File: t.shown + file}
-		data, err := t.read(file, maxSkillFile)
+		data, err := r.text(p, t, file, maxSkillFile)
 		switch {
 		case errors.As(err, &broken):
 			r.add(a, broken.at(t.place(file)))

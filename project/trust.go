@@ -37,6 +37,7 @@ type approvals struct {
 	Version  int                   `json:"version"`
 	Projects map[string][]approval `json:"projects"` // by the project's resolved path
 	Pins     map[string][]pin      `json:"pins,omitempty"`
+	Guards   map[string]guard      `json:"guards,omitempty"`
 }
 
 type approval struct {
@@ -130,7 +131,7 @@ func contentHash(wants []entry) string {
 }
 
 // Untrusted is what a person has to approve because something of it waits, or was removed, in the order of the files; nil when nothing is. It is all that the approval is of, so that nothing is approved
-// unseen; State says what waits and what was removed. The texts are whole.
+// unseen; State says what waits, what was removed, and which text was changed. The texts are whole.
 func (p *Project) Untrusted() []Value { return slices.Clone(p.waiting) }
 
 // Withdrawn is what was approved last and the project's files want no longer, when something else waits; without what may be secret. It asks for no approval.
@@ -162,6 +163,11 @@ func Approve(p *Project) error {
 		if a.Pins[p.Root] = still; len(still) == 0 {
 			delete(a.Pins, p.Root)
 		}
+		if g, ok := a.Guards[p.Root]; ok && running(g.Process) { // what was seen is what is guarded from now on
+			a.Guards[p.Root] = guard{g.Process, p.texts}
+		} else {
+			delete(a.Guards, p.Root)
+		}
 	})
 }
 
@@ -179,7 +185,7 @@ type trustStore struct {
 var changing sync.Mutex
 
 func (t trustStore) read() (a approvals, err error) {
-	a = approvals{Version: 1, Projects: map[string][]approval{}, Pins: map[string][]pin{}}
+	a = approvals{Version: 1, Projects: map[string][]approval{}, Pins: map[string][]pin{}, Guards: map[string]guard{}}
 	if t.path == "" {
 		return a, errdefs.NotAvailable.Errorf("project: trust: there is no home directory to keep approvals in: set HOME or XDG_STATE_HOME")
 	}
@@ -212,6 +218,9 @@ func (t trustStore) read() (a approvals, err error) {
 	}
 	if a.Pins == nil {
 		a.Pins = map[string][]pin{}
+	}
+	if a.Guards == nil {
+		a.Guards = map[string]guard{}
 	}
 	return a, nil
 }

@@ -15,18 +15,19 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
-// The bounds of looking for what HidePatterns name: behind one a command does not start, rather than see what it should not.
+// The bounds of looking for what HidePatterns and ProtectPatterns name: behind one a command does not start, rather than see or change what it should not.
 const (
 	mostLookedAt = 1_000_000 // names, of all patterns together
 	mostHidden   = 1000      // files and directories that match
 )
 
-// pattern is one of HidePatterns.
+// pattern is one of HidePatterns or ProtectPatterns.
 type pattern struct {
 	dir  string // in front of the first special character, with none
 	rest string // below dir; "" means dir itself
 	name string // if rest is **/NAME, that: the most common, and the cheapest to look for
 	text bool   // name has no special characters
+	seen bool   // it is of ProtectPatterns: it can be read
 }
 
 // readPattern takes a pattern that is valid.
@@ -66,7 +67,7 @@ func literal(part string) (string, bool) {
 	return b.String(), true
 }
 
-// HidePattern quotes a path, absolute, for Policy.HidePatterns, and puts a pattern for what lies below it behind; "" is the path itself.
+// HidePattern quotes a path, absolute, for Policy.HidePatterns and ProtectPatterns, and puts a pattern for what lies below it behind; "" is the path itself.
 func HidePattern(dir, below string) string {
 	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(filepath.ToSlash(dir))
 	if below == "" {
@@ -124,10 +125,22 @@ func (p pattern) covers(file string) bool {
 	return false
 }
 
-// patterns are those of the policy.
-func (p Policy) patterns() (out []pattern) {
+// hiding are the patterns for what is hidden.
+func (p Policy) hiding() (out []pattern) {
 	for _, text := range p.HidePatterns {
 		out = append(out, readPattern(text))
+	}
+	return out
+}
+
+// protecting are those for what is protected, where it could be written.
+func (p Policy) protecting() (out []pattern) {
+	for _, text := range p.ProtectPatterns {
+		if p.MatchesInside(text) {
+			pat := readPattern(text)
+			pat.seen = true
+			out = append(out, pat)
+		}
 	}
 	return out
 }
@@ -136,17 +149,18 @@ func (p Policy) patterns() (out []pattern) {
 type hit struct {
 	path string
 	held bool // the directories that it lies in have to keep their names: elsewhere the pattern would not match it
+	seen bool // it is protected, not hidden
 }
 
 // found looks for what the policy's patterns match now.
 func (p Policy) found() ([]hit, error) {
 	s := seeker{policy: p}
 	byDir := map[string][]pattern{}
-	for _, pat := range p.patterns() {
+	for _, pat := range append(p.hiding(), p.protecting()...) { // what is hidden is not looked at any more
 		pat.dir = resolveThere(pat.dir)
 		if pat.rest == "" {
 			if _, err := os.Lstat(pat.dir); err == nil {
-				s.hits = append(s.hits, hit{pat.dir, true})
+				s.hits = append(s.hits, hit{pat.dir, true, pat.seen})
 			}
 			continue
 		}
@@ -174,31 +188,37 @@ func (s *seeker) walk(dir, rel string, pats []pattern) error {
 	d, err := os.Open(at) //nolint:gosec // what a policy names
 	if err != nil {
 		if info, e := os.Lstat(at); e == nil && info.IsDir() && !errors.Is(err, fs.ErrPermission) {
-			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
+			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden or protected: %w", err)
 		}
 		return nil
 	}
 	entries, err := d.ReadDir(-1)
 	_ = d.Close()
 	if err != nil && len(entries) > 0 {
-		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: %w", err)
+		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden or protected: %w", err)
 	}
 	for _, e := range entries {
 		if s.looked++; s.looked > mostLookedAt {
-			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: there are more than %d names to look at below %s: hide directories instead of patterns with **", mostLookedAt, dir)
+			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden or protected: there are more than %d names to look at below %s: name directories instead of patterns with **", mostLookedAt, dir)
 		}
 		i := slices.IndexFunc(pats, func(p pattern) bool { return p.is(rel, e.Name()) })
 		if i < 0 && !e.IsDir() {
 			continue
 		}
-		below := path.Join(rel, e.Name())
+		below, left := path.Join(rel, e.Name()), pats
 		if i >= 0 {
-			err = s.hit(filepath.Join(at, e.Name()), e, pats[i].name == "" || !slices.Contains(s.policy.writable(), dir))
-		} else if err = nil; slices.ContainsFunc(pats, func(p pattern) bool { return p.deeper(below) }) {
-			err = s.walk(dir, below, pats)
+			if err := s.hit(filepath.Join(at, e.Name()), e, pats[i], pats[i].name == "" || !slices.Contains(s.policy.writable(), dir)); err != nil {
+				return err
+			}
+			left = nil
+			if pats[i].seen { // something in it may be hidden
+				left = slices.DeleteFunc(slices.Clone(pats), func(p pattern) bool { return p.seen })
+			}
 		}
-		if err != nil {
-			return err
+		if e.IsDir() && slices.ContainsFunc(left, func(p pattern) bool { return p.deeper(below) }) {
+			if err := s.walk(dir, below, left); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -209,7 +229,7 @@ func (p pattern) deeper(rel string) bool {
 	return strings.Contains(p.rest, "**") || strings.ContainsAny(p.rest, `{\`) || strings.Count(rel, "/") < strings.Count(p.rest, "/")
 }
 
-func (s *seeker) hit(path string, e fs.DirEntry, held bool) error {
+func (s *seeker) hit(path string, e fs.DirEntry, by pattern, held bool) error {
 	if e.Type()&fs.ModeSymlink != 0 {
 		target, err := filepath.EvalSymlinks(path)
 		if err != nil || slices.ContainsFunc(s.policy.writable(), func(dir string) bool { return inside(target, dir) }) { // a link to all of the project hides nothing
@@ -218,9 +238,9 @@ func (s *seeker) hit(path string, e fs.DirEntry, held bool) error {
 		path, held = target, true
 	}
 	if len(s.hits) >= mostHidden {
-		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden: there are more than %d files and directories of the patterns: name the directories that they lie in", mostHidden)
+		return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden or protected: there are more than %d files and directories of the patterns: name the directories that they lie in", mostHidden)
 	}
-	s.hits = append(s.hits, hit{path, held})
+	s.hits = append(s.hits, hit{path, held, by.seen})
 	return nil
 }
 
@@ -236,8 +256,8 @@ func resolveThere(path string) string {
 	}
 }
 
-// HidesInside reports whether a pattern may match something in what may be written, which can be hidden where [Capabilities] Inside holds only. Both are resolved ([Policy.Resolve]).
-func (p Policy) HidesInside(text string) bool {
+// MatchesInside reports whether a pattern may match something in what may be written, which can be hidden or protected where [Capabilities] Inside holds only. Both are resolved ([Policy.Resolve]).
+func (p Policy) MatchesInside(text string) bool {
 	pat := readPattern(text)
 	return slices.ContainsFunc(p.writable(), func(dir string) bool { return inside(dir, pat.dir) || pat.rest != "" && inside(pat.dir, dir) })
 }
@@ -247,25 +267,34 @@ type view struct {
 	hidden []string // all that is there and hidden
 	held   []string // of these, those whose directories keep their names
 	read   []string // Policy.Read, without what is hidden all the same
+	kept   []string // what stays read-only of what may be written
 }
 
 // look says what there is to hide now.
 func (f *Fence) look() (view, error) {
 	p := f.policy
-	v := view{hidden: p.hidden(), read: p.Read}
-	if len(p.HidePatterns) > 0 {
+	v := view{hidden: p.hidden(), read: p.Read, kept: p.Protect}
+	if len(p.HidePatterns)+len(p.ProtectPatterns) > 0 {
 		hits, err := p.found()
 		if err != nil {
 			return v, err
 		}
 		for _, h := range hits {
+			if h.seen {
+				continue
+			}
 			v.read = slices.DeleteFunc(slices.Clone(v.read), func(path string) bool {
 				return inside(h.path, path) || !f.caps.Inside.Holds && inside(path, h.path)
 			})
 		}
 		for _, h := range hits {
 			in := func(dir string) bool { return inside(dir, h.path) }
-			if !slices.ContainsFunc(v.hidden, in) || slices.ContainsFunc(v.read, in) {
+			if h.seen && !slices.ContainsFunc(p.writable(), in) {
+				continue
+			}
+			if h.seen {
+				v.kept = union(v.kept, []string{h.path})
+			} else if !slices.ContainsFunc(v.hidden, in) || slices.ContainsFunc(v.read, in) {
 				v.hidden = append(v.hidden, h.path)
 			}
 			if h.held {
@@ -275,6 +304,9 @@ func (f *Fence) look() (view, error) {
 	}
 	if f.caps.Inside.Holds {
 		return v, nil
+	}
+	if len(v.kept) > 0 {
+		return v, errdefs.NotAvailable.Errorf("sandbox: protecting %s, which lies in a directory that may be written, can't be enforced here: %s", v.kept[0], f.caps.Inside.Why)
 	}
 	for _, secret := range v.hidden {
 		for _, dir := range p.writable() {
@@ -292,7 +324,7 @@ func (p Policy) Readable() func(path string) bool {
 	if p.Off {
 		return func(string) bool { return true }
 	}
-	hidden, shown, patterns := map[string]bool{}, map[string]bool{}, p.patterns()
+	hidden, shown, patterns := map[string]bool{}, map[string]bool{}, p.hiding()
 	for _, dir := range p.without(places()) {
 		hidden[dir] = true
 	}

@@ -166,6 +166,58 @@ func TestWhatIsHiddenIsNotShownAgain(t *testing.T) {
 	})
 }
 
+func TestWhatPatternsProtectCanBeReadAndNotChanged(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		for _, name := range []string{"/go.mod", "/a/b/go.mod", "/locks/x", "/locks/in/key"} {
+			p.lay(p.in+name, "as it was")
+		}
+		p.lay(p.out+"/go.mod", "elsewhere")
+		if err := os.Symlink("go.mod", p.in+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		patterns := []string{HidePattern(p.in, "**/go.mod"), HidePattern(p.in+"/locks", ""), HidePattern(p.out+"/go.mod", ""), HidePattern(p.in+"/later", "")}
+		if !caps.Inside.Holds {
+			if _, err := open(Policy{Root: p.in, ProtectPatterns: patterns}, nil, caps); !errors.Is(err, errdefs.NotAvailable) || !strings.Contains(err.Error(), "bubblewrap") {
+				t.Error(err)
+			}
+			patterns = patterns[2:] // what is written nowhere, or not there, needs nothing
+		}
+		f := p.fence(caps, Policy{ProtectPatterns: patterns, HidePatterns: hiddenWhere(caps, p.in+"/locks/in/key")})
+		if out, err := p.run(f, `cat go.mod a/b/go.mod locks/x "$OUT/go.mod"; cat locks/in/key; echo new >a/b/other && echo x >later`); err != nil || !strings.HasPrefix(out, "as it wasas it wasas it waselsewhere") || caps.Inside.Holds && strings.Count(out, "as it was") != 3 {
+			t.Errorf("%q %v", out, err)
+		}
+		if !caps.Inside.Holds {
+			return
+		}
+		for _, script := range []string{
+			`echo x >go.mod`, `echo x >link`, `rm go.mod`, `mv go.mod y`, `mv a/b/other go.mod`, `ln -f a/b/other go.mod`, `chmod 777 go.mod`, `touch -d 2001-01-01 go.mod`, `truncate -s 0 a/b/go.mod`, `sed -i s/as/AS/ go.mod`,
+			`echo x >locks/new`, `rm -r locks`, `mv locks l; echo x >l/x`, `echo x >locks/x`, `echo x >later`, `umount go.mod; echo x >go.mod`, `unshare -Urm sh -c "umount go.mod; echo x >go.mod"`, `ln go.mod hard && echo x >hard`, `rm -rf .`,
+		} {
+			out, err := p.run(f, script+"; sync")
+			for _, name := range []string{"/go.mod", "/a/b/go.mod", "/locks/x", "/locks/in/key"} {
+				if b, e := os.ReadFile(p.in + name); string(b) != "as it was" || e != nil {
+					t.Fatalf("%s: %s is %q %v, said %q %v", script, name, b, e, out, err)
+				}
+			}
+			if info, e := os.Stat(p.in + "/go.mod"); e != nil || info.Mode().Perm()&0o111 != 0 || info.ModTime().Year() == 2001 {
+				t.Fatalf("%s: %v %v", script, info, e)
+			}
+		}
+		if _, err := os.Stat(p.in + "/locks/new"); err == nil {
+			t.Error("a file was made in a directory that is protected")
+		}
+	})
+}
+
+// hiddenWhere hides a file in the project where that holds.
+func hiddenWhere(caps Capabilities, file string) []string {
+	if !caps.Inside.Holds {
+		return nil
+	}
+	return []string{HidePattern(file, "")}
+}
+
 func TestAPatternIsReadAsItIsMeant(t *testing.T) {
 	for _, c := range []struct {
 		pattern, path string
@@ -190,13 +242,19 @@ func TestAPatternIsReadAsItIsMeant(t *testing.T) {
 		if policy.MayRead(c.path) == c.want || policy.MayWrite(c.path) && c.want {
 			t.Errorf("%s, %s: %v", c.pattern, c.path, !c.want)
 		}
+		policy = Policy{Root: "/p", ProtectPatterns: []string{c.pattern}}
+		if in := inside("/p", c.path); !policy.MayRead(c.path) || policy.MayWrite(c.path) == (c.want || !in) {
+			t.Errorf("protected %s, %s: %v", c.pattern, c.path, !c.want)
+		}
 	}
 	if got := HidePattern("/p/[id]*", "**/x"); got != `/p/\[id]\*/**/x` || !readPattern(got).covers("/p/[id]*/y/x") || readPattern(got).covers("/p/i/y/x") {
 		t.Error(got)
 	}
 	for _, bad := range []string{"", "x", "/p/../x", "/p/[", "/p/", "/p/**/../x"} {
-		if _, err := open(Policy{HidePatterns: []string{bad}}, nil, Probe()); !errors.Is(err, errdefs.Validation) {
-			t.Errorf("%q: %v", bad, err)
+		for _, policy := range []Policy{{HidePatterns: []string{bad}}, {ProtectPatterns: []string{bad}}} {
+			if _, err := open(policy, nil, Probe()); !errors.Is(err, errdefs.Validation) {
+				t.Errorf("%q: %v", bad, err)
+			}
 		}
 	}
 }

@@ -33,6 +33,7 @@ func (p Policy) Within(outer Policy) Policy {
 	p.Protect = union(p.Protect, outer.Protect)
 	p.Hide = union(p.Hide, outer.Hide)
 	p.HidePatterns = union(p.HidePatterns, outer.HidePatterns)
+	p.ProtectPatterns = union(p.ProtectPatterns, outer.ProtectPatterns)
 	p.Read = common(p.Read, outer.Read)
 	p.Network = p.Network.within(outer.Network)
 	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v string) bool { // a value that the policy itself has tells nothing new
@@ -142,15 +143,17 @@ func (p Policy) Resolve() (Policy, error) {
 			(*list)[i] = resolve(path)
 		}
 	}
-	p.HidePatterns = slices.Clone(p.HidePatterns)
-	for i, text := range p.HidePatterns {
-		if validPattern(text) == "" { // else Open says what is wrong
-			pat := readPattern(text)
-			dir := filepath.Join(resolveThere(filepath.Dir(pat.dir)), filepath.Base(pat.dir)) // a link that is hidden itself may be another one later
-			if pat.rest != "" {
-				dir = resolveThere(pat.dir)
+	for _, list := range []*[]string{&p.HidePatterns, &p.ProtectPatterns} {
+		*list = slices.Clone(*list)
+		for i, text := range *list {
+			if validPattern(text) == "" { // else Open says what is wrong
+				pat := readPattern(text)
+				dir := filepath.Join(resolveThere(filepath.Dir(pat.dir)), filepath.Base(pat.dir)) // a link that is hidden itself may be another one later
+				if pat.rest != "" {
+					dir = resolveThere(pat.dir)
+				}
+				(*list)[i] = HidePattern(dir, pat.rest)
 			}
-			p.HidePatterns[i] = HidePattern(dir, pat.rest)
 		}
 	}
 	return p, err
@@ -183,9 +186,11 @@ func (p Policy) check() error {
 			return bad("Protect: %s is in no directory that may be written, so it needs no protection: leave it out", path)
 		}
 	}
-	for _, text := range p.HidePatterns {
-		if why := validPattern(text); why != "" {
-			return bad("HidePatterns: %q %s", text, why)
+	for field, patterns := range map[string][]string{"HidePatterns": p.HidePatterns, "ProtectPatterns": p.ProtectPatterns} {
+		for _, text := range patterns {
+			if why := validPattern(text); why != "" {
+				return bad("%s: %q %s", field, text, why)
+			}
 		}
 	}
 	for _, h := range p.Network.Hosts {
@@ -207,7 +212,8 @@ func (p Policy) check() error {
 // MayWrite reports whether the policy lets this file be written: for tools that run in this process. path is absolute and resolved.
 func (p Policy) MayWrite(path string) bool {
 	covers := func(dir string) bool { return inside(dir, path) }
-	return p.Off || slices.ContainsFunc(p.writable(), covers) && !slices.ContainsFunc(p.Protect, covers) && p.MayRead(path)
+	protects := func(text string) bool { return readPattern(text).covers(path) }
+	return p.Off || slices.ContainsFunc(p.writable(), covers) && !slices.ContainsFunc(p.Protect, covers) && !slices.ContainsFunc(p.ProtectPatterns, protects) && p.MayRead(path)
 }
 
 // MayRead reports whether the policy lets this file be read, in the same way. For many files, use [Policy.Readable].

@@ -20,35 +20,35 @@ import (
 
 func TestAPolicyWithinAnotherHasWhatBothAllow(t *testing.T) {
 	outer := Policy{
-		Root: "/p", Write: []string{"/w/a", "/v"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "A=1"},
+		Root: "/p", Write: []string{"/w/a", "/v"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "A=1"},
 		Network: Network{Hosts: []string{"*.example.com", "one.org"}}, Limits: Limits{CPU: time.Minute, Processes: 9}, Cache: "/c",
 	}
 	for name, c := range map[string]struct{ inner, want Policy }{
 		"nothing stays nothing": {
 			Policy{},
-			Policy{Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
+			Policy{Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
 		},
 		"a wider one": {
 			Policy{Root: "/", Write: []string{"/w", "/other", "/v/x"}, Read: []string{"/"}, Env: []string{"TOKEN", "KEY", "B=2"}, Network: Network{All: true}, Cache: "/x"},
 			Policy{
-				Write: []string{"/p", "/v", "/v/x", "/w/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "B=2"},
+				Write: []string{"/p", "/v", "/v/x", "/w/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Read: []string{"/k"}, Protect: []string{"/p/.git"}, Env: []string{"TOKEN", "B=2"},
 				Network: Network{Hosts: []string{"*.example.com", "one.org"}}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9},
 			},
 		},
 		"a narrower one": {
-			Policy{Root: "/p/sub", Hide: []string{"/i"}, HidePatterns: []string{"/a/*"}, Network: Network{Hosts: []string{"a.example.com", "two.org", "*.b.example.com"}}, Limits: Limits{CPU: time.Second, Processes: 100}},
+			Policy{Root: "/p/sub", Hide: []string{"/i"}, HidePatterns: []string{"/a/*"}, ProtectPatterns: []string{"/b/*"}, Network: Network{Hosts: []string{"a.example.com", "two.org", "*.b.example.com"}}, Limits: Limits{CPU: time.Second, Processes: 100}},
 			Policy{
-				Root: "/p/sub", Hide: []string{"/h", "/i"}, HidePatterns: []string{"/a/*", "/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{},
+				Root: "/p/sub", Hide: []string{"/h", "/i"}, HidePatterns: []string{"/a/*", "/p/**/x"}, ProtectPatterns: []string{"/b/*", "/p/**/y"}, Protect: []string{"/p/.git"}, Env: []string{},
 				Network: Network{Hosts: []string{"*.b.example.com", "a.example.com"}}, Limits: Limits{time.Second, DefaultFiles, DefaultFileSize, 9},
 			},
 		},
 		"the same root": {
 			Policy{Root: "/p", Cache: "/x"},
-			Policy{Root: "/p", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}, Cache: "/c"},
+			Policy{Root: "/p", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}, Cache: "/c"},
 		},
 		"a root that surrounds it": {
 			Policy{Root: "/w"},
-			Policy{Root: "/w/a", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
+			Policy{Root: "/w/a", Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Protect: []string{"/p/.git"}, Env: []string{}, Limits: Limits{time.Minute, DefaultFiles, DefaultFileSize, 9}},
 		},
 		"none at all": {Policy{Off: true}, outer},
 	} {
@@ -124,7 +124,7 @@ func TestAPolicyCrossesProcessesAsJSON(t *testing.T) {
 		t.Error(string(b), err)
 	}
 	p := Policy{
-		Root: "/p", Write: []string{"/w"}, Protect: []string{"/p/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, Read: []string{"/r"}, Network: Network{Hosts: []string{"a.com"}},
+		Root: "/p", Write: []string{"/w"}, Protect: []string{"/p/a"}, Hide: []string{"/h"}, HidePatterns: []string{"/p/**/x"}, ProtectPatterns: []string{"/p/**/y"}, Read: []string{"/r"}, Network: Network{Hosts: []string{"a.com"}},
 		Env: []string{"A"}, Limits: Limits{1, 2, 3, 4}, Cache: "/c", Off: true,
 	}
 	b, err := json.Marshal(p)

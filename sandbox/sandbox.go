@@ -30,7 +30,7 @@
 // bubblewrap, a command that a signal killed has exit code 128 and the signal's number.
 //
 // What is hidden is looked for when a command starts. What comes to be while it runs it can read, and so can a command that still runs when somebody outside puts another file in the place of a hidden
-// one. A file has a name for each hard link: only those that match are hidden.
+// one. A file has a name for each hard link: only those that match are hidden. All of that is so for what ProtectPatterns name, too.
 //
 // # Caches
 //
@@ -57,11 +57,13 @@ type Policy struct {
 	// HidePatterns can't be read either, nor what lies below what matches them: absolute paths in which ** is any number of directories and *, ?, [a-z] and {a,b} are as in a shell; a \ takes a
 	// character as it is (see [HidePattern]). What matches need not be there yet: it is looked for when a command starts. Read lifts none of it.
 	HidePatterns []string `json:"hide_patterns,omitempty"`
-	Network      Network  `json:"network,omitzero"`
-	Env          []string `json:"env,omitempty"` // variables that pass besides those of the list: NAME with the caller's value, or NAME=value
-	Limits       Limits   `json:"limits,omitzero"`
-	Cache        string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory, which stays; for a Root among the temporary files one that goes with the fence
-	Off          bool     `json:"off,omitempty"`   // no fence at all: the environment whole, nothing limited
+	// ProtectPatterns stay read-only, with what lies below what matches them: patterns as those of HidePatterns, for what is there when a command starts and is written otherwise. Where Protect holds
+	ProtectPatterns []string `json:"protect_patterns,omitempty"`
+	Network         Network  `json:"network,omitzero"`
+	Env             []string `json:"env,omitempty"` // variables that pass besides those of the list: NAME with the caller's value, or NAME=value
+	Limits          Limits   `json:"limits,omitzero"`
+	Cache           string   `json:"cache,omitempty"` // where caches of tools go; by default a directory for this Root in the user's cache directory, which stays; for a Root among the temporary files one that goes with the fence
+	Off             bool     `json:"off,omitempty"`   // no fence at all: the environment whole, nothing limited
 }
 
 // Network says who may be reached. The zero Network: nobody.
@@ -129,7 +131,7 @@ type Capabilities struct {
 	ABI      int    `json:"landlock,omitempty"` // the kernel's level of Landlock
 	Writes   Status `json:"writes"`             // content is written where the policy says only. Without it there is no fence
 	Metadata Status `json:"metadata"`           // modes, owners, times and extended attributes too
-	Inside   Status `json:"inside"`             // Protect, and secrets inside of what may be written
+	Inside   Status `json:"inside"`             // Protect, and what is hidden or protected by patterns, inside of what may be written
 	Network  Status `json:"network"`            // none, or all
 	Loopback Status `json:"loopback"`           // with none, servers that a command starts can be reached by the same command
 	Hosts    Status `json:"hosts"`              // some hosts only

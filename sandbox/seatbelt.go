@@ -28,10 +28,10 @@ func seatbelt(p Policy, v view, writes []string, port int) string {
 	line("(deny file-write*)")
 	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$") (subpath "/dev/fd"))`)
 	paths("allow file-write*", writes)
-	paths("deny file-write*", p.Protect)
+	paths("deny file-write*", v.kept)
 	paths("deny file-read* file-write*", v.hidden)
 	paths("allow file-read*", v.read)
-	for _, dir := range above(append(slices.Clone(v.held), p.Protect...), writes) { // nor is it moved with a directory that it lies in
+	for _, dir := range above(slices.Concat(v.held, p.Protect), writes) { // nor is it moved with a directory that it lies in
 		line("(deny file-write-unlink (literal %s))", quoteSeatbelt(dir))
 	}
 	line(`(deny file-read* file-write* (regex #"^/dev/r?disk") (literal "/dev/mem") (literal "/dev/kmem"))`)

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // The profile was never run on a Mac by its authors. This keeps it from changing unseen.
 func TestTheProfileForMacOS(t *testing.T) {
 	p := Policy{Root: "/Users/me/project", Protect: []string{"/Users/me/project/.git/hooks"}, Read: []string{"/Users/me/.ssh/known_hosts"}}
-	v := view{hidden: []string{"/Users/me/.ssh", `/Users/me/a "b" \c`, "/Users/me/project/a/b/secret"}, held: []string{"/Users/me/project/a/b/secret"}, read: p.Read}
+	v := view{hidden: []string{"/Users/me/.ssh", `/Users/me/a "b" \c`, "/Users/me/project/a/b/secret"}, held: []string{"/Users/me/project/a/b/secret"}, read: p.Read, kept: append([]string{"/Users/me/project/go.mod"}, p.Protect...)}
 	writes := []string{"/Users/me/project", "/private/var/folders/x/tmp"}
 	for name, got := range map[string]string{
 		"none":  seatbelt(p, v, writes, 0),

@@ -183,7 +183,7 @@ func (f *Fence) draw(v view) (err error) {
 			outside = append(outside, path)
 		}
 	}
-	for _, pat := range p.patterns() { // what is to come there
+	for _, pat := range p.hiding() { // what is to come there
 		if pat.rest == "" && !slices.ContainsFunc(p.writable(), func(dir string) bool { return inside(dir, pat.dir) || inside(pat.dir, dir) }) {
 			outside = append(outside, pat.dir)
 		}
@@ -227,7 +227,7 @@ func (f *Fence) wrap(path string, args []string, v view, refused *Refused) (*exe
 	if s.bwrap != nil { // it takes no argument 0 apart from the path
 		flags := append(slices.Clone(s.bwrap), f.mounts(v)...)
 		if len(flags) > mostFlags {
-			return nil, fmt.Errorf("there is too much to hide: bubblewrap takes %d arguments: hide directories, not files", mostFlags)
+			return nil, fmt.Errorf("there is too much to hide or protect: bubblewrap takes %d arguments: name directories, not files", mostFlags)
 		}
 		cmd.Path, cmd.Args = s.bwrap[0], slices.Concat(flags, []string{"--", fmt.Sprintf("/proc/self/fd/%d", exeFD)}, own)
 	}
@@ -328,10 +328,12 @@ func (f *Fence) mounts(v view) []string {
 	for _, r := range v.read {
 		mounts = append(mounts, mount{r, []string{"--ro-bind", r, r}})
 	}
-	for _, p := range f.policy.Protect {
+	for _, p := range v.kept {
 		if !covered(v.hidden, p) { // what is hidden is not shown again
 			mounts = append(mounts, mount{p, []string{"--ro-bind", p, p}})
-			keep(p)
+			if slices.Contains(f.policy.Protect, p) {
+				keep(p)
+			}
 		}
 	}
 	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })

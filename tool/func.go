@@ -46,6 +46,12 @@ func WithSchema(schema json.RawMessage) Option {
 	return func(f *funcTool) { f.def.Schema = schema }
 }
 
+// WithCheck refuses input that fits the schema and that the tool would never take, such as a path that it doesn't reach: once hooks have no objection, and before a person is asked. The check may look at
+// the world, as little of it as it can; what it lets pass Execute checks again. It is called with the input as Execute gets it, by several calls at once. Its error, which denies the call, is for the model.
+func WithCheck(check func(ctx context.Context, input json.RawMessage) error) Option {
+	return func(f *funcTool) { f.vet = check }
+}
+
 // WithAliases accepts other names for members of the input, such as {"working_directory": "workdir"}. They are replaced before the
 // input is checked and before any hook sees it; a member given under both names is refused.
 func WithAliases(aliases map[string]string) Option {
@@ -92,6 +98,7 @@ type funcTool struct {
 	aliases map[string]string
 	check   *checker
 	names   names
+	vet     func(context.Context, json.RawMessage) error // nil: the schema says all
 	run     func(context.Context, json.RawMessage) (Result, error)
 }
 

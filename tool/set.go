@@ -1,7 +1,9 @@
 package tool
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,6 +119,20 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 		return call.Input, nil
 	}
 	return string(raw), nil
+}
+
+// Vet asks the call's tool whether it would take input that [Set.Check] gave: see [WithCheck]. For whoever runs tools, when hooks have no objection, and before a person is asked. ctx is the call's.
+func (s Set) Vet(ctx context.Context, call message.ToolCall) error {
+	i, ok := s.find(call.Name)
+	if !ok {
+		return s.Unknown(call.Name, nil)
+	}
+	if f, ok := s.list[i].Tool.(*funcTool); ok && f.vet != nil {
+		if err := f.vet(ctx, json.RawMessage(call.Input)); err != nil {
+			return fmt.Errorf("%s: %w", f.def.Name, err)
+		}
+	}
+	return nil
 }
 
 // Unknown is the error for a name that no admitted tool has; it names the nearest ones, or all when none is near.

@@ -63,6 +63,7 @@ func toolFindings(ctx context.Context, p *project.Project) (all []settingFinding
 	if err != nil { // what keeps a run from beginning is told elsewhere
 		return nil
 	}
+	defer func() { _ = c.close() }()
 	known := []string{project.SkillToolName, agent.TaskName, loop.SearchName} // there when there is something for them
 	for _, t := range c.tools.Models(nil) {
 		known = append(known, t.Name)

@@ -117,7 +117,7 @@ those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			root, err := projectRoot(dir)
 			if err != nil {
 				return err
@@ -126,6 +126,7 @@ those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 			if err != nil {
 				return err
 			}
+			defer func() { err = errors.Join(err, c.close()) }()
 			warnOf(s, c.problems)
 			if warning != "" {
 				fmt.Fprintln(s.err, "pawl:", printable(warning))
@@ -159,6 +160,7 @@ type checker struct {
 	hooks []hook.Middleware
 	last  hook.Judgment
 	mode  hook.Mode
+	close func() error
 
 	problems []project.Problem // of the project
 }
@@ -191,10 +193,11 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 		return nil, "", wrongUse(err)
 	}
 	c.hooks = []hook.Middleware{permissions}
-	w, err := builtin.Open(root)
+	w, err := builtin.Open(root, builtin.WithDirectories(p.Writable...), builtin.WithOutside())
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
+	c.close = w.Close
 	tools := append(w.Tools(), w.WebFetch(), askuser.New(nil))
 	if skill, ok := in.SkillTool(); ok {
 		tools = append(tools, skill)
@@ -205,7 +208,7 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	if err == nil {
 		c.names, err = tool.NewSet(tools...)
 	}
-	return c, warning, errors.Join(err, w.Close()) // what the tools say of themselves is all that is wanted of them
+	return c, warning, err
 }
 
 // answered is what a check says.
@@ -262,6 +265,11 @@ func (c *checker) judge(ctx context.Context, name, input string) (answered, erro
 	c.last = hook.Judgment{}
 	use := &hook.ToolUse{Tool: def, Call: call}
 	d := hook.Judge(ctx, c.hooks, use, check)
+	if _, _, ours := c.tools.Lookup(name); ours && d.Verdict < hook.Deny {
+		if err := c.tools.Vet(ctx, use.Call); err != nil {
+			d = hook.Denied(err.Error())
+		}
+	}
 	a := answered{Tool: call.Name, Input: json.RawMessage(use.Call.Input), Verdict: d.Verdict.String(), Reason: d.Reason, Mode: c.mode}
 	if c.last.Verdict == d.Verdict && c.last.Reason == d.Reason {
 		a.Rule, a.Place = c.last.Rule, c.last.Place

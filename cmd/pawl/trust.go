@@ -45,7 +45,9 @@ At a terminal the approval is asked for; elsewhere the command itself is it.`,
 				_, err = fmt.Fprintf(s.out, "Nothing of %s is approved any more.\n", printable(p.Root))
 				return err
 			}
-			warnOf(s, p.Problems)
+			warnOf(s, slices.DeleteFunc(slices.Clone(p.Problems), func(problem project.Problem) bool { // what is asked about is no news
+				return slices.ContainsFunc(p.Untrusted(), func(v project.Value) bool { return v.State == project.StateChanged && v.Place == problem.Place })
+			}))
 			return trust(cmd.Context(), s, p, list)
 		},
 	}
@@ -94,6 +96,9 @@ func wishes(p *project.Project) string {
 	for _, v := range append(p.Untrusted(), p.Withdrawn()...) {
 		mark := ""
 		switch {
+		case v.State == project.StateChanged: // of a file that a person can look at
+			fmt.Fprintf(&b, "  %s: its text, which was changed while tools could write it with nobody asked\n", printable(v.Place.String()))
+			continue
 		case v.State == project.StateRemoved:
 			mark = "no longer "
 		case v.Since != project.ChangeNone:

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/project"
 )
 
 func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
@@ -210,5 +212,26 @@ func TestADirectoryThatIsNotThereIsNamedAsItWasGiven(t *testing.T) {
 		if c.said != c.want {
 			t.Errorf("%q, want %q", c.said, c.want)
 		}
+	}
+}
+
+// A text that tools may have changed is named, for a person to look at the file; what it is kept by is of no use to him.
+func TestTrustNamesTextThatToolsMayHaveChanged(t *testing.T) {
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.dir, ".agents/rules"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/rules/1.md", "One.")
+	p, err := project.Load(t.Context(), w.dir)
+	if err == nil {
+		err = project.Guard(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/rules/1.md", "Two.")
+	const want = " want:\n  .agents/rules/1.md: its text, which was changed while tools could write it with nobody asked\n"
+	if r := w.pawl("trust", "--list", w.dir); r.code != 0 || !strings.HasSuffix(r.out, want) || r.err != "" {
+		t.Errorf("%+v", r)
 	}
 }

@@ -58,6 +58,11 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 	if def.RequiresApproval && d.Verdict < hook.Ask {
 		d.Verdict, d.Reason = hook.Ask, "the tool "+def.Name+" requires approval"
 	}
+	if d.Verdict < hook.Deny { // nobody is asked about what the tool would refuse
+		if err := l.tools.Vet(ctx, use.Call); err != nil {
+			d = hook.Denied(err.Error())
+		}
+	}
 	out := journal.ToolJudged{Call: c.ID, Verdict: hook.Allow.String(), Reason: d.Reason}
 	if d.Verdict > hook.Allow {
 		out.Verdict = d.Verdict.String()

@@ -2,13 +2,16 @@ package builtin
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // WithSandbox runs commands in a fence, and has the file tools refuse, with errdefs.PolicyDenied, what the policy doesn't let be written or hides; glob and grep leave that out. A policy without a Root has the project directory for one. What of the policy can't be enforced here makes bash fail with
@@ -96,10 +99,53 @@ func unreadable(p place) error {
 // mayWrite holds a file tool to the policy, and to that of the call's context.
 func (w *Workspace) mayWrite(ctx context.Context, p place) error {
 	policy, err := w.policyFor(ctx)
+	policy.Protect = slices.DeleteFunc(slices.Clone(policy.Protect), func(path string) bool { return slices.Contains(w.editable, path) })
 	if err != nil || policy.MayWrite(w.realPath(p)) {
 		return err
 	}
 	return errdefs.PolicyDenied.Errorf("%s may not be written: the sandbox's policy doesn't have it in what can be", p.shown)
+}
+
+// checkRead refuses a path that read, glob or grep would refuse, whatever is approved: before anybody is asked about it.
+func (w *Workspace) checkRead() tool.Option {
+	return tool.WithCheck(func(ctx context.Context, input json.RawMessage) error {
+		var in struct {
+			File string `json:"file_path"` // of read
+			Path string `json:"path"`
+		}
+		_ = json.Unmarshal(input, &in) // it was checked
+		if in.File+in.Path == "" {
+			return nil
+		}
+		p, err := w.locate(in.File + in.Path)
+		if err == nil && in.File != "" { // of a directory that is hidden something may be shown
+			err = w.mayRead(ctx, p)
+		}
+		return onlyDenied(err)
+	})
+}
+
+// checkWrite is checkRead for write and edit.
+func (w *Workspace) checkWrite() tool.Option {
+	return tool.WithCheck(func(ctx context.Context, input json.RawMessage) error {
+		var in struct {
+			File string `json:"file_path"`
+		}
+		_ = json.Unmarshal(input, &in) // it was checked
+		p, err := w.locateToWrite(in.File)
+		if err == nil {
+			err = w.mayWrite(ctx, p)
+		}
+		return onlyDenied(err)
+	})
+}
+
+// onlyDenied leaves other errors to the call: they may have gone by then.
+func onlyDenied(err error) error {
+	if errdefs.PolicyDenied.Is(err) {
+		return err
+	}
+	return nil
 }
 
 // longCommand is what one argument may have on every system; a longer command is run from a file.

@@ -43,7 +43,7 @@ func (w *Workspace) Edit() tool.Tool { return w.tools[3] }
 func (w *Workspace) newEdit() tool.Tool {
 	return tool.Func("edit", "Replace text in a file. old_string must be exactly as in the file and occur only once, or replace_all be true. "+
 		"The line numbers that read shows are not part of the file."+w.directoriesNote(),
-		guarded(w, "edit", w.edit), tool.Destructive, tool.WithSchema(json.RawMessage(editSchema)), fileAliases)
+		guarded(w, "edit", w.edit), tool.Destructive, tool.WithSchema(json.RawMessage(editSchema)), fileAliases, w.checkWrite())
 }
 
 func (w *Workspace) edit(ctx context.Context, in editInput) (tool.Result, error) {

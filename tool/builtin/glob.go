@@ -41,8 +41,8 @@ const globSchema = `{"type":"object","additionalProperties":false,"required":["p
 func (w *Workspace) Glob() tool.Tool { return w.tools[4] }
 
 func (w *Workspace) newGlob() tool.Tool {
-	return tool.Func("glob", "Find files by a pattern for their names, the most recently changed first. Files that git ignores are left out."+w.directoriesNote(),
-		guarded(w, "glob", w.glob), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(globSchema)))
+	return tool.Func("glob", "Find files by a pattern for their names, the most recently changed first. Files that git ignores are left out."+w.directoriesNote()+w.outsideNote(),
+		guarded(w, "glob", w.glob), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(globSchema)), w.checkRead())
 }
 
 type found struct {

@@ -69,9 +69,9 @@ const grepSchema = `{"type":"object","additionalProperties":false,"required":["p
 func (w *Workspace) Grep() tool.Tool { return w.tools[5] }
 
 func (w *Workspace) newGrep() tool.Tool {
-	return tool.Func("grep", "Search the contents of files with a Go regular expression (RE2). Files that git ignores and binary files are left out."+w.directoriesNote(),
+	return tool.Func("grep", "Search the contents of files with a Go regular expression (RE2). Files that git ignores and binary files are left out."+w.directoriesNote()+w.outsideNote(),
 		guarded(w, "grep", w.grep), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(grepSchema)),
-		tool.WithAliases(map[string]string{"context_lines": "-C"}))
+		tool.WithAliases(map[string]string{"context_lines": "-C"}), w.checkRead())
 }
 
 func (w *Workspace) grep(ctx context.Context, in grepInput) (tool.Result, error) {

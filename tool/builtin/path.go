@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -25,8 +26,11 @@ func (w *Workspace) area(root *os.Root) area {
 			return a
 		}
 	}
-	if root == w.out {
+	switch root {
+	case w.out:
 		return area{w.outDir, w.outReal, w.out}
+	case w.world.root:
+		return w.world
 	}
 	return area{w.dir, w.real, w.root}
 }
@@ -74,22 +78,38 @@ func (w *Workspace) locate(name string) (place, error) {
 			return w.follow(a.root, rel, name)
 		}
 	}
-	return place{}, w.outside(show(name) + " is outside of the project directory")
+	if rel, ok := within(abs, w.world.dir); ok && w.world.root != nil {
+		p, err := w.follow(w.world.root, rel, name)
+		if err == nil && procFile(w.realPath(p)) {
+			err = errdefs.PolicyDenied.Errorf("%s is about this program, not about a command: use bash for what is in /proc", show(name))
+		}
+		return p, err
+	}
+	return place{}, w.refuse(show(name) + " is outside of the project directory")
 }
 
-// locateToWrite is locate without the output directory, which is read-only.
+// procFile reports whether a path is one of Linux' files about processes: this program's tell its own environment.
+func procFile(path string) bool {
+	_, in := within(path, "/proc")
+	return in && runtime.GOOS == "linux"
+}
+
+// locateToWrite is locate without the output directory, and without what lies outside: they are read-only.
 func (w *Workspace) locateToWrite(name string) (place, error) {
 	p, err := w.locate(name)
 	if err != nil {
 		return p, err
 	}
+	if p.root == w.world.root {
+		return place{}, w.refuse(show(name) + " is outside of the project directory, where files can only be read")
+	}
 	if _, kept := within(w.realPath(p), w.outReal); kept {
-		return place{}, w.outside(show(name) + " is in the directory of long outputs, which can only be read")
+		return place{}, w.refuse(show(name) + " is in the directory of long outputs, which can only be read")
 	}
 	return p, nil
 }
 
-func (w *Workspace) outside(why string) error {
+func (w *Workspace) refuse(why string) error {
 	further := ""
 	for _, a := range w.further {
 		further += ", or an absolute one inside " + a.dir
@@ -133,7 +153,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 			continue
 		case "..":
 			if at == "." {
-				return place{}, w.outside(show(name) + " leads through a symbolic link out of " + w.called(root))
+				return place{}, w.refuse(show(name) + " leads through a symbolic link out of " + w.called(root))
 			}
 			at = filepath.Dir(at)
 			continue
@@ -143,7 +163,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			rest := filepath.Join(append([]string{at}, todo...)...)
 			if !filepath.IsLocal(rest) {
-				return place{}, w.outside(show(name) + " leads through a symbolic link out of " + w.called(root))
+				return place{}, w.refuse(show(name) + " leads through a symbolic link out of " + w.called(root))
 			}
 			return w.place(root, rest), nil
 		}
@@ -165,7 +185,7 @@ func (w *Workspace) follow(root *os.Root, rel, name string) (place, error) {
 		if filepath.IsAbs(target) {
 			inside, ok := within(filepath.Clean(target), w.namesOf(root)...)
 			if !ok {
-				return place{}, w.outside(show(name) + ": " + w.place(root, link).shown + " is a symbolic link to " + show(target) + ", which is outside of " + w.called(root))
+				return place{}, w.refuse(show(name) + ": " + w.place(root, link).shown + " is a symbolic link to " + show(target) + ", which is outside of " + w.called(root))
 			}
 			target, at = inside, "."
 		}
@@ -186,9 +206,37 @@ func (w *Workspace) place(root *os.Root, rel string) place {
 	return place{root, rel, show(filepath.Join(w.area(root).dir, rel))}
 }
 
+// openRoot opens what a place was when it was judged: where no directory holds it, another link on the way may lead to what is hidden.
+func (w *Workspace) openRoot(p place) (*os.File, error) {
+	if p.root == w.world.root {
+		return openUnlinked(w.realPath(p))
+	}
+	return p.root.OpenFile(p.rel, os.O_RDONLY|dontWait, 0)
+}
+
+// openChecked opens a file, and looks whether it is the one that its path means without symbolic links.
+func openChecked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0) //nolint:gosec // what a call names, and was judged
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var now fs.FileInfo
+		if now, err = os.Lstat(path); err == nil && (resolved(path) != path || !os.SameFile(info, now)) {
+			err = errdefs.Conflict.Errorf("%s became another file while it was opened", show(path))
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // openFile opens a regular file for reading. It never waits, not even for a named pipe.
 func (w *Workspace) openFile(p place) (*os.File, fs.FileInfo, error) {
-	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|dontWait, 0)
+	f, err := w.openRoot(p)
 	if err != nil {
 		return nil, nil, w.reason(p, err)
 	}
@@ -228,7 +276,7 @@ func (w *Workspace) reason(p place, err error) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		return errdefs.NotFound.Errorf("%s: a part of the path is a file, not a directory", p.shown)
 	case cause.Error() == "path escapes from parent":
-		return w.outside(p.shown + " leads out of " + w.called(p.root))
+		return w.refuse(p.shown + " leads out of " + w.called(p.root))
 	}
 	return errdefs.NotAvailable.Errorf("%s: %w", p.shown, cause)
 }

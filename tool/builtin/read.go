@@ -43,12 +43,12 @@ const readSchema = `{"type":"object","additionalProperties":false,"required":["f
 // brackets say what is left out and how to go on. Files of any size can be read by offset and limit, in constant memory. PNG, JPEG,
 // GIF and WebP images up to 5 MiB come as files of the result; of other binary files it only tells the size.
 //
-// Besides the project it reads the output directory, by absolute paths. Read-only and idempotent.
+// Besides the project it reads the output directory, by absolute paths, and what [WithDirectories] and [WithOutside] name. Read-only and idempotent.
 func (w *Workspace) Read() tool.Tool { return w.tools[1] }
 
 func (w *Workspace) newRead() tool.Tool {
-	return tool.Func("read", "Show a text file as numbered lines, or an image. The number and the tab before each line are not part of the file."+w.directoriesNote(),
-		guarded(w, "read", w.read), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(readSchema)), fileAliases)
+	return tool.Func("read", "Show a text file as numbered lines, or an image. The number and the tab before each line are not part of the file."+w.directoriesNote()+w.outsideNote(),
+		guarded(w, "read", w.read), tool.ReadOnly, tool.Idempotent, tool.WithSchema(json.RawMessage(readSchema)), fileAliases, w.checkRead())
 }
 
 var fileAliases = tool.WithAliases(map[string]string{"path": "file_path", "old_str": "old_string", "new_str": "new_string"})

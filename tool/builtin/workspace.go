@@ -26,6 +26,9 @@ type Workspace struct {
 	gitignore bool
 	dirs      []string // what WithDirectories was given
 	further   []area   // of them, those that are there
+	outside   bool     // WithOutside
+	world     area     // all of the file system, with outside
+	editable  []string // what the file tools write although the policy protects it
 	tools     []tool.Tool
 	policy    sandbox.Policy
 	policyErr error
@@ -75,6 +78,16 @@ func WithDirectories(dirs ...string) Option {
 	return func(w *Workspace) { w.dirs = slices.Clone(dirs) }
 }
 
+// WithOutside lets read, glob and grep reach all files that this program may read, but what the policy hides ([WithSandbox]) and /proc: for callers whose hooks judge what lies outside of the project, as
+// hook.Permission does. A symbolic link still leads out of no directory: a path has to name what lies outside. Nothing outside is written.
+func WithOutside() Option { return func(w *Workspace) { w.outside = true } }
+
+// WithEditable has write and edit change these files, and what lies in these directories, although the policy protects them: for callers whose hooks ask about them, while commands are kept from them.
+// They are absolute and without symbolic links.
+func WithEditable(paths ...string) Option {
+	return func(w *Workspace) { w.editable = slices.Clone(paths) }
+}
+
 // Open opens a project directory for the tools. It fails when dir is not a directory. Close frees it.
 func Open(dir string, opts ...Option) (*Workspace, error) {
 	w := &Workspace{core: &core{id: randomID()}, gitignore: true, policy: sandbox.Policy{Off: true}}
@@ -108,7 +121,7 @@ func (w *Workspace) ready() {
 // With gives a workspace with other options over the same directory. [WithOutputDir] changes nothing: outputs, commands in the background and files under edit are the same in both, and the Close of
 // either closes both.
 func (w *Workspace) With(opts ...Option) *Workspace {
-	other := &Workspace{core: &core{}, env: w.env, gitignore: w.gitignore, dirs: w.dirs, policy: w.policy}
+	other := &Workspace{core: &core{}, env: w.env, gitignore: w.gitignore, dirs: w.dirs, outside: w.outside, editable: w.editable, policy: w.policy}
 	for _, o := range opts {
 		o(other)
 	}
@@ -148,8 +161,11 @@ func (w *Workspace) open(dir string) (err error) {
 	return err
 }
 
-// reach opens the further directories. What lies in the project by its real name needs no Root of its own.
+// reach opens the further directories, and all there is. What lies in the project by its real name needs no Root of its own.
 func (w *Workspace) reach() {
+	if top := filepath.VolumeName(w.real) + string(filepath.Separator); w.outside {
+		w.world, _ = w.openArea(top, top)
+	}
 	for _, dir := range w.dirs {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(w.dir, dir)
@@ -217,6 +233,14 @@ func (w *Workspace) directoriesNote() string {
 		return ""
 	}
 	return " Besides the project it reaches, by absolute paths: " + strings.Join(dirs, ", ") + "."
+}
+
+// outsideNote tells it that other files can be read.
+func (w *Workspace) outsideNote() string {
+	if w.world.root == nil {
+		return ""
+	}
+	return " Files elsewhere can be named, too: whether they may be read is asked."
 }
 
 // Tools gives bash, read, write, edit, glob, grep, bash_output and bash_kill, in this order.

@@ -37,7 +37,7 @@ func (w *Workspace) Write() tool.Tool { return w.tools[2] }
 
 func (w *Workspace) newWrite() tool.Tool {
 	return tool.Func("write", "Make a file, or overwrite it, with the content given. To change a part of a file, use edit."+w.directoriesNote(),
-		guarded(w, "write", w.write), tool.Idempotent, tool.Destructive, tool.WithSchema(json.RawMessage(writeSchema)), fileAliases)
+		guarded(w, "write", w.write), tool.Idempotent, tool.Destructive, tool.WithSchema(json.RawMessage(writeSchema)), fileAliases, w.checkWrite())
 }
 
 func (w *Workspace) write(ctx context.Context, in writeInput) (tool.Result, error) {

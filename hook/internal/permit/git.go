@@ -102,7 +102,7 @@ func (g *gitCommand) changes(sub string) {
 		}
 	case "rm":
 		if l := tell(args, "--pathspec-from-file"); !l.has("--cached -n --dry-run") {
-			g.named(l, l.operands)
+			g.removed(l, l.operands)
 		}
 	case "mv":
 		if l := tell(args, ""); !l.has("-n --dry-run") {
@@ -113,7 +113,7 @@ func (g *gitCommand) changes(sub string) {
 			if len(l.operands) == 0 {
 				l.operands = []shell.Word{here}
 			}
-			g.named(l, l.operands)
+			g.removed(l, l.operands)
 		}
 	case "apply":
 		if l := tell(args, "--directory --exclude --include -p -C --build-fake-ancestor"); !l.has("--check --stat --numstat --summary --cached") || l.has("--apply") {
@@ -204,6 +204,13 @@ func (g *gitCommand) named(l told, words []shell.Word) {
 			}
 		}
 	}
+}
+
+// removed gathers the files that the words of a command name, as what is taken away.
+func (g *gitCommand) removed(l told, words []shell.Word) {
+	n := len(g.writes)
+	g.named(l, words)
+	standing(g.writes[n:])
 }
 
 func (g *gitCommand) tree(w shell.Word) {

@@ -7,13 +7,21 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
-// HiddenBy gives what a rule that denies reading names, as patterns for sandbox.Policy.HidePatterns. What can't be hidden from a program, and still be worked with, is left out: a rule about every
-// file, one about a directory that the project lies in, and of a pattern for any depth what lies outside of the project.
-func (w *World) HiddenBy(r *Rule) (patterns []string) {
-	p := r.path
-	if r.tool != read || p == nil || p.all {
-		return nil
+// Kept gives what a rule that denies names, as patterns for sandbox.Policy: HidePatterns of one for reading, ProtectPatterns of one for editing. What can't be kept from a program, and still be worked
+// with, is left out: a rule about every file, one about a directory that the project lies in, and of a pattern for any depth what lies outside of the project.
+func (w *World) Kept(r *Rule) (hide, protect []string) {
+	switch {
+	case r.path == nil || r.path.all:
+	case r.tool == read:
+		hide = w.named(r.path)
+	case changes(r.tool):
+		protect = w.named(r.path)
 	}
+	return hide, protect
+}
+
+// named is what a rule's path names, as patterns of absolute paths.
+func (w *World) named(p *pattern) (patterns []string) {
 	glob := p.glob
 	for strings.HasPrefix(glob, "**/**/") {
 		glob = strings.TrimPrefix(glob, "**/")

@@ -30,7 +30,7 @@ func NewWorld(dir, home string, fold bool, env func(string) (string, bool)) (*Wo
 	if err != nil {
 		return nil, errdefs.Validation.Errorf("the project directory %q: %w", dir, err)
 	}
-	w := &World{dir: abs, real: resolve(abs), fold: fold, env: env, most: 20_000}
+	w := &World{dir: abs, real: resolve(abs), fold: fold, env: env, most: 100_000}
 	if filepath.IsAbs(home) {
 		w.home = filepath.Clean(home)
 	}
@@ -45,6 +45,8 @@ type Path struct {
 	unknown bool     // it may be any
 	guess   bool     // it may not be meant as a file at all
 	any     bool     // what lies below it need not be there yet: it is written, or what is shown of it is looked at later
+	there   bool     // it is changed or removed: nothing comes to be below it
+	from    []Path   // what comes to be below it has the names that there are in these
 }
 
 // procLink leads from any process to where it is: not to where we are.
@@ -231,12 +233,23 @@ func (w *World) binds(r *pattern, p Path) Match {
 	m := No
 	for _, name := range p.names {
 		is := w.bindsName(r, name, p.tree)
-		if is == May && !p.any && !w.holds(r, name) {
+		if is == May && (!p.any || p.there || w.takesAll(r, p.from)) && !w.holds(r, name) {
 			is = No
 		}
 		m = max(m, is)
 	}
 	return m
+}
+
+// takesAll reports whether what comes from these directories and files is known, and nothing of it has a name that the rule is about wherever it lies.
+func (w *World) takesAll(r *pattern, from []Path) bool {
+	name, one := strings.CutPrefix(r.glob, "**/")
+	if !r.floating || !one || strings.Contains(name, "/") || len(from) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(from, func(p Path) bool {
+		return p.unknown || slices.ContainsFunc(p.names, func(dir string) bool { return !exists(dir) || w.holds(r, dir) })
+	})
 }
 
 // holds reports whether something below dir is what the rule is about, or whether there is too much to look.

@@ -104,6 +104,12 @@ func (r *Rule) specify(name, spec string) (err error) {
 // Specific reports whether the rule is about some commands only, or some paths: then what a command hides matters.
 func (r *Rule) Specific() bool { return !r.bare }
 
+// OfCommands and OfReading say whether the rule is for bash, and for reading files.
+func (r *Rule) OfCommands() bool { return r.tool == bash }
+
+// OfReading is for Read, not for what only lists or searches.
+func (r *Rule) OfReading() bool { return r.tool == read }
+
 // Binds says whether a rule that refuses is about a call, by whatever tool it reaches what the rule names.
 func (r *Rule) Binds(c *Call) Match {
 	m := No

@@ -72,7 +72,7 @@ func (r *reached) gather() {
 		r.copies(words, tree, p.moves)
 	case p.writes:
 		for _, a := range words {
-			r.writes = append(r.writes, treed(r.paths(a), tree)...)
+			r.writes = append(r.writes, standing(treed(r.paths(a), tree))...)
 		}
 	case p.reads:
 		for _, a := range words {
@@ -146,6 +146,14 @@ func treed(paths []Path, tree bool) []Path {
 	return paths
 }
 
+// standing are paths of what is changed or removed where it stands.
+func standing(paths []Path) []Path {
+	for i := range paths {
+		paths[i].there = true
+	}
+	return paths
+}
+
 // copies is cp, mv, ln and their like: the last argument, or what -t names, is written, under the names of the others when it is a directory.
 func (r *reached) copies(words []shell.Word, tree, moves bool) {
 	var to []shell.Word
@@ -163,19 +171,25 @@ func (r *reached) copies(words []shell.Word, tree, moves bool) {
 			words, to = to, append(to, shell.Word{Text: ".", Known: true, Source: "."})
 		}
 	}
+	var all []Path
 	for _, from := range words {
 		sources := treed(r.paths(from), tree)
 		r.reads = append(r.reads, sources...)
 		if moves {
-			r.writes = append(r.writes, sources...)
+			r.writes = append(r.writes, standing(slices.Clone(sources))...)
 		}
+		all = append(all, sources...)
 		for _, t := range to {
 			under := shell.Word{Text: t.Text + "/" + filepath.Base(from.Text), Known: t.Known && from.Known, Glob: t.Glob || from.Glob, Source: t.Source + "/"}
 			r.writes = append(r.writes, r.paths(under)...)
 		}
 	}
 	for _, t := range to {
-		r.writes = append(r.writes, treed(r.paths(t), tree)...)
+		paths := treed(r.paths(t), tree)
+		for i := range paths {
+			paths[i].from = all
+		}
+		r.writes = append(r.writes, paths...)
 	}
 }
 

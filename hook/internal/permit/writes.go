@@ -121,8 +121,14 @@ func within(dir, name shell.Word) shell.Word {
 // inPlace is what a program writes of the files that it reads.
 func (r *reached) inPlace(words []shell.Word) {
 	in := inPlace[r.cmd.Name]
-	if in != nil && (in.String() == "" || slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return in.MatchString(a.Text) })) {
-		r.changes(true, words...)
+	if in == nil || in.String() != "" && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return in.MatchString(a.Text) }) {
+		return
+	}
+	n := len(r.writes)
+	if r.changes(true, words...); in.String() != "" && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { // -i.bak: another file comes to be
+		return in.MatchString(a.Text) && strings.ContainsAny(a.Text, ".=*~")
+	}) {
+		standing(r.writes[n:])
 	}
 }
 
@@ -210,9 +216,11 @@ func (r *reached) tar() {
 			r.changes(false, file)
 		}
 		if l.has("--remove-files") {
+			n := len(r.writes)
 			for _, w := range l.operands {
 				r.changes(true, within(to, w))
 			}
+			standing(r.writes[n:])
 		}
 	}
 }
@@ -240,7 +248,9 @@ func (r *reached) zip() {
 	}
 	r.changes(false, l.operands[0])
 	if l.has("-m --move") {
+		n := len(r.writes)
 		r.changes(true, l.operands[1:]...)
+		standing(r.writes[n:])
 	}
 }
 

@@ -1,0 +1,81 @@
+package pawl
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/project"
+)
+
+// exposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
+func (a *assembly) exposed(trusted bool) bool {
+	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != hook.ModeBypass {
+		return false
+	}
+	names := []string{".agents"}
+	if a.project.Settings.Compat {
+		names = append(names, ".claude")
+	}
+	for _, name := range names {
+		if a.policy.MayWrite(filepath.Join(a.project.Root, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// guard keeps what commands make of the project's rules, skills and agents from being read, while a run is under way that could let them. The run calls done at its end.
+func (r *Runtime) guard(ctx context.Context) (done func()) {
+	a := r.hold()
+	defer r.drop(a)
+	r.guarding.Lock()
+	defer r.guarding.Unlock()
+	if r.guards == 0 && !a.exposed(r.opts.Trusted) {
+		return func() {}
+	}
+	if r.guards++; r.guarded == nil {
+		now, err := a.read.Text(ctx) // what a person has just changed, the assembly may not have yet
+		if err != nil {
+			now = a.read
+		}
+		if r.guarded = now; now.HasText() {
+			r.told(ctx, project.Guard(now))
+		}
+	}
+	return func() { //nolint:contextcheck // it ends whatever was cancelled
+		r.guarding.Lock()
+		defer r.guarding.Unlock()
+		if r.guards--; r.guards == 0 && (r.workspace == nil || len(r.workspace.Running()) == 0) {
+			r.unguard()
+		}
+	}
+}
+
+// unguard ends it, whatever was cancelled. Commands in the background may outlive the runs, so it may be as late as Close. r.guarding is held.
+func (r *Runtime) unguard() {
+	if r.guarded != nil {
+		ctx := context.WithoutCancel(r.ctx)
+		r.told(ctx, project.Unguard(ctx, r.guarded))
+		r.guarded = nil
+	}
+}
+
+// suspects reports whether a reading of the project has changes that commands may have made. Then it is on record, and the next reading is without them.
+func (r *Runtime) suspects(p *project.Project) bool {
+	r.guarding.Lock()
+	defer r.guarding.Unlock()
+	if r.guarded == nil || p.Guarded() || !p.Changed(r.guarded) {
+		return false
+	}
+	err := project.Guard(r.guarded)
+	r.told(r.ctx, err)
+	return err == nil
+}
+
+// told logs why text can't be guarded. Runs are told why approvals can't be kept when there is anything to approve.
+func (r *Runtime) told(ctx context.Context, err error) {
+	if err != nil {
+		r.log().WarnContext(ctx, "what commands change of the project's rules, skills and agents will be read", "error", err)
+	}
+}
