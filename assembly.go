@@ -35,6 +35,7 @@ type assembly struct {
 	hooking     *shared          // their hold
 	hooks       []hook.ShellHook // that shells was made of, with
 	env         map[string]string
+	exposed     bool     // commands can change what the project tells models
 	warning     string   // for who listens to a run
 	broken      string   // the same: why this is not what the directory says now
 	problems    []string // what of the directory has no effect, besides what warning says: each is told once in a session
@@ -57,11 +58,6 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if known != nil {
-		if prompt := known.Prompt(); prompt != "" {
-			o.System += "\n\n" + prompt
-		}
-	}
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
@@ -70,6 +66,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), join(unusable...))
+	a.exposed = a.isExposed(o.Trusted)
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -78,6 +75,9 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	tools = permitted(settings, tools) // the tool for tasks, too
+	if prompt := promptOf(known, tools); prompt != "" {
+		o.System += "\n\n" + prompt
+	}
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
 	permission, err := hook.Permission(a.permissions)
 	if err != nil {
@@ -93,6 +93,18 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	}
 	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r, problems: a.problems}}}
 	return a, nil
+}
+
+// promptOf is what the system prompt has of a project. Without the tool that gives them, it has no skills.
+func promptOf(p *project.Project, tools []tool.Tool) string {
+	if p == nil {
+		return ""
+	}
+	told := *p
+	if !slices.Contains(namesOf(tools), project.SkillToolName) {
+		told.Skills = nil
+	}
+	return told.Prompt()
 }
 
 // model is the program's, or the one that the settings name.

@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-dev/pawl/project"
 )
 
-// exposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
-func (a *assembly) exposed(trusted bool) bool {
+// isExposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
+func (a *assembly) isExposed(trusted bool) bool {
 	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != hook.ModeBypass {
 		return false
 	}
@@ -31,7 +31,7 @@ func (r *Runtime) guard(ctx context.Context) (done func()) {
 	defer r.drop(a)
 	r.guarding.Lock()
 	defer r.guarding.Unlock()
-	if r.guards == 0 && !a.exposed(r.opts.Trusted) {
+	if r.guards == 0 && !a.exposed {
 		return func() {}
 	}
 	if r.guards++; r.guarded == nil {
