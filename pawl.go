@@ -84,8 +84,8 @@ type Options struct {
 	NoSubagents bool
 	// Skills are there beside the project's; of two with a name these beat those. Needed are Name, Description and Body. Two with the same name are errdefs.Conflict.
 	Skills []project.Skill
-	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use. Two
-	// with the same ID are errdefs.Conflict.
+	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use, and the
+	// project's rules and memory behind its Instructions; one that brings its own is told what it brings. Two with the same ID are errdefs.Conflict.
 	Subagents []agent.Subagent
 	// DisableSubagentSummary leaves out what the model is told of a task in the background when it is done.
 	DisableSubagentSummary bool
@@ -275,7 +275,7 @@ func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption)
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()
 		defer r.drop(a)
-		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, opts)...)
+		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, req.ContextID, opts)...)
 	})
 }
 
@@ -297,7 +297,7 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
-		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, opts)...)
+		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, session, opts)...)
 	})
 }
 
@@ -310,7 +310,7 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
 	a := r.current()
 	defer r.drop(a)
-	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, nil)...)
+	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, session, nil)...)
 }
 
 // Journal is the store that the Runtime's sessions are in.
