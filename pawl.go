@@ -141,9 +141,10 @@ type Runtime struct {
 	closing   sync.Once
 	closeErr  error
 
-	guarding sync.Mutex       // guards the two
+	guarding sync.Mutex       // guards these
 	guards   int              // runs that could change what the project tells models
 	guarded  *project.Project // as it was when the first of them began
+	release  func() error     // ends the guarding of it
 
 	mu      sync.Mutex
 	ctx     context.Context // ends with Close
