@@ -170,7 +170,7 @@ func (c *checker) templates(at path, p *Prompt) {
 	}
 	compile := func(at path, text string) template {
 		t := &templates{fragments: c.pack.Fragments, size: &c.size, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
-		out := t.parse(text)
+		out := t.parse(nil, text)
 		for _, piece := range out {
 			if piece.name != "" && !declared[piece.name] {
 				declared[piece.name] = true
@@ -206,7 +206,7 @@ func (c *checker) fragments() {
 	for _, name := range slices.Sorted(maps.Keys(c.pack.Fragments)) {
 		at := path{"fragments", name}
 		t := &templates{fragments: c.pack.Fragments, size: &c.size, open: []string{name}, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
-		t.parse(c.pack.Fragments[name])
+		t.parse(nil, c.pack.Fragments[name])
 	}
 }
 

@@ -80,13 +80,18 @@ func (r *report) refused(f schema.Fault, doc any) {
 	rule := lookup(doc, f.In)
 	switch k := f.Kind.(type) {
 	case *kind.AdditionalProperties:
-		known := properties(rule)
+		known, unknown := properties(rule), map[string]bool{}
 		for _, name := range k.Properties {
-			r.problem(append(slices.Clone(at), name), "there is no such field", meant(name, known, "remove it"))
+			unknown[name] = true
+		}
+		for _, c := range r.find(at).children { // in the order of the file
+			if unknown[c.name] && !r.full() {
+				r.at(c.at, at.to(c.name).String(), "there is no such field", meant(c.name, known, "remove it"))
+			}
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			r.problem(append(slices.Clone(at), name), "it is missing", "add it"+example(doc, lookup(rule, []string{"properties", name})))
+			r.problem(at.to(name), "it is missing", "add it"+example(doc, lookup(rule, []string{"properties", name})))
 		}
 	case *kind.Type:
 		r.problem(at, fmt.Sprintf("it is %s", article(k.Got)), "write "+article(k.Want...)+example(doc, rule))

@@ -18,7 +18,7 @@ type piece struct {
 }
 
 // maxTemplates bounds all templates of a pack with their fragments, which may have fragments in turn.
-const maxTemplates = 32 << 20
+const maxTemplates = 16 << 20
 
 // templates parses templates with the fragments of a pack.
 type templates struct {
@@ -28,14 +28,14 @@ type templates struct {
 	bad       func(reason, remedy string)
 }
 
-// parse gives the template of a text. What is wrong with it is told to bad.
+// parse puts the template of a text behind another. What is wrong with it is told to bad.
 //
 // A place is {{name}} or {{name.member[0].member}}, white space inside the braces allowed; {{fragments.name}} is that fragment's text, whose places are the template's, too. Everything else
 // between two braces is a mistake. There is no way to write two braces that mean nothing: a variable can have them as its value.
-func (t *templates) parse(text string) (out template) {
+func (t *templates) parse(out template, text string) template {
 	if *t.size += len(text); *t.size > maxTemplates {
 		t.bad(fmt.Sprintf("with their fragments the pack's templates have more than %d bytes", maxTemplates), "have fewer fragments in fragments")
-		return nil
+		return out
 	}
 	for {
 		before, rest, found := strings.Cut(text, "{{")
@@ -53,7 +53,7 @@ func (t *templates) parse(text string) (out template) {
 		text = after
 		name := strings.TrimSpace(inner)
 		if fragment, ok := strings.CutPrefix(name, "fragments."); ok {
-			out = append(out, t.fragment(fragment)...)
+			out = t.fragment(out, fragment)
 			continue
 		}
 		path, ok := placeholder(name)
@@ -65,7 +65,7 @@ func (t *templates) parse(text string) (out template) {
 	}
 }
 
-func (t *templates) fragment(name string) template {
+func (t *templates) fragment(out template, name string) template {
 	text, ok := t.fragments[name]
 	switch {
 	case !ok:
@@ -75,13 +75,13 @@ func (t *templates) fragment(name string) template {
 		}
 		slices.Sort(known)
 		t.bad(fmt.Sprintf("there is no fragment %q", clip(name)), meant(name, known, "add it to the pack's fragments"))
-		return nil
+		return out
 	case slices.Contains(t.open, name):
 		t.bad(fmt.Sprintf("the fragment %q has itself in it", clip(name)), "take it out there")
-		return nil
+		return out
 	}
 	t.open = append(t.open, name)
-	out := t.parse(text)
+	out = t.parse(out, text)
 	t.open = t.open[:len(t.open)-1]
 	return out
 }
