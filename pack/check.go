@@ -135,6 +135,9 @@ func (c *checker) variable(at path, p *Prompt, i int) {
 		}
 		c.idle(at.to("validation"), v)
 	}
+	if c.wrong(at.to("validation")) || c.wrong(at.to("type")) {
+		return
+	}
 	if v.Default != nil {
 		if v.Required {
 			c.problem(at.to("default"), "a required variable has no default", "remove it, or write \"required\": false")
@@ -205,7 +208,7 @@ func variables(p *Prompt) (names []string) {
 func (c *checker) fragments() {
 	for _, name := range slices.Sorted(maps.Keys(c.pack.Fragments)) {
 		at := path{"fragments", name}
-		t := &templates{fragments: c.pack.Fragments, size: &c.size, open: []string{name}, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
+		t := &templates{fragments: c.pack.Fragments, size: &c.size, open: []string{name}, own: 1, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
 		t.parse(nil, c.pack.Fragments[name])
 	}
 }
@@ -279,7 +282,7 @@ func (c *checker) workflow(at path, w *Workflow) {
 
 // leads reports a name of something that is not there.
 func (c *checker) leads(at path, name, what string, names []string) {
-	if n := c.find(at); n != nil && !slices.Contains(names, name) {
+	if n := c.find(at); n != nil && len(names) > 0 && !slices.Contains(names, name) { // that there are none is told elsewhere
 		c.problem(at, fmt.Sprintf("there is no %s %q", what, clip(name)), meant(name, names, "have one of "+clip(strings.Join(names, ", "))))
 	}
 }

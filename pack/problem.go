@@ -127,6 +127,15 @@ func (r *report) warn(p path, reason, remedy string) {
 	}
 }
 
+// wrong reports whether something at a path, or below it, is a problem already.
+func (r *report) wrong(p path) bool {
+	at := p.String()
+	return slices.ContainsFunc(r.problems, func(known Problem) bool {
+		rest, below := strings.CutPrefix(known.Path, at)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
 // find gives the value at a path, or nil.
 func (r *report) find(p path) *node {
 	n := r.root

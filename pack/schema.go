@@ -102,7 +102,11 @@ func (r *report) refused(f schema.Fault, doc any) {
 		}
 		r.problem(at, fmt.Sprintf("%q is none of %s", clip(fmt.Sprint(k.Got)), strings.Join(want, ", ")), meant(fmt.Sprint(k.Got), want, "write one of them"))
 	case *kind.Pattern:
-		r.problem(at, fmt.Sprintf("%q does not match %s", clip(k.Got), k.Want), "write it"+example(doc, rule))
+		form := "match " + k.Want
+		if len(k.Want) > 60 {
+			form = "have the form that is wanted"
+		}
+		r.problem(at, fmt.Sprintf("%q does not %s", clip(k.Got), form), "write it"+example(doc, rule))
 	case *kind.MinLength:
 		r.problem(at, "it is empty", "write something"+example(doc, rule))
 	case *kind.MaxLength:

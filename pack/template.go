@@ -25,7 +25,14 @@ type templates struct {
 	fragments map[string]string
 	size      *int     // of all that was parsed for this pack
 	open      []string // fragments that are being put in
+	own       int      // how many of them are the text itself: what is wrong in other fragments is told of those
 	bad       func(reason, remedy string)
+}
+
+func (t *templates) wrong(reason, remedy string) {
+	if len(t.open) == t.own {
+		t.bad(reason, remedy)
+	}
 }
 
 // parse puts the template of a text behind another. What is wrong with it is told to bad.
@@ -33,7 +40,10 @@ type templates struct {
 // A place is {{name}} or {{name.member[0].member}}, white space inside the braces allowed; {{fragments.name}} is that fragment's text, whose places are the template's, too. Everything else
 // between two braces is a mistake. There is no way to write two braces that mean nothing: a variable can have them as its value.
 func (t *templates) parse(out template, text string) template {
-	if *t.size += len(text); *t.size > maxTemplates {
+	before := *t.size
+	if *t.size += len(text); before > maxTemplates {
+		return out
+	} else if *t.size > maxTemplates {
 		t.bad(fmt.Sprintf("with their fragments the pack's templates have more than %d bytes", maxTemplates), "have fewer fragments in fragments")
 		return out
 	}
@@ -47,7 +57,7 @@ func (t *templates) parse(out template, text string) template {
 		}
 		inner, after, closed := strings.Cut(rest, "}}")
 		if !closed {
-			t.bad(fmt.Sprintf("{{%s is not closed", clip(inner)), "write }} behind the name")
+			t.wrong(fmt.Sprintf("{{%s is not closed", clip(inner)), "write }} behind the name")
 			return out
 		}
 		text = after
@@ -58,7 +68,7 @@ func (t *templates) parse(out template, text string) template {
 		}
 		path, ok := placeholder(name)
 		if !ok {
-			t.bad(fmt.Sprintf("{{%s}} is no placeholder", clip(inner)), "write {{name}}, {{name.member}} or {{fragments.name}}; braces of another meaning can be the value of a variable")
+			t.wrong(fmt.Sprintf("{{%s}} is no placeholder", clip(inner)), "write {{name}}, {{name.member}} or {{fragments.name}}; braces of another meaning can be the value of a variable")
 			continue
 		}
 		out = append(out, piece{text: name, name: path[0].(string), path: path[1:]}) //nolint:errcheck // placeholder gives one
@@ -74,10 +84,12 @@ func (t *templates) fragment(out template, name string) template {
 			known = append(known, name)
 		}
 		slices.Sort(known)
-		t.bad(fmt.Sprintf("there is no fragment %q", clip(name)), meant(name, known, "add it to the pack's fragments"))
+		t.wrong(fmt.Sprintf("there is no fragment %q", clip(name)), meant(name, known, "add it to the pack's fragments"))
 		return out
 	case slices.Contains(t.open, name):
-		t.bad(fmt.Sprintf("the fragment %q has itself in it", clip(name)), "take it out there")
+		if t.own > 0 && name == t.open[0] && name == slices.Min(t.open) { // once for all that are in each other
+			t.bad(fmt.Sprintf("the fragment has itself in it: %s", clip(strings.Join(append(slices.Clone(t.open), name), " → "))), "take it out")
+		}
 		return out
 	}
 	t.open = append(t.open, name)

@@ -3,6 +3,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +36,11 @@ func Compile(text []byte) (*Schema, error) {
 		return nil, err
 	}
 	s, err := c.Compile(name)
-	if err != nil {
+	var invalid *jsonschema.SchemaValidationError
+	var ve *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &ve) {
+		return nil, errors.New(first(ve))
+	} else if err != nil {
 		return nil, err
 	}
 	// A schema that refers to itself without end compiles, and refuses everything.
@@ -43,6 +48,16 @@ func Compile(text []byte) (*Schema, error) {
 		return nil, err
 	}
 	return &Schema{s}, nil
+}
+
+// first is one line of what is wrong with a schema: the deepest fault, the first of them.
+func first(ve *jsonschema.ValidationError) string {
+	var all []Fault
+	leaves(ve, false, &all)
+	slices.SortFunc(all, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(len(b.At), len(a.At)), cmp.Compare(strings.Join(a.At, "/"), strings.Join(b.At, "/")), -cmp.Compare(a.Why(), b.Why()))
+	})
+	return "/" + strings.Join(all[0].At, "/") + ": " + all[0].Why()
 }
 
 func endless(err error) bool {
