@@ -21,7 +21,7 @@ type checker struct {
 }
 
 func (c *checker) check() {
-	if s := c.pack.TemplateEngine.Syntax; s != "" && !(strings.Contains(s, "{{") && strings.Contains(s, "}}")) {
+	if s := c.pack.TemplateEngine.Syntax; s != "" && (!strings.Contains(s, "{{") || !strings.Contains(s, "}}")) {
 		c.problem(path{"template_engine", "syntax"}, fmt.Sprintf("templates of the form %s can't be filled", clip(s)), "write them, and this, as {{variable}}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pack.Tools)) {

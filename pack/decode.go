@@ -88,9 +88,9 @@ func members(r *report, n *node, p path, v reflect.Value) {
 	taken := map[string]bool{}
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Tag.Get("json")
-		switch {
-		case name == "" || name == "-":
-		case name == "*":
+		switch name {
+		case "", "-":
+		case "*":
 			rest = v.Field(i)
 		default:
 			taken[name] = true

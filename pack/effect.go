@@ -2,31 +2,35 @@ package pack
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
-// ineffective is what a pack can ask for and nobody does yet: whoever acts on more takes a line away. In a path, * stands for any name or index. What only informs (names, descriptions,
-// metadata, tested models, what compiled the file) is no wish, and not here.
-var ineffective = []struct{ path, reason string }{
-	{"workflow", "workflows can't be run yet"},
-	{"evals.*", "evals can't be run yet"},
-	{"prompts.*.evals.*", "evals can't be run yet"},
-	{"prompts.*.pipeline", "the stages are always the same"},
-	{"prompts.*.variables.*.binding", "values come from the program alone"},
-	{"prompts.*.parameters.frequency_penalty", "models can't be told of it yet"},
-	{"prompts.*.parameters.presence_penalty", "models can't be told of it yet"},
-	{"prompts.*.model_overrides.*.parameters.frequency_penalty", "models can't be told of it yet"},
-	{"prompts.*.model_overrides.*.parameters.presence_penalty", "models can't be told of it yet"},
-	{"prompts.*.media.image.default_detail", "models can't be told of it yet"},
-	{"prompts.*.media.image.require_caption", "files have no captions yet"},
-	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet"},
-	{"prompts.*.media.*.max_pages", "pages are not counted yet"},
-	{"prompts.*.media.*.require_metadata", "files have no metadata yet"},
-	{"prompts.*.media.*.extraction_mode", "documents go to the model as they are"},
-	{"prompts.*.media.*.validation_params", "nobody knows what they mean"},
-	{"prompts.*.media.examples", "models are not shown them yet"},
-	{"agents.members.*.input_modes", "agents are reached from within the pack alone, with text"},
-	{"agents.members.*.output_modes", "agents are reached from within the pack alone, with text"},
+// ineffective is what a pack can ask for and nobody does yet: whoever acts on more takes a line away. In a path, * stands for any name or index; unless is a value that asks for nothing. What
+// only informs (names, descriptions, metadata, tested models, what compiled the file) is no wish, and not here.
+var ineffective = []struct {
+	path, reason string
+	unless       any
+}{
+	{"workflow", "workflows can't be run yet", nil},
+	{"evals.*", "evals can't be run yet", nil},
+	{"prompts.*.evals.*", "evals can't be run yet", nil},
+	{"prompts.*.pipeline", "the stages are always the same", nil},
+	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
+	{"prompts.*.parameters.frequency_penalty", "models can't be told of it yet", 0},
+	{"prompts.*.parameters.presence_penalty", "models can't be told of it yet", 0},
+	{"prompts.*.model_overrides.*.parameters.frequency_penalty", "models can't be told of it yet", 0},
+	{"prompts.*.model_overrides.*.parameters.presence_penalty", "models can't be told of it yet", 0},
+	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
+	{"prompts.*.media.image.require_caption", "files have no captions yet", false},
+	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet", nil},
+	{"prompts.*.media.*.max_pages", "pages are not counted yet", nil},
+	{"prompts.*.media.*.require_metadata", "files have no metadata yet", false},
+	{"prompts.*.media.*.extraction_mode", "documents go to the model as they are", "raw"},
+	{"prompts.*.media.*.validation_params", "nobody knows what they mean", map[string]any{}},
+	{"prompts.*.media.examples", "models are not shown them yet", []any{}},
+	{"agents.members.*.input_modes", "agents are reached from within the pack alone, with text", []any{"text/plain"}},
+	{"agents.members.*.output_modes", "agents are reached from within the pack alone, with text", []any{"text/plain"}},
 }
 
 // features are those of templates that are not there.
@@ -35,8 +39,10 @@ var features = []string{"conditionals", "loops", "filters"}
 // ineffective warns of what has no effect, by name.
 func (r *report) ineffective(p *Pack) {
 	for _, e := range ineffective {
-		r.each(strings.Split(e.path, "."), nil, r.root, func(at path) {
-			r.warn(at, "it has no effect: "+e.reason, "")
+		r.each(strings.Split(e.path, "."), nil, r.root, func(at path, n *node) {
+			if !reflect.DeepEqual(n.any(), e.unless) {
+				r.warn(at, "it has no effect: "+e.reason, "")
+			}
 		})
 	}
 	for i, f := range p.TemplateEngine.Features {
@@ -57,12 +63,12 @@ func (r *report) ineffective(p *Pack) {
 }
 
 // each calls f for all values that a path with stars leads to.
-func (r *report) each(steps []string, at path, n *node, f func(path)) {
+func (r *report) each(steps []string, at path, n *node, f func(path, *node)) {
 	if n == nil || n.kind == 'n' {
 		return
 	}
 	if len(steps) == 0 {
-		f(at)
+		f(at, n)
 		return
 	}
 	if steps[0] != "*" {

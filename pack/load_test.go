@@ -211,7 +211,7 @@ func TestWhatIsReadOfAPrompt(t *testing.T) {
 	if tools := p.ToolsOf(&none); len(tools) != 0 {
 		t.Error(tools)
 	}
-	if _, err := p.Prompt("suport"); !errors.Is(err, errdefs.NotFound) || !strings.Contains(err.Error(), "did you mean support?") {
+	if _, err := p.Prompt("suppor"); !errors.Is(err, errdefs.NotFound) || !strings.Contains(err.Error(), "did you mean support?") {
 		t.Error(err)
 	}
 	if a, ok := p.Agent("support"); !ok || a.Description != "Orders" {
@@ -287,6 +287,10 @@ func TestWhatHasNoEffectIsWarnedOfByName(t *testing.T) {
 	}
 	for _, w := range warnings {
 		t.Errorf("a warning more: %s", w)
+	}
+	quiet := minimal(`"system_template": "x", "parameters": {"presence_penalty": 0}, "media": {"enabled": true, "image": {"default_detail": "auto", "require_caption": false}, "audio": {"require_metadata": false}, "examples": []}`)
+	if _, warnings := pack.Validate(quiet); len(warnings) > 0 {
+		t.Errorf("what asks for nothing is warned of: %v", warnings)
 	}
 	_, warnings = pack.Validate([]byte(strings.Replace(string(minimal(`"system_template": "x"`)), `"version": "v1"`, `"version": "v2", "features": ["loops", "filters", "fragments", "conditionals"]`, 1)))
 	if len(warnings) != 4 || !strings.Contains(fmt.Sprint(warnings), "templates have no loops") || !strings.Contains(fmt.Sprint(warnings), "template_engine.version: it has no effect") {

@@ -172,6 +172,19 @@ func (p *Pack) Agent(name string) (a Agent, ok bool) {
 	return a, ok
 }
 
+// Template is the prompt's template, with its fragments in place.
+func (p *Prompt) Template() string {
+	var b strings.Builder
+	for _, piece := range p.template {
+		if piece.name != "" {
+			b.WriteString("{{" + piece.text + "}}")
+		} else {
+			b.WriteString(piece.text)
+		}
+	}
+	return b.String()
+}
+
 // Guards are the prompt's validators that are enabled, ready to judge, in their order.
 func (p *Prompt) Guards() []*guard.Guard { return slices.Clone(p.guards) }
 

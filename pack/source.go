@@ -65,7 +65,7 @@ func (n *node) any() any {
 		}
 		return l
 	case '0':
-		text := string(n.value.(json.Number)) //nolint:errcheck // as parse made it
+		text := string(n.value.(json.Number)) // as parse made it
 		if i, err := strconv.Atoi(text); err == nil {
 			return i
 		}

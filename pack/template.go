@@ -71,7 +71,7 @@ func (t *templates) parse(out template, text string) template {
 			t.wrong(fmt.Sprintf("{{%s}} is no placeholder", clip(inner)), "write {{name}}, {{name.member}} or {{fragments.name}}; braces of another meaning can be the value of a variable")
 			continue
 		}
-		out = append(out, piece{text: name, name: path[0].(string), path: path[1:]}) //nolint:errcheck // placeholder gives one
+		out = append(out, piece{text: name, name: path[0].(string), path: path[1:]})
 	}
 }
 
