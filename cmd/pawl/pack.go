@@ -115,18 +115,18 @@ holds back, and templates with their fragments in place; then the pack's tools, 
 			} else {
 				o.pack(p)
 			}
-			_, err = io.WriteString(s.out, printable(o.String()))
+			_, err = io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n"))
 			return err
 		},
 	}
 }
 
 // outline writes down what a pack has.
-type outline struct{ strings.Builder }
+type outline struct{ lines []string }
 
 // line writes one line, so deep; of a text with several, blanks stand in place of the breaks.
 func (o *outline) line(deep int, format string, args ...any) {
-	o.WriteString(strings.Repeat("  ", deep) + clean(fmt.Sprintf(format, args...)) + "\n")
+	o.lines = append(o.lines, strings.Repeat("  ", deep)+clean(fmt.Sprintf(format, args...)))
 }
 
 // about is what stands behind a name, unless it is empty.
@@ -143,7 +143,7 @@ func (o *outline) pack(p *pack.Pack) {
 		o.line(1, "%s", p.Description)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Prompts)) {
-		o.WriteString("\n")
+		o.lines = append(o.lines, "")
 		o.prompt(p, p.Prompts[name])
 	}
 	o.list("tools", slices.Sorted(maps.Keys(p.Tools)), func(name string) string { return name + about(p.Tools[name].Description) })
@@ -165,7 +165,7 @@ func (o *outline) list(title string, names []string, of func(string) string) {
 	if len(names) == 0 {
 		return
 	}
-	o.WriteString("\n")
+	o.lines = append(o.lines, "")
 	o.line(0, "%s", title)
 	for _, name := range names {
 		o.line(1, "%s", of(name))
@@ -211,7 +211,7 @@ func (o *outline) prompt(p *pack.Pack, pr *pack.Prompt) {
 	}
 	o.line(1, "template")
 	for line := range strings.Lines(pr.Template()) {
-		o.WriteString("    | " + strings.TrimRight(line, "\r\n") + "\n")
+		o.lines = append(o.lines, "    | "+strings.TrimRight(line, "\r\n"))
 	}
 }
 

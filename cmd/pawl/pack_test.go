@@ -13,7 +13,7 @@ func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
 	good := `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
 "prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x"}}}`
 	warned := strings.Replace(good, `"system_template"`, `"pipeline": {"stages": []}, "system_template"`, 1)
-	wrong := strings.Replace(warned, `"name": "Chat"`, `"nmae\u001b[31m": "Chat"`, 1)
+	wrong := strings.Replace(warned, `"name": "Chat"`, `"labl\u001b[31m": "Chat"`, 1)
 	for _, c := range []struct {
 		args      []string
 		code      int
@@ -24,7 +24,7 @@ func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
 		{
 			[]string{w.file("wrong.json", wrong)},
 			1,
-			"prompts.chat.name: it is missing: add it, such as \"Support\" (line 2, column 13)\nprompts.chat[\"nmae\\x1b[31m\"]: there is no such field: remove it (line 2, column 36)\n" +
+			"prompts.chat.name: it is missing: add it, such as \"Support\" (line 2, column 13)\nprompts.chat[\"labl\\x1b[31m\"]: there is no such field: remove it (line 2, column 36)\n" +
 				"warning: prompts.chat.pipeline: it has no effect: the stages are always the same (line 2, column 82)\n", "",
 		},
 		{[]string{w.file("good.json", good), w.file("empty.json", "")}, 1, filepath.Join(w.dir, "empty.json") + ": $: it is no JSON: it is empty: write a pack in braces (line 1, column 1)\n", ""},
