@@ -70,6 +70,8 @@ func TestWhatEachTypeRefuses(t *testing.T) {
 			[]string{"bad", "It is BAD.", "bad!", "(bad)", "can’t\n help it", "STRASSE", "Straße", "use a.b now", "これは最低だ", "well...", "b\u200Bad", "ｂａｄ news", "a bad-tempered man"},
 		},
 		{"banned_words", params{"patterns": list("bad"), "match_mode": "substring"}, []string{"b ad"}, []string{"notbadly", "BADGE"}},
+		{"banned_words", params{"words": list("a bad idea", "bad")}, []string{"a badge"}, []string{"a bad plan", "a bad idea"}},
+		{"banned_words", params{"words": list("abcd", "bc"), "match_mode": "substring"}, []string{"ab cd"}, []string{"abce"}},
 		{"banned_words", params{"words": list("é")}, []string{"e"}, []string{"e\u0301", "É"}},
 		{"banned_words", params{"words": list("he", "she", "hers", "us hers")}, []string{"ushe hersx"}, []string{"hers", "she", "Us Hers", "x he"}},
 		{"max_length", params{"max_characters": 3}, []string{"", "abc", "äöü", "日本語"}, []string{"abcd", "日本語だ"}},
@@ -98,7 +100,7 @@ func TestWhatEachTypeRefuses(t *testing.T) {
 			},
 			[]string{
 				"ada@example.org", "Mail <Ada.Lovelace+x@mail.example.co.uk>, please", "Card 4111 1111 1111 1111 12/26", "4111111111111111", "5500-0000-0000-0004.", "SSN 123-45-6789", "Call +49 30 1234567 now",
-				"(555) 123-4567", "555-123-4567", "DE89 3704 0044 0532 0130 00 AND", "GB82WEST12345698765432", "büro@münchen.de",
+				"(555) 123-4567", "555-123-4567", "DE89 3704 0044 0532 0130 00 AND", "GB82WEST12345698765432", "büro@münchen.de", strings.Repeat("7 ", 318) + "4111 1111 1111 1111 or so",
 			},
 		},
 		{"pii_detection", params{"types": list("email")}, []string{"123-45-6789"}, []string{"a@b.de"}},

@@ -163,10 +163,7 @@ func (s *wordScanner) Scan(piece string) (int, string) {
 	if depth := int(s.nodes[s.node].depth); depth > 0 {
 		clear = s.key0(depth).at
 	}
-	if s.pending >= 0 {
-		clear = min(clear, s.pendedAt)
-	}
-	return clear, ""
+	return clear, "" // a word that is pending is at the end of what the node stands for
 }
 
 func (s *wordScanner) End() (int, string) {
