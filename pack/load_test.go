@@ -340,7 +340,7 @@ func TestAFileThatIsNotThereOrNoPackIsAnErrorOfItsClass(t *testing.T) {
 
 func TestHostileTextsAreRefusedInTime(t *testing.T) {
 	many := strings.Builder{}
-	for i := range 200_000 {
+	for i := range 50_000 {
 		fmt.Fprintf(&many, `"k%d": 1, `, i)
 	}
 	doubling := strings.Builder{}

@@ -195,12 +195,12 @@ func TestOurSchemaAndTheOfficialOneAgree(t *testing.T) {
 			}), what+" removed")
 			n := 3
 			if name == "testdata/full.pack.json" && !testing.Short() {
-				n = 15
+				n = 8
 			}
 			for _, v := range some(random, n) {
 				check(changed(doc, at, put(v)), fmt.Sprintf("%s = %v", what, v))
 			}
-			for range 3 { // a field more, known elsewhere or nowhere
+			for range 2 { // a field more, known elsewhere or nowhere
 				field := append(names, "extra", "compositions", "state")[random.IntN(len(names)+3)]
 				v := replacements[random.IntN(len(replacements))]
 				check(changed(doc, at, func(holder, key any) {
@@ -219,7 +219,7 @@ func TestOurSchemaAndTheOfficialOneAgree(t *testing.T) {
 		}
 	}
 	t.Logf("%d packs compared, %d of them valid", compared, valid)
-	if compared < 3_000 || valid < compared/20 || valid > compared*19/20 {
+	if compared < 2_500 || valid < compared/20 || valid > compared*19/20 {
 		t.Errorf("%d packs, %d of them valid: the mutations don't try much", compared, valid)
 	}
 }

@@ -18,7 +18,7 @@ type piece struct {
 }
 
 // maxTemplates bounds all templates of a pack with their fragments, which may have fragments in turn.
-const maxTemplates = 16 << 20
+const maxTemplates = 8 << 20
 
 // templates parses templates with the fragments of a pack.
 type templates struct {
