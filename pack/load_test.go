@@ -224,7 +224,7 @@ func TestWhatIsReadOfAPrompt(t *testing.T) {
 		t.Errorf("%v", guards)
 	}
 	s := support.Parameters.Settings()
-	if *s.Temperature != 0.7 || s.MaxTokens != 1500 || *s.TopP != 0.9 || *s.TopK != 40 {
+	if *s.Temperature != 0.7 || s.MaxTokens != 1500 || *s.TopP != 0.9 || *s.TopK != 40 || *s.FrequencyPenalty != 0.5 || *s.PresencePenalty != -0.5 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -256,6 +256,10 @@ func TestAnOverrideIsOfAModelByItsName(t *testing.T) {
 	if *s.Temperature != 0.1 || s.TopK != nil || s.MaxTokens != 5 {
 		t.Errorf("%+v", s)
 	}
+	zero := 0.0
+	if s := (pack.Parameters{FrequencyPenalty: &zero, PresencePenalty: &zero}).Settings(); s.FrequencyPenalty != nil || s.PresencePenalty != nil {
+		t.Errorf("%+v", s)
+	}
 	if s := p.ParametersFor("other").Settings(); *s.Temperature != 0.5 || *s.TopK != 3 {
 		t.Errorf("%+v", s)
 	}
@@ -264,7 +268,7 @@ func TestAnOverrideIsOfAModelByItsName(t *testing.T) {
 func TestWhatHasNoEffectIsWarnedOfByName(t *testing.T) {
 	want := []string{
 		"skills[1]: it has no effect: packages of skills can't be fetched", "workflow: it has no effect: workflows can't be run yet", "evals[0]: it has no effect: evals can't be run yet",
-		"prompts.support.evals[0]: ", "prompts.support.pipeline: ", "prompts.support.variables[1].binding: ", "prompts.support.parameters.frequency_penalty: ", "prompts.support.parameters.presence_penalty: ",
+		"prompts.support.evals[0]: ", "prompts.support.pipeline: ", "prompts.support.variables[1].binding: ",
 		"prompts.support.media.image.default_detail: ", "prompts.support.media.image.require_caption: ", "prompts.support.media.audio.max_duration_sec: ", "prompts.support.media.audio.require_metadata: ",
 		"prompts.support.media.video.max_duration_sec: ", "prompts.support.media.video.require_metadata: ", "prompts.support.media.document.max_pages: ",
 		"prompts.support.media.document.extraction_mode: ", "prompts.support.media.document.require_metadata: ", "prompts.support.media.model3d.require_metadata: ",

@@ -196,7 +196,7 @@ func first[T any](a, b *T) *T {
 	return b
 }
 
-// Settings gives the parameters as models take them. The two penalties have no place there.
+// Settings gives the parameters as models take them. A penalty of 0 is none: a model that has no penalties takes it, too.
 func (p Parameters) Settings() model.Settings {
 	s := model.Settings{Temperature: p.Temperature, TopP: p.TopP}
 	if p.MaxTokens != nil {
@@ -204,6 +204,12 @@ func (p Parameters) Settings() model.Settings {
 	}
 	if p.TopK != nil && *p.TopK > 0 {
 		s.TopK = p.TopK
+	}
+	if p.FrequencyPenalty != nil && *p.FrequencyPenalty != 0 {
+		s.FrequencyPenalty = p.FrequencyPenalty
+	}
+	if p.PresencePenalty != nil && *p.PresencePenalty != 0 {
+		s.PresencePenalty = p.PresencePenalty
 	}
 	return s
 }
