@@ -337,7 +337,7 @@ func TestAFileThatIsNotThereOrNoPackIsAnErrorOfItsClass(t *testing.T) {
 	if err := os.WriteFile(path, make([]byte, 9<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pack.Load(path); err == nil || !strings.Contains(err.Error(), "have at most 8388608") {
+	if _, err := pack.Load(path); err == nil || !strings.Contains(err.Error(), "$: it has more than 8388608 bytes") {
 		t.Error(err)
 	}
 }

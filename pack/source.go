@@ -106,7 +106,7 @@ func (s *source) place(at int) (line, column int) {
 func (s *source) parse(r *report) *node {
 	switch {
 	case len(s.data) > maxSize:
-		r.problem(nil, fmt.Sprintf("it has %d bytes", len(s.data)), fmt.Sprintf("have at most %d", maxSize))
+		r.problem(nil, fmt.Sprintf("it has more than %d bytes", maxSize), "make it smaller")
 		return nil
 	case bytes.HasPrefix(s.data, []byte("\uFEFF")):
 		r.problem(nil, "it begins with a byte order mark", "save it as UTF-8 without one")

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/pack/guard"
 )
 
 func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
@@ -30,6 +32,7 @@ func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
 		{[]string{w.file("good.json", good), w.file("empty.json", "")}, 1, filepath.Join(w.dir, "empty.json") + ": $: it is no JSON: it is empty: write a pack in braces (line 1, column 1)\n", ""},
 		{[]string{filepath.Join(w.dir, "none.json")}, 2, "", "there is no file"},
 		{nil, 2, "", "name a pack"},
+		{[]string{"--strict", "x"}, 2, "", "unknown flag"},
 		{[]string{w.dir}, 2, "", "is a directory"},
 	} {
 		r := w.pawl(append([]string{"pack", "validate"}, c.args...)...)
@@ -109,6 +112,11 @@ func TestThePageOfPacksShowsWhatHappens(t *testing.T) {
       "validators": [ {"type": "pii_leakge"}],
       "system_template": "You help people with their orders."}}, "evals": [{"id": "a", "type": "contains", "trigger": "every_turn"}]
 }`)
+	for _, typ := range guard.Known(nil) {
+		if !strings.Contains(text, "`"+typ+"`") {
+			t.Errorf("%s is not in the page", typ)
+		}
+	}
 	t.Chdir(w.dir)
 	blocks := consoleBlock.FindAllStringSubmatch(text, -1)
 	if len(blocks) != 2 {
