@@ -139,8 +139,8 @@ func (f *Filter) release(ended bool) (string, error) {
 	n = max(0, n-f.shown)
 	show := string(f.held[:n])
 	f.shown += n
-	if rest := copy(f.held, f.held[n:]); n > 0 {
-		f.held = f.held[:rest]
+	if n > 0 { // what is held for long is not moved for each piece
+		f.held = f.held[:copy(f.held, f.held[n:])]
 	}
 	if f.failed != nil {
 		f.held = nil
