@@ -78,7 +78,10 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 		c.variable(at.to("variables", i), p, i)
 	}
 	c.templates(at, p)
-	tools := slices.Sorted(maps.Keys(c.pack.Tools))
+	tools := slices.Sorted(maps.Keys(c.pack.Tools)) // and agents, which a prompt may name among its tools
+	if c.pack.Agents != nil {
+		tools = append(tools, slices.Sorted(maps.Keys(c.pack.Agents.Members))...)
+	}
 	for i, name := range p.Tools {
 		if !slices.Contains(tools, name) {
 			c.problem(at.to("tools", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "add it to the pack's tools"))
@@ -91,7 +94,7 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 			c.problem(at.to("tool_policy", "blocklist", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "remove it"))
 		}
 	}
-	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p)) == 0 {
+	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 {
 		c.problem(at.to("tool_policy", "tool_choice"), "a call is required, and there is no tool that may be called", "give the prompt a tool, or write auto")
 	}
 	for i, v := range p.Validators {

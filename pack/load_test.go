@@ -240,6 +240,31 @@ func TestAnAgentHasItsPromptsDescription(t *testing.T) {
 	}
 }
 
+func TestAgentsThatAPromptCanHandOverTo(t *testing.T) {
+	prompt := func(id, more string) string {
+		return fmt.Sprintf(`"%s": {"id": "%s", "name": "N", "version": "1.0.0", "system_template": "x"%s}`, id, id, more)
+	}
+	p, err := pack.Parse([]byte(`{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+		"tools": {"look": {"name": "look", "description": "Look."}}, "agents": {"entry": "plan", "members": {"plan": {}, "write": {}, "review": {}, "calm": {}}}, "prompts": {` + strings.Join([]string{
+		prompt("plan", `, "tools": ["write", "look"], "tool_policy": {"tool_choice": "required"}`), prompt("write", `, "tools": ["look"]`), prompt("review", `, "tool_policy": {"blocklist": ["plan"]}`),
+		prompt("calm", `, "tools": ["write"], "tool_policy": {"tool_choice": "none"}`), prompt("apart", `, "tools": ["look"]`), prompt("caller", `, "tools": ["review"], "tool_policy": {"tool_choice": "required"}`),
+	}, ", ") + `}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"plan": "write", "write": "calm plan review", "review": "calm write", "calm": "", "apart": "", "caller": "review"} {
+		if got := strings.Join(p.AgentsOf(p.Prompts[name]), " "); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if tools := p.ToolsOf(p.Prompts["plan"]); len(tools) != 1 || tools[0].Name != "look" {
+		t.Errorf("an agent is no tool of the pack: %v", tools)
+	}
+	if got := full(t).AgentsOf(full(t).Prompts["support"]); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
 func TestAnOverrideIsOfAModelByItsName(t *testing.T) {
 	p := parsed(t, `"system_template": "Base {{a}}", "variables": [{"name": "a", "type": "string", "required": true}], "parameters": {"temperature": 0.5, "top_k": 3, "max_tokens": 5},
 		"model_overrides": {"claude-3-opus": {"system_template_prefix": "<{{a}}>", "system_template_suffix": "!", "parameters": {"temperature": 0.1, "top_k": null}},

@@ -149,16 +149,44 @@ func (p *Pack) Prompt(name string) (*Prompt, error) {
 
 // ToolsOf gives the tools that a prompt has, in its order: without those of its blocklist, and none when its policy says none.
 func (p *Pack) ToolsOf(prompt *Prompt) []Tool {
-	if prompt.ToolPolicy.ToolChoice == "none" {
-		return nil
-	}
 	var out []Tool
-	for _, name := range prompt.Tools {
-		if t, ok := p.Tools[name]; ok && !slices.Contains(prompt.ToolPolicy.Blocklist, name) {
+	for _, name := range prompt.allowed(prompt.Tools) {
+		if t, ok := p.Tools[name]; ok {
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// AgentsOf gives the keys of the agents that a prompt can hand over to: those that it names among its tools, or when it names none and is an agent itself, all others, in the order of their
+// names. The policy binds them as it binds tools.
+func (p *Pack) AgentsOf(prompt *Prompt) []string {
+	if p.Agents == nil {
+		return nil
+	}
+	var named []string
+	for _, name := range prompt.Tools {
+		if _, tool := p.Tools[name]; !tool && p.agent(name) {
+			named = append(named, name)
+		}
+	}
+	if named == nil && p.agent(prompt.ID) {
+		named = slices.Sorted(maps.Keys(p.Agents.Members))
+	}
+	return slices.DeleteFunc(prompt.allowed(named), func(name string) bool { return name == prompt.ID })
+}
+
+func (p *Pack) agent(name string) bool {
+	_, ok := p.Agent(name)
+	return ok
+}
+
+// allowed are those of some tools or agents that the policy lets the prompt use.
+func (p *Prompt) allowed(names []string) []string {
+	if p.ToolPolicy.ToolChoice == "none" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(p.ToolPolicy.Blocklist, name) })
 }
 
 // Agent gives an agent by the key of its prompt, with the prompt's description where it has none of its own; ok is false when it is no agent of the pack.

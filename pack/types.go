@@ -73,7 +73,7 @@ type Prompt struct {
 	Version        string                   `json:"version"`
 	SystemTemplate string                   `json:"system_template"`
 	Variables      []Variable               `json:"variables"`
-	Tools          []string                 `json:"tools"` // names of the pack's tools; see [Pack.ToolsOf]
+	Tools          []string                 `json:"tools"` // names of the pack's tools, and of its agents; see [Pack.ToolsOf], [Pack.AgentsOf]
 	ToolPolicy     ToolPolicy               `json:"tool_policy"`
 	Pipeline       *Pipeline                `json:"pipeline"`
 	Parameters     Parameters               `json:"parameters"` // see [Prompt.ParametersFor]

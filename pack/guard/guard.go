@@ -121,7 +121,7 @@ type Guard struct {
 
 // New makes a guard; more are types besides the built-in ones, which they can replace. The error is an [*Error].
 //
-// Every type takes the parameter direction: "output" (the default), "input" or "both".
+// Every type takes the parameter direction: "output" (the default), "input" or "both"; and message, where older packs have the Config's Message.
 func New(c Config, more Types) (*Guard, error) {
 	g := &Guard{Config: c}
 	maker, ok := more[c.Type]
@@ -138,7 +138,11 @@ func New(c Config, more Types) (*Guard, error) {
 	params := maps.Clone(c.Params)
 	r := params.Read()
 	direction := r.OneOf("direction", "output", "input", "both")
+	if message := r.Text("message"); g.Message == "" {
+		g.Message = message
+	}
 	delete(params, "direction")
+	delete(params, "message")
 	g.Input, g.Output = direction != "output", direction != "input"
 	faults := r.faults
 	rule, err := maker(params)

@@ -168,6 +168,24 @@ func TestWhatIsWrongWithParametersIsNamed(t *testing.T) {
 	}
 }
 
+func TestAMessageMayStandAmongTheParameters(t *testing.T) {
+	for want, c := range map[string]guard.Config{
+		"Old.": {Type: "pii_leakage", Params: params{"message": "Old."}},
+		"New.": {Type: "pii_leakage", Params: params{"message": "Old."}, Message: "New."},
+	} {
+		g, err := guard.New(c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := g.Judge(t.Context(), "a@b.de"); v == nil || v.Message() != want {
+			t.Errorf("%v, want %s", v, want)
+		}
+	}
+	if _, err := guard.New(guard.Config{Type: "pii_leakage", Params: params{"message": 5}}, nil); err == nil || !strings.Contains(err.Error(), "message: it is 5: write a string") {
+		t.Error(err)
+	}
+}
+
 func TestDirectionSaysWhoseWordsAreJudged(t *testing.T) {
 	for direction, want := range map[string][2]bool{"": {false, true}, "output": {false, true}, "input": {true, false}, "both": {true, true}} {
 		p := params{}
