@@ -22,7 +22,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -67,6 +67,7 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 		"docs/sessions.md":      {"completed Done.\n"},
 		"docs/observability.md": {"chat test\ninvoke_agent pawl\n"},
 		"docs/agents.md":        {"completed The reviewer found two bugs.\n", ".end\n"},
+		"docs/packs.md":         {textBlock.FindStringSubmatch(page(t, "docs/packs.md"))[1]},
 	} {
 		blocks := goBlock.FindAllStringSubmatch(page(t, name), -1)
 		if len(blocks) != len(want) {
@@ -74,6 +75,7 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 		}
 		for i, block := range blocks {
 			dir := t.TempDir()
+			files(t, page(t, name), dir)
 			file, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
 			if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
 				t.Fatal(err)
@@ -93,6 +95,24 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 }
 
 var (
+	fileBlock = regexp.MustCompile("(?s)```json ([^\n]+)\n(.*?)```")
+	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")
+)
+
+// files writes the files that a page shows.
+func files(t *testing.T, text, dir string) {
+	t.Helper()
+	for _, m := range fileBlock.FindAllStringSubmatch(text, -1) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, m[1])), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, m[1]), []byte(m[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
 	commandLine = regexp.MustCompile(`(?:^|[|\x60])\s*pawl ((?:[a-z]+ ?)+)([^\x60#|]*)`)
 	flagName    = regexp.MustCompile(`--[a-z][a-z-]*`)
 	inQuotes    = regexp.MustCompile(`'[^']*'|"[^"]*"`)
@@ -105,7 +125,7 @@ func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 		for line := range strings.Lines(page(t, name)) {
 			for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
 				words := strings.Fields(m[1])
-				if (words[0] == "sessions" || words[0] == "permissions" || words[0] == "mcp") && len(words) > 1 {
+				if (words[0] == "sessions" || words[0] == "permissions" || words[0] == "mcp" || words[0] == "pack") && len(words) > 1 {
 					words = words[:2]
 				} else {
 					words = words[:1]

@@ -70,7 +70,7 @@ func (m *Model) name() string {
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.name(), Provider: provider,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 	}
 }
 
