@@ -226,9 +226,19 @@ func (d *decoder) model(n node) {
 	case d.claude && !strings.Contains(v, "/"):
 		d.problem(Problem{d.place(n.at), fmt.Sprintf("the model %q names no provider: it has no effect", clip(v)), `say it in .agents/settings.json: "model": "anthropic/…"`})
 	default:
-		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = v }})
+		name := v
+		if file, ok := strings.CutPrefix(v, scriptedModel); ok && file != "" {
+			if file, ok = d.path(n, "model", file); !ok {
+				return
+			}
+			name = scriptedModel + file
+		}
+		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = name }})
 	}
 }
+
+// scriptedModel begins the name of a model that is a file.
+const scriptedModel = "scripted/"
 
 func (d *decoder) compat(n node) {
 	v, ok := d.boolean(n, "compat")
@@ -333,24 +343,29 @@ func (d *decoder) mode(n node) {
 	d.add(n, e)
 }
 
-// path is absolute: ~ is the home directory, anything else is relative to the project.
+// absolute is a path: ~ is the home directory, if there is one, anything else is relative to the project.
+func absolute(root, home, v string) string {
+	rest, below := strings.CutPrefix(v, "~/")
+	switch {
+	case home != "" && (below || v == "~"):
+		return filepath.Join(home, filepath.FromSlash(strings.TrimPrefix(rest, "~")))
+	case filepath.IsAbs(v):
+		return filepath.Clean(v)
+	}
+	return filepath.Join(root, filepath.FromSlash(v))
+}
+
+// path is absolute, if it can be understood.
 func (d *decoder) path(n node, key, v string) (string, bool) {
-	rest, home := strings.CutPrefix(v, "~/")
 	switch {
 	case strings.ContainsRune(v, 0):
 		d.fail(Problem{d.place(n.at), key + " has a NUL in it", "remove it"})
 		return "", false
-	case (home || v == "~") && d.home == "":
+	case (strings.HasPrefix(v, "~/") || v == "~") && d.home == "":
 		d.fail(Problem{d.place(n.at), fmt.Sprintf("%s: %q: there is no home directory", key, clip(v)), "write an absolute path"})
 		return "", false
-	case v == "~":
-		return d.home, true
-	case home:
-		return filepath.Join(d.home, filepath.FromSlash(rest)), true
-	case filepath.IsAbs(v):
-		return filepath.Clean(v), true
 	}
-	return filepath.Join(d.root, filepath.FromSlash(v)), true
+	return absolute(d.root, d.home, v), true
 }
 
 func (d *decoder) directories(n node) {

@@ -29,7 +29,7 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
-	Model           string                // PROVIDER/NAME; "" when no layer says
+	Model           string                // PROVIDER/NAME, the file of scripted/FILE absolute; "" when no layer says
 	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Writable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
 	Env             map[string]string     // for commands, hooks and MCP servers

@@ -17,7 +17,7 @@ type Subagent struct {
 	Instructions    string   // its system prompt
 	Tools           []string // what it may use, in any case: nil is all, empty is none
 	DisallowedTools []string // of those what it may not
-	Model           string   // PROVIDER/NAME; "" is that of who gives the task
+	Model           string   // PROVIDER/NAME, the file of scripted/FILE absolute; "" is that of who gives the task
 	MaxTurns        int      // model calls of a task; 0: the engine's limit
 	Timeout         time.Duration
 	Layer           Layer
@@ -199,6 +199,9 @@ func (r *subagentReader) model(a *Subagent, f field) *Problem {
 		r.problem(Problem{f.at, fmt.Sprintf("the model %q names no provider: that of who gives the task is used", clip(name)), "write PROVIDER/NAME, or inherit"})
 	default:
 		a.Model = name
+		if file, ok := strings.CutPrefix(name, scriptedModel); ok && file != "" {
+			a.Model = scriptedModel + absolute(r.root, r.home, file)
+		}
 	}
 	return nil
 }

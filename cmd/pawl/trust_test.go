@@ -96,6 +96,26 @@ func TestTheModelOfTheSettingsRuns(t *testing.T) {
 	}
 }
 
+func TestAModelOfTheSettingsIsRelativeToTheProjectAndThatOfAFlagToWhereOneIs(t *testing.T) {
+	w := newWorld(t)
+	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.file("s.yaml", `turns: [{text: "The project's."}]`)
+	w.file(".agents/settings.json", `{"model": "scripted/s.yaml"}`)
+	here := t.TempDir()
+	if err := os.WriteFile(filepath.Join(here, "s.yaml"), []byte(`turns: [{text: "Of here."}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	if r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "go"); r.code != exitCompleted || r.out != "The project's.\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/s.yaml", "go"); r.code != exitCompleted || r.out != "Of here.\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestARunInASubdirectoryKnowsItsMemory(t *testing.T) {
 	w := newWorld(t)
 	sub := filepath.Join(w.dir, "sub")
