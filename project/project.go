@@ -30,6 +30,7 @@ type Project struct {
 	trustHash string
 	forbids   string // stands for all that the files may forbid
 	pins      []pin  // what they forbid, or forbade
+	known     []pin  // what was on record of that, with what a person has lifted
 	texts     map[string]string
 	guarded   bool
 	opts      []Option
@@ -185,7 +186,8 @@ func (l *loader) settings(p *Project) error {
 	}
 	all := slices.Concat(entries, project, local, over)
 	p.trustHash, p.forbids = contentHash(wanted(all)), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
-	approved, pins := l.approved(p.trustHash, p.forbids)
+	approved, pins, known := l.approved(p.trustHash, p.forbids)
+	p.known = known
 	removed := map[Layer][]entry{}
 	for _, e := range l.removed(pins, all) {
 		removed[e.layer] = append(removed[e.layer], e)
@@ -221,13 +223,13 @@ func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
 	return d.entries
 }
 
-// approved reports whether what the project's files want counts, and what they forbade that stays in force unless they forbid it still.
-func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
+// approved reports whether what the project's files want counts, what they forbade that stays in force unless they forbid it still, and that with what a person has lifted for this content.
+func (l *loader) approved(hash, forbids string) (ok bool, pins, known []pin) {
 	if l.trust.path != "" {
 		l.trace.watched(l.trust.path)
 	}
 	if l.trusted {
-		return true, nil
+		return true, nil, nil
 	}
 	a, err := l.trust.read()
 	if err != nil && hash != "" {
@@ -236,14 +238,15 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
 	if g, ok := a.Guards[l.root]; ok && !l.textOnly {
 		l.guard = &g
 	}
-	pins = union(a.Pins[l.root], l.pins)
+	known = union(a.Pins[l.root], l.pins)
+	pins = slices.Clone(known)
 	ok = hash == ""
 	for _, o := range a.Projects[l.root] {
 		ok = ok || o.Hash == hash
-		if o.Hash == hash && o.Forbids == forbids { // a person has seen that this is all that is forbidden
-			pins = nil
+		if o.Hash == hash && o.Forbids == forbids {
+			pins = slices.DeleteFunc(pins, func(q pin) bool { return slices.Contains(o.Lifts, q) })
 		}
 	}
 	l.trace.note("approved", ok, err)
-	return ok, pins
+	return ok, pins, known
 }
