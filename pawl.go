@@ -44,7 +44,7 @@ import (
 type Options struct {
 	Model       model.Model      // that of the project's settings
 	ProjectRoot string           // the directory that the built-in tools work in, and whose .agents and AGENTS.md are read: the current one
-	Workdir     string           // where in it the work is, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same: ProjectRoot
+	Workdir     string           // where in it the work is, a directory that is there, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same: ProjectRoot
 	NoProject   bool             // don't read .agents and AGENTS.md, the user's neither
 	Overrides   json.RawMessage  // settings above those of all files: see project.WithOverrides
 	Trusted     bool             // all settings of the project's files count, whether a person approved them or not: see project.WithTrusted
@@ -154,6 +154,9 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
+	if err := o.checkWorkdir(r.dir); err != nil {
+		return err
+	}
 	o.System, o.ID = cmp.Or(o.System, DefaultSystem), cmp.Or(o.ID, "pawl")
 	if o.Compact == nil {
 		o.Compact = &loop.Compact{Enabled: true}
@@ -186,6 +189,31 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 		defer close(r.watched)
 		r.watch(next, stop)
 	}()
+	return nil
+}
+
+// checkWorkdir reports what keeps Workdir from being a directory of the project.
+func (o *Options) checkWorkdir(root string) error {
+	if o.Workdir == "" {
+		return nil
+	}
+	dir := o.Workdir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %w: make it, or name another", err)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %s is no directory", dir)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return errdefs.Validation.Errorf("pawl: project root: %w", err)
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %s is not in the project %s: name a directory in it", dir, root)
+	}
 	return nil
 }
 

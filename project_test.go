@@ -153,6 +153,25 @@ func TestMemoryFromTheRootToWhereTheWorkIs(t *testing.T) {
 	}
 }
 
+func TestAWorkdirIsADirectoryOfTheProject(t *testing.T) {
+	dir := world(t, map[string]string{"sub/x": ""})
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "out")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	for workdir, want := range map[string]string{"gone": "make it, or name another", "sub/x": "is no directory", "..": "is not in the project", t.TempDir(): "is not in the project", "out": "is not in the project"} {
+		for _, o := range []pawl.Options{{}, {NoProject: true}} {
+			o.Model, o.ProjectRoot, o.Workdir, o.Journal = says(), dir, workdir, journal.Memory()
+			rt, err := pawl.New(t.Context(), o)
+			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "Options.Workdir: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", workdir, err)
+			}
+			if err == nil {
+				_ = rt.Close()
+			}
+		}
+	}
+}
+
 func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 	settings := `{
   "permissions": {"deny": ["Bash(touch denied)"], "allow": ["Bash(touch allowed)"]},

@@ -218,7 +218,7 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	return o, nil
 }
 
-// projectRoot is dir, or the nearest directory upward that looks like a project.
+// projectRoot is dir, or the nearest directory upward that looks like a project. What the home directory has in .agents is the user's, and makes no project of all that is below it.
 func projectRoot(dir string) (string, error) {
 	if dir != "" {
 		info, err := os.Stat(dir)
@@ -236,8 +236,19 @@ func projectRoot(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var home os.FileInfo
+	if dir, err := os.UserHomeDir(); err == nil {
+		home, _ = os.Stat(dir)
+	}
 	for at := here; ; at = filepath.Dir(at) {
-		for _, sign := range []string{".agents", ".git", "go.mod"} {
+		signs := []string{".agents", ".git", "go.mod"}
+		if info, err := os.Stat(at); err == nil && home != nil && os.SameFile(info, home) {
+			if at == here {
+				return here, nil
+			}
+			signs = signs[1:]
+		}
+		for _, sign := range signs {
 			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
 				return at, nil
 			}
