@@ -54,7 +54,7 @@ it counts, and what was read and has no effect. Values that may be secrets are l
 				}
 			}
 			for _, d := range settings {
-				if _, err := fmt.Fprintf(s.out, "%-7s  %s: %s\n", d.mark(), clean(d.Name), clean(d.Text)); err != nil {
+				if _, err := fmt.Fprintf(s.out, "%-7s  %s: %s\n", d.mark(), escapedLine(d.Name), escapedLine(d.Text)); err != nil {
 					return err
 				}
 			}

@@ -59,7 +59,7 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 		_, err := fmt.Fprintf(s.out, "Nothing in %s waits for approval.\n", printable(p.Root))
 		return err
 	}
-	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(all)); err != nil || list {
+	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", escaped(p.Root), wishes(all)); err != nil || list {
 		return err
 	}
 	if terminal(s.in) {
@@ -86,7 +86,7 @@ func wishes(all []project.Value) string {
 		if v.State == project.StateRemoved {
 			no = "no longer "
 		}
-		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), no, printable(v.Key), printable(v.Text))
+		fmt.Fprintf(&b, "  %s: %s%s %s\n", escaped(v.Place.String()), no, escaped(v.Key), escaped(v.Text)) // what could not be seen would be approved unseen
 	}
 	return b.String()
 }
