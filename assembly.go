@@ -307,7 +307,7 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 
 // open reads the project directory for the first time.
 func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, error, bool), stop func(), err error) {
-	opts := []project.Option{project.WithOverrides(r.opts.Overrides)}
+	opts := []project.Option{project.WithOverrides(r.opts.Overrides), project.WithPermissions(r.opts.Permissions)}
 	if r.opts.Trusted {
 		opts = append(opts, project.WithTrusted())
 	}

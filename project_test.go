@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -149,6 +150,26 @@ func TestMemoryFromTheRootToWhereTheWorkIs(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", workdir, got, want)
+		}
+	}
+}
+
+// A model that writes @.env into AGENTS.md is not shown by the next run what it may not read.
+func TestWhatADenyRuleNamesIsNotIncludedInThePrompt(t *testing.T) {
+	tells := thinking(func(req model.Request) message.Message { return message.Assistant(req.System) })
+	for name, c := range map[string]struct {
+		settings string
+		rules    hook.Permissions
+		seen     bool
+	}{
+		"nobody":       {"{}", hook.Permissions{}, true},
+		"the settings": {`{"permissions": {"deny": ["Read(.env)"]}}`, hook.Permissions{}, false},
+		"the program":  {"{}", hook.Permissions{Deny: []string{"Read(.env)"}}, false},
+	} {
+		dir := world(t, map[string]string{".agents/settings.json": c.settings, ".env": "s3cr3t", "AGENTS.md": "Remember.\n@.env\n"})
+		text, _ := asks(t, serve(t, dir, tells, func(o *pawl.Options) { o.Permissions = c.rules }), "s", "go")
+		if !strings.Contains(text, "Remember.") || strings.Contains(text, "s3cr3t") != c.seen {
+			t.Errorf("%s denies it: %s", name, text)
 		}
 	}
 }

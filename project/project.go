@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 )
 
 // Project is what a directory says, all layers merged. It is a value of one moment and does not change: treat its fields as read-only. Safe for concurrent use.
@@ -32,6 +33,7 @@ type Project struct {
 	pins      []pin  // what they forbid, or forbade
 	known     []pin  // what was on record of that, with what a person has lifted
 	texts     map[string]string
+	denied    []string // files that a rule keeps from being read
 	guarded   bool
 	opts      []Option
 }
@@ -64,6 +66,11 @@ func WithOverrides(settings json.RawMessage) Option {
 	return func(l *loader) { l.overrides = settings }
 }
 
+// WithPermissions gives the program's own permissions: what their deny rules for Read name is not read, as with those of the settings. Of use are those rules only.
+func WithPermissions(p hook.Permissions) Option {
+	return func(l *loader) { l.permissions = p }
+}
+
 // WithTrustFile says where approvals are kept. Default: [DefaultTrustFile].
 func WithTrustFile(path string) Option { return func(l *loader) { l.trust.path = path } }
 
@@ -72,7 +79,7 @@ func WithTrusted() Option { return func(l *loader) { l.trusted = true } }
 
 // Load reads a project directory. It starts nothing and writes nothing.
 //
-// What is wrong with a rule, a skill, an agent or an included file is a [Problem], and the rest counts. Settings fail closed: a settings file that can't be read or understood is an
+// What is wrong with a rule, a skill, an agent or an included file is a [Problem], and the rest counts. So is one of the project that a deny rule for Read keeps from being read: a prompt shows nothing that tools may not. Settings fail closed: a settings file that can't be read or understood is an
 // error that names file, line and column (errdefs.Validation), since what it forbids would be lost. A directory that is not there is errdefs.NotFound.
 func Load(ctx context.Context, dir string, opts ...Option) (*Project, error) {
 	p, _, err := load(ctx, dir, opts)
@@ -84,6 +91,8 @@ type loader struct {
 	report
 	home, workdir string
 	overrides     json.RawMessage
+	permissions   hook.Permissions // the program's
+	denied        func(path string) bool
 	trust         trustStore
 	trusted       bool
 	pins          []pin // besides those on record
@@ -134,6 +143,9 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 
 	p := &Project{Root: l.root, trust: l.trust, texts: map[string]string{}}
 	if err := l.settings(p); err != nil && !l.textOnly {
+		return nil, err
+	}
+	if err := l.deny(p.Settings); err != nil {
 		return nil, err
 	}
 	for _, read := range []func(*Project){l.rules, l.memory, l.skills, l.subagents} {
