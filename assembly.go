@@ -105,7 +105,7 @@ func (o *Options) model(s project.Settings) (model.Model, error) {
 		}
 		return m, nil
 	}
-	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel")
+	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel; a script that the project's settings name has to be approved: see pawl trust")
 }
 
 // sound gives a project without what this Runtime has no use for, and with what a change has spoiled as it was before. unusable says what can't be used.

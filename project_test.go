@@ -238,6 +238,7 @@ func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 
 func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	dir := world(t, map[string]string{".agents/settings.json": `{"model": "scripted/script.yaml"}`, "script.yaml": "turns: [{text: from the script}]"})
+	approve(t, dir)
 	if text, _ := asks(t, serve(t, dir, nil), "s", "go"); text != "from the script" {
 		t.Error(text)
 	}
@@ -253,6 +254,48 @@ func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	}
 }
 
+// Which tools are called is said by a script: nobody's project says so unasked.
+func TestAScriptOfAProjectIsNoModelUntilItIsApproved(t *testing.T) {
+	const script = "turns: [{tool_calls: [{name: bash, input: {command: \"touch MARK\"}}]}, {text: well}]"
+	for name, files := range map[string]map[string]string{
+		"settings":              {".agents/settings.json": `{"model": "scripted/evil.yaml"}`},
+		"local settings":        {".agents/settings.local.json": `{"model": "scripted/evil.yaml"}`},
+		"another program's":     {".agents/settings.json": `{"compat": true}`, ".claude/settings.json": `{"model": "scripted/evil.yaml"}`},
+		"what lies over it":     {".agents/settings.json": `{"model": "scripted/evil.yaml"}`, ".agents/settings.local.json": `{"model": "scripted/./evil.yaml"}`},
+		"an agent":              {".agents/agents/a.md": "---\nname: a\ndescription: b\nmodel: scripted/evil.yaml\n---\nGo."},
+		"an agent of another's": {".agents/settings.json": `{"compat": true}`, ".claude/agents/a.md": "---\nname: a\ndescription: b\nmodel: scripted/evil.yaml\n---\nGo."},
+	} {
+		dir := world(t, together(files, map[string]string{"evil.yaml": script}))
+		mark := filepath.Join(dir, "MARK")
+		var m model.Model
+		if strings.Contains(name, "agent") {
+			m = says()
+		}
+		rt, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, Model: m, Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: true}, Permissions: hook.Permissions{Mode: hook.ModeBypass}})
+		if m == nil {
+			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "pawl trust") {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if rt != nil {
+			if text, warned := asks(t, rt, "s", `task {"agent":"a","prompt":"go"}`); strings.Contains(text, "well") || !strings.Contains(strings.Join(warned, " "), "its model is a script") {
+				t.Errorf("%s: %s %v", name, text, warned)
+			}
+			if err := rt.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		approve(t, dir)
+		text, _ := asks(t, serve(t, dir, nil), "s", "go")
+		if _, err := os.Stat(mark); err != nil || text != "well" {
+			t.Errorf("%s: approved, and it is not played: %s %v", name, text, err)
+		}
+	}
+}
+
 // A file that settings and definitions name is the project's, wherever the program was started.
 func TestAScriptedModelOfAProjectIsRelativeToIt(t *testing.T) {
 	files := together(map[string]string{
@@ -263,7 +306,7 @@ func TestAScriptedModelOfAProjectIsRelativeToIt(t *testing.T) {
 	dir := world(t, files)
 	t.Chdir(t.TempDir())
 	store := journal.Memory()
-	if text, warned := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Journal = store }), "s", "go"); text != "led" || len(warned) > 0 {
+	if text, warned := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Journal, o.Trusted = store, true }), "s", "go"); text != "led" || len(warned) > 0 {
 		t.Error(text, warned)
 	}
 	log, err := journal.Open(t.Context(), store, "s/c1")

@@ -226,14 +226,16 @@ func (d *decoder) model(n node) {
 	case d.claude && !strings.Contains(v, "/"):
 		d.problem(Problem{d.place(n.at), fmt.Sprintf("the model %q names no provider: it has no effect", clip(v)), `say it in .agents/settings.json: "model": "anthropic/…"`})
 	default:
-		name := v
+		name, e := v, entry{key: "model", single: true}
 		if file, ok := strings.CutPrefix(v, scriptedModel); ok && file != "" {
 			if file, ok = d.path(n, "model", file); !ok {
 				return
 			}
 			name = scriptedModel + file
+			e.loosens = func(s *Settings) bool { return s.Model != name } // it is a program: it says which tools are called
 		}
-		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = name }})
+		e.apply = func(s *Settings) { s.Model = name }
+		d.add(n, e)
 	}
 }
 
