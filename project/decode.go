@@ -26,6 +26,7 @@ type decoder struct {
 	claude  bool // the file is Claude Code's: what is only known there is a problem, never a failure
 	root    string
 	home    string
+	outer   bool // it is of a directory above the project
 	entries []entry
 }
 
@@ -302,7 +303,11 @@ func (d *decoder) rules(n node, verdict hook.Verdict) {
 			}
 			return
 		}
-		e := entry{key: key, same: v, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rule) }}
+		rules := []hook.Rule{rule}
+		if d.outer {
+			rules = rule.From(d.root)
+		}
+		e := entry{key: key, same: rules[0].Text, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rules...) }}
 		if verdict == hook.Allow {
 			e.loosens = func(*Settings) bool { return true }
 		}

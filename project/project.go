@@ -29,9 +29,11 @@ type Project struct {
 	waiting   []Value
 	trust     trustStore
 	trustHash string
-	forbids   string // stands for all that the files may forbid
-	pins      []pin  // what they forbid, or forbade
-	known     []pin  // what was on record of that, with what a person has lifted
+	forbids   string     // stands for all that the files may forbid
+	pins      []pin      // what they forbid, or forbade
+	known     []pin      // what was on record of that, with what a person has lifted
+	above     []*Project // what has settings further up
+	binding   []entry    // of such a one: what binds here, too
 	texts     map[string]string
 	denied    []string // files that a rule keeps from being read
 	guarded   bool
@@ -101,6 +103,7 @@ type loader struct {
 
 	trace   *trace
 	root    string
+	shown   string // of a directory above the project: put before names in places
 	project tree
 	user    tree // of no file system when there is no home, or it is the project
 }
@@ -204,8 +207,15 @@ func (l *loader) settings(p *Project) error {
 	for _, e := range l.removed(pins, all) {
 		removed[e.layer] = append(removed[e.layer], e)
 	}
-	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], over)
+	outer, err := l.outer(p)
+	if err != nil {
+		return err
+	}
+	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], outer, over)
 	p.Settings, p.values, p.pins = merge(l.root, all, approved)
+	if l.shown != "" {
+		p.bind(all, p.values)
+	}
 	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting || v.State == StateRemoved }) {
 		for i, e := range all {
 			v := p.values[i]
@@ -226,8 +236,8 @@ func (l *loader) settings(p *Project) error {
 const maxSettings = 1 << 20
 
 func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
-	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home}
-	if s.file == ".mcp.json" {
+	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home, outer: l.shown != ""}
+	if s.file == l.shown+".mcp.json" {
 		d.mcpFile()
 	} else {
 		d.settings()

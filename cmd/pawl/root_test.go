@@ -36,3 +36,36 @@ func TestAProjectIsTheNearestDirectoryWithASignAndTheHomeDirectoryIsNoneForWhatI
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+// What a project forbids binds who works in a directory of it, also when a command makes that a project.
+func TestACommandLiftsNothingByMakingADirectoryAProject(t *testing.T) {
+	for name, sign := range map[string]string{"go.mod": "echo module x >go.mod", ".git": "git init -q", ".agents": "mkdir .agents"} {
+		w := newWorld(t)
+		for _, dir := range []string{".agents", "sub"} {
+			if err := os.Mkdir(filepath.Join(w.dir, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.file(".agents/settings.json", `{"permissions": {"deny": ["Bash(touch:*)"]}}`)
+		touch := w.file("touch.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "touch MARK"}}]}, {text: "Done."}]`)
+		plant := w.file("plant.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "cd `+filepath.Join(w.dir, "sub")+` && `+sign+`"}}]}, {text: "Done."}]`)
+		t.Chdir(filepath.Join(w.dir, "sub"))
+		run := func(script string) {
+			r := w.pawl("run", "--journal", w.journal, "--no-sandbox", "--permission-mode", "bypassPermissions", "--model", "scripted/"+script, "go")
+			if r.code != exitCompleted {
+				t.Fatalf("%+v", r)
+			}
+			for _, mark := range []string{"MARK", "sub/MARK"} {
+				if _, err := os.Stat(filepath.Join(w.dir, mark)); err == nil {
+					t.Errorf("%s: %s is there", name, mark)
+				}
+			}
+		}
+		run(touch)
+		run(plant)
+		if root, err := projectRoot(""); err != nil || filepath.Base(root) != "sub" {
+			t.Errorf("%s: the project is %s, %v", name, root, err)
+		}
+		run(touch)
+	}
+}

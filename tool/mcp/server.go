@@ -23,7 +23,7 @@ const (
 
 // Server is how a server is reached: by a Command or by a URL.
 type Server struct {
-	Name string `json:"-"` // 1 to 32 of a-z, A-Z, 0-9, _ and -, without _ at its ends and "__"
+	Name string `json:"-"` // 1 to 32 of a-z, A-Z, 0-9, _ and -; without "__", and without _ at its ends
 
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
