@@ -140,10 +140,41 @@ func TestWhatADirectoryFurtherUpForbadeBindsBelow(t *testing.T) {
 	}
 }
 
+// The user's rule is about each project, the other one about the directory that it is written in.
+func TestARuleFurtherUpThatTheUserHasTooBinds(t *testing.T) {
+	w := newWorld(t)
+	w.put("sub/x", "")
+	w.put("~/.agents/settings.json", `{"permissions": {"deny": ["Read(./sub/a)"]}}`)
+	w.put(".agents/settings.json", `{"permissions": {"deny": ["Read(./sub/a)"]}}`)
+	p, err := w.sub()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "sub/a"} {
+		if got := verdict(t, p, "read", `{"file_path":"`+name+`"}`); got != hook.Deny {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestWhatIsStricterBelowStaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.put(".agents/settings.json", `{"permissions": {"defaultMode": "dontAsk"}, "sandbox": {"limits": {"files": 100, "processes": 10}}}`)
+	w.put("sub/.agents/settings.json", `{"permissions": {"defaultMode": "plan"}, "sandbox": {"limits": {"files": 50}}}`)
+	p, err := w.sub()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Settings; s.Permissions.Mode != hook.ModePlan || s.Sandbox.Limits.Files != 50 || s.Sandbox.Limits.Processes != 10 {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestTheUsersSettingsAreNotThoseOfADirectoryFurtherUp(t *testing.T) {
 	w := newWorld(t)
 	w.put("sub/x", "")
 	w.put(".agents/settings.json", `{"permissions": {"deny": ["Edit(./a)"]}}`)
+	w.put(".agents/settings.local.json", `{"permissions": {"deny": ["Edit(./b)"]}}`)
 	w.home = w.root
 	p, err := w.sub()
 	if err != nil {

@@ -236,7 +236,7 @@ func (l *loader) settings(p *Project) error {
 const maxSettings = 1 << 20
 
 func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
-	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home, outer: l.shown != ""}
+	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home, outer: l.shown != "" && layer.ofProject()}
 	if s.file == l.shown+".mcp.json" {
 		d.mcpFile()
 	} else {
