@@ -119,7 +119,7 @@ func (o *Options) model(s project.Settings) (model.Model, error) {
 		}
 		return m, nil
 	}
-	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel")
+	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel; a script that the project's settings name has to be approved: see pawl trust")
 }
 
 // sound gives a project without what this Runtime has no use for, and with what a change has spoiled as it was before. unusable says what can't be used.
@@ -353,7 +353,7 @@ func (r *Runtime) watch(next func() (*project.Project, error, bool), stop func()
 
 // open reads the project directory for the first time.
 func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, error, bool), stop func(), err error) {
-	opts := []project.Option{project.WithOverrides(r.opts.Overrides)}
+	opts := []project.Option{project.WithOverrides(r.opts.Overrides), project.WithPermissions(r.opts.Permissions)}
 	if r.opts.Trusted {
 		opts = append(opts, project.WithTrusted())
 	}

@@ -92,7 +92,7 @@ func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
 		{"bash", "d=" + data + "; sh -c 'echo x >$0/new' $d"},
 	} {
 		res := once(t, before, c.name, c.input)
-		if text := res.Text(); strings.Contains(text, "needle") || strings.Contains(text, "notes:") || res.Status == agent.StatusCompleted && !strings.Contains(text, "denied") && !strings.Contains(text, "safety") && !strings.Contains(text, "exit code") {
+		if text := res.Text(); strings.Contains(text, "needle") || strings.Contains(text, "notes:") || res.Status == agent.StatusCompleted && !strings.Contains(text, "denied") && !strings.Contains(text, "outside of the project") && !strings.Contains(text, "safety") && !strings.Contains(text, "exit code") {
 			t.Errorf("before approval: %s %v: %s %s", c.name, c.input, res.Status, text)
 		}
 	}
@@ -164,7 +164,7 @@ func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
 		t.Error(res.Status, res.Text())
 	}
 	for name, input := range map[string]any{"write": in{"file_path": filepath.Join(data, "new"), "content": "x"}, "bash": "echo x >" + filepath.Join(data, "new")} {
-		if res := once(t, rt, name, input); res.Status == agent.StatusCompleted && !strings.Contains(res.Text(), "safety") && !strings.Contains(res.Text(), "exit code") {
+		if res := once(t, rt, name, input); res.Status == agent.StatusCompleted && !strings.Contains(res.Text(), "safety") && !strings.Contains(res.Text(), "doesn't have it in what can be") && !strings.Contains(res.Text(), "exit code") {
 			t.Error(name, res.Status, res.Text())
 		}
 	}

@@ -48,7 +48,8 @@ type Options struct {
 	Model model.Model
 	// ProjectRoot is the directory that tools and commands work in, and whose .agents and AGENTS.md are read; it must exist. Default: the current one.
 	ProjectRoot string
-	// Workdir is where in it the work is, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same. Default: ProjectRoot.
+	// Workdir is where in it the work is, a directory that is there, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same. Another one is
+	// errdefs.Validation. Default: ProjectRoot.
 	Workdir string
 	// NoProject leaves out what .agents and AGENTS.md say, the user's in ~/.agents, too, and the subagents that are always there. Model is needed then.
 	NoProject bool
@@ -198,6 +199,9 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 	if r.dir, err = filepath.Abs(o.ProjectRoot); err != nil {
 		return errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
+	if err := o.checkWorkdir(r.dir); err != nil {
+		return err
+	}
 	o.System, o.ID = cmp.Or(o.System, DefaultSystem), cmp.Or(o.ID, "pawl")
 	if o.Compact == nil {
 		o.Compact = &loop.Compact{Enabled: true}
@@ -230,6 +234,31 @@ func (r *Runtime) prepare(ctx context.Context, o Options) (err error) {
 		defer close(r.watched)
 		r.watch(next, stop)
 	}()
+	return nil
+}
+
+// checkWorkdir reports what keeps Workdir from being a directory of the project.
+func (o *Options) checkWorkdir(root string) error {
+	if o.Workdir == "" {
+		return nil
+	}
+	dir := o.Workdir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %w: make it, or name another", err)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %s is no directory", dir)
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return errdefs.Validation.Errorf("pawl: project root: %w", err)
+	}
+	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+		return errdefs.Validation.Errorf("pawl: Options.Workdir: %s is not in the project %s: name a directory in it", dir, root)
+	}
 	return nil
 }
 

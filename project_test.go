@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -153,6 +154,45 @@ func TestMemoryFromTheRootToWhereTheWorkIs(t *testing.T) {
 	}
 }
 
+// A model that writes @.env into AGENTS.md is not shown by the next run what it may not read.
+func TestWhatADenyRuleNamesIsNotIncludedInThePrompt(t *testing.T) {
+	tells := thinking(func(req model.Request) message.Message { return message.Assistant(req.System) })
+	for name, c := range map[string]struct {
+		settings string
+		rules    hook.Permissions
+		seen     bool
+	}{
+		"nobody":       {"{}", hook.Permissions{}, true},
+		"the settings": {`{"permissions": {"deny": ["Read(.env)"]}}`, hook.Permissions{}, false},
+		"the program":  {"{}", hook.Permissions{Deny: []string{"Read(.env)"}}, false},
+	} {
+		dir := world(t, map[string]string{".agents/settings.json": c.settings, ".env": "s3cr3t", "AGENTS.md": "Remember.\n@.env\n"})
+		text, _ := asks(t, serve(t, dir, tells, func(o *pawl.Options) { o.Permissions = c.rules }), "s", "go")
+		if !strings.Contains(text, "Remember.") || strings.Contains(text, "s3cr3t") != c.seen {
+			t.Errorf("%s denies it: %s", name, text)
+		}
+	}
+}
+
+func TestAWorkdirIsADirectoryOfTheProject(t *testing.T) {
+	dir := world(t, map[string]string{"sub/x": ""})
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "out")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	for workdir, want := range map[string]string{"gone": "make it, or name another", "sub/x": "is no directory", "..": "is not in the project", t.TempDir(): "is not in the project", "out": "is not in the project"} {
+		for _, o := range []pawl.Options{{}, {NoProject: true}} {
+			o.Model, o.ProjectRoot, o.Workdir, o.Journal = says(), dir, workdir, journal.Memory()
+			rt, err := pawl.New(t.Context(), o)
+			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "Options.Workdir: ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", workdir, err)
+			}
+			if err == nil {
+				_ = rt.Close()
+			}
+		}
+	}
+}
+
 func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 	settings := `{
   "permissions": {"deny": ["Bash(touch denied)"], "allow": ["Bash(touch allowed)"]},
@@ -198,6 +238,7 @@ func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 
 func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	dir := world(t, map[string]string{".agents/settings.json": `{"model": "scripted/script.yaml"}`, "script.yaml": "turns: [{text: from the script}]"})
+	approve(t, dir)
 	if text, _ := asks(t, serve(t, dir, nil), "s", "go"); text != "from the script" {
 		t.Error(text)
 	}
@@ -213,6 +254,48 @@ func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	}
 }
 
+// Which tools are called is said by a script: nobody's project says so unasked.
+func TestAScriptOfAProjectIsNoModelUntilItIsApproved(t *testing.T) {
+	const script = "turns: [{tool_calls: [{name: bash, input: {command: \"touch MARK\"}}]}, {text: well}]"
+	for name, files := range map[string]map[string]string{
+		"settings":              {".agents/settings.json": `{"model": "scripted/evil.yaml"}`},
+		"local settings":        {".agents/settings.local.json": `{"model": "scripted/evil.yaml"}`},
+		"another program's":     {".agents/settings.json": `{"compat": true}`, ".claude/settings.json": `{"model": "scripted/evil.yaml"}`},
+		"what lies over it":     {".agents/settings.json": `{"model": "scripted/evil.yaml"}`, ".agents/settings.local.json": `{"model": "scripted/./evil.yaml"}`},
+		"an agent":              {".agents/agents/a.md": "---\nname: a\ndescription: b\nmodel: scripted/evil.yaml\n---\nGo."},
+		"an agent of another's": {".agents/settings.json": `{"compat": true}`, ".claude/agents/a.md": "---\nname: a\ndescription: b\nmodel: scripted/evil.yaml\n---\nGo."},
+	} {
+		dir := world(t, together(files, map[string]string{"evil.yaml": script}))
+		mark := filepath.Join(dir, "MARK")
+		var m model.Model
+		if strings.Contains(name, "agent") {
+			m = says()
+		}
+		rt, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, Model: m, Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: true}, Permissions: hook.Permissions{Mode: hook.ModeBypass}})
+		if m == nil {
+			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "pawl trust") {
+				t.Errorf("%s: %v", name, err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if rt != nil {
+			if text, warned := asks(t, rt, "s", `task {"agent":"a","prompt":"go"}`); strings.Contains(text, "well") || !strings.Contains(strings.Join(warned, " "), "its model is a script") {
+				t.Errorf("%s: %s %v", name, text, warned)
+			}
+			if err := rt.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		approve(t, dir)
+		text, _ := asks(t, serve(t, dir, nil), "s", "go")
+		if _, err := os.Stat(mark); err != nil || text != "well" {
+			t.Errorf("%s: approved, and it is not played: %s %v", name, text, err)
+		}
+	}
+}
+
 // A file that settings and definitions name is the project's, wherever the program was started.
 func TestAScriptedModelOfAProjectIsRelativeToIt(t *testing.T) {
 	files := together(map[string]string{
@@ -223,7 +306,7 @@ func TestAScriptedModelOfAProjectIsRelativeToIt(t *testing.T) {
 	dir := world(t, files)
 	t.Chdir(t.TempDir())
 	store := journal.Memory()
-	if text, warned := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Journal = store }), "s", "go"); text != "led" || len(warned) > 0 {
+	if text, warned := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Journal, o.Trusted = store, true }), "s", "go"); text != "led" || len(warned) > 0 {
 		t.Error(text, warned)
 	}
 	log, err := journal.Open(t.Context(), store, "s/c1")

@@ -203,7 +203,7 @@ agents:
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := serve(t, dir, m)
+	rt := serve(t, dir, m, func(o *pawl.Options) { o.Trusted = true }) // a script as a model
 	if text, warned := asks(t, rt, "s", "go"); text != "done" || len(warned) > 0 {
 		t.Fatal(text, warned)
 	}

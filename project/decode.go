@@ -26,6 +26,7 @@ type decoder struct {
 	claude  bool // the file is Claude Code's: what is only known there is a problem, never a failure
 	root    string
 	home    string
+	outer   bool // it is of a directory above the project
 	entries []entry
 }
 
@@ -226,14 +227,16 @@ func (d *decoder) model(n node) {
 	case d.claude && !strings.Contains(v, "/"):
 		d.problem(Problem{d.place(n.at), fmt.Sprintf("the model %q names no provider: it has no effect", clip(v)), `say it in .agents/settings.json: "model": "anthropic/…"`})
 	default:
-		name := v
+		name, e := v, entry{key: "model", single: true}
 		if file, ok := strings.CutPrefix(v, scriptedModel); ok && file != "" {
 			if file, ok = d.path(n, "model", file); !ok {
 				return
 			}
 			name = scriptedModel + file
+			e.loosens = func(s *Settings) bool { return s.Model != name } // it is a program: it says which tools are called
 		}
-		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = name }})
+		e.apply = func(s *Settings) { s.Model = name }
+		d.add(n, e)
 	}
 }
 
@@ -300,7 +303,11 @@ func (d *decoder) rules(n node, verdict hook.Verdict) {
 			}
 			return
 		}
-		e := entry{key: key, same: v, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rule) }}
+		rules := []hook.Rule{rule}
+		if d.outer {
+			rules = rule.From(d.root)
+		}
+		e := entry{key: key, same: rules[0].Text, apply: func(s *Settings) { s.Permissions.Rules = append(s.Permissions.Rules, rules...) }}
 		if verdict == hook.Allow {
 			e.loosens = func(*Settings) bool { return true }
 		}

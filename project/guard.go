@@ -104,7 +104,11 @@ func (l *loader) text(p *Project, t tree, name string, most int64) ([]byte, erro
 	}
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
-	if p.texts[name] = hash; l.guard == nil || l.guard.Texts[name] == hash {
+	if p.texts[name] = hash; l.forbidden(t, name) {
+		p.denied = append(p.denied, name)
+		return nil, errForbidden
+	}
+	if l.guard == nil || l.guard.Texts[name] == hash {
 		return data, nil
 	}
 	p.waiting = append(p.waiting, Value{Place: t.place(name), Layer: LayerProject, Key: "text", Text: hash, State: StateChanged})

@@ -7,7 +7,7 @@ import (
 )
 
 // Keep gives p with what its files spoiled as it was in last, the Project before it: a skill, a subagent or a rule whose file is there and can't be used any more, unless another one of the name has come in its
-// place. What has no file any more is gone. unusable says of each file that can't be used which one it is, whether it stays as it was, and why. last may be nil; p and last stay as they are.
+// place. What has no file any more is gone, and so is what a rule keeps from being read now. unusable says of each file that can't be used which one it is, whether it stays as it was, and why. last may be nil; p and last stay as they are.
 func (p *Project) Keep(last *Project) (kept *Project, unusable []string) {
 	kept = &Project{}
 	*kept = *p
@@ -25,7 +25,7 @@ func (p *Project) Keep(last *Project) (kept *Project, unusable []string) {
 			continue
 		}
 		state := ""
-		if j := slices.IndexFunc(last.rules, func(o rule) bool { return o.File == r.File && o.readable }); j >= 0 {
+		if j := slices.IndexFunc(last.rules, func(o rule) bool { return o.File == r.File && o.readable }); j >= 0 && !slices.Contains(p.denied, r.File) {
 			kept.rules[i].text, kept.rules[i].readable, state = last.rules[j].text, true, stays
 		}
 		tell("the rule", state, r.Problem)
@@ -54,7 +54,7 @@ func keep[T any](p *Project, what string, now, before []T, of func(T) definition
 	for _, old := range before {
 		was := of(old)
 		why, spoiled := p.why(was.file)
-		if was.broken != "" || !spoiled {
+		if was.broken != "" || !spoiled || slices.Contains(p.denied, was.file) {
 			continue
 		}
 		if slices.ContainsFunc(now, func(v T) bool { // it is there, or another one is

@@ -98,6 +98,9 @@ func (m *memory) real(name string) string {
 
 // text reads a file within the limits.
 func (m *memory) text(name string) (string, error) {
+	if m.forbidden(m.project, name) {
+		return "", errForbidden
+	}
 	data, err := m.project.read(name, maxMemoryFile)
 	if err != nil {
 		return "", err

@@ -80,7 +80,7 @@ func (l *loader) removed(pins []pin, entries []entry) (out []entry) {
 
 // again is the entry that a pin was made of.
 func (l *loader) again(p pin) (e entry, err error) {
-	where := p.File + " (as it was)"
+	where := l.shown + p.File + " (as it was)"
 	if strings.HasPrefix(p.Key, "hooks.") {
 		var h hook.ShellHook
 		if err := json.Unmarshal([]byte(p.Text), &h); err != nil {
@@ -96,7 +96,7 @@ func (l *loader) again(p pin) (e entry, err error) {
 		for _, name := range slices.Backward(strings.Split(p.Key, ".")) {
 			text = "{" + strconv.Quote(name) + ":" + text + "}"
 		}
-		d := &decoder{source: newSource(where, []byte(text)), report: new(report), claude: strings.HasPrefix(p.File, ".claude/"), root: l.root, home: l.home}
+		d := &decoder{source: newSource(where, []byte(text)), report: new(report), claude: strings.HasPrefix(p.File, ".claude/"), root: l.root, home: l.home, outer: l.shown != ""}
 		d.whole = true
 		d.settings()
 		if err := d.err(); err != nil {
@@ -112,8 +112,13 @@ func (l *loader) again(p pin) (e entry, err error) {
 }
 
 // Pin remembers what the project's own files forbid now. From then on Load keeps it in force, whoever takes it away, a person or a tool, until that is approved: see StateRemoved. It is kept
-// beside the approvals, and nothing is written when it is there already. A Runtime does it whenever it has read the project.
+// beside the approvals, and nothing is written when it is there already. So it is with what directories further up forbid ([LayerOuter]). A Runtime does it whenever it has read the project.
 func Pin(p *Project) error {
+	for _, q := range p.above {
+		if err := Pin(q); err != nil {
+			return err
+		}
+	}
 	if len(p.pins) == 0 {
 		return nil
 	}

@@ -144,9 +144,64 @@ func TestAHookThatWasApprovedGuardsUntilItsRemovalIsApproved(t *testing.T) {
 	if p = w.load(); len(p.Settings.Hooks) > 0 || len(p.Untrusted()) > 0 {
 		t.Errorf("%+v %v", p.Settings.Hooks, states(p))
 	}
-	w.put(".agents/settings.json", guard) // approved before: going back asks nothing
-	if p = w.load(); len(p.Settings.Hooks) != 1 || len(p.Untrusted()) > 0 {
+	w.put(".agents/settings.json", guard) // a person wanted it gone: what was approved before does not bring it back
+	if p = w.load(); len(p.Settings.Hooks) > 0 || len(p.Untrusted()) != 1 {
 		t.Errorf("%+v %v", p.Settings.Hooks, states(p))
+	}
+}
+
+// A person who goes between branches approves each content once, also where one of them has a hook that the other one has not.
+func TestGoingBetweenContentsThatWereApprovedAsksNothing(t *testing.T) {
+	w := newWorld(t)
+	const (
+		more = `{"env": {"A": "1"}, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./check"}]}]}}`
+		less = `{"env": {"A": "2"}}`
+	)
+	for _, text := range []string{more, less, more} {
+		w.put(".agents/settings.json", text)
+		if err := project.Approve(w.pin()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{less, more, less} {
+		w.put(".agents/settings.json", text)
+		if p := w.pin(); len(p.Untrusted()) > 0 || len(p.Settings.Hooks) == 1 != (text == more) {
+			t.Errorf("%s: %v %v", text, states(p), p.Settings.Hooks)
+		}
+	}
+}
+
+// Only what was forbidden when it was given.
+func TestAnApprovalLiftsNothingThatWasForbiddenSince(t *testing.T) {
+	w := newWorld(t)
+	const old = `{"permissions": {"allow": ["Bash(make:*)"]}}`
+	w.put(".agents/settings.json", old)
+	if err := project.Approve(w.load()); err != nil {
+		t.Fatal(err)
+	}
+	w.put(".agents/settings.json", `{"permissions": {"allow": ["Bash(make:*)"], "deny": ["Bash(make deploy:*)"]}}`) // by a person
+	if p := w.pin(); len(rules(p, hook.Deny)) != 1 || len(p.Untrusted()) > 0 {
+		t.Fatal(rules(p, hook.Deny), states(p))
+	}
+	w.put(".agents/settings.json", old) // by a tool
+	if p := w.load(); len(rules(p, hook.Deny)) != 1 || len(states(p)) != 1 {
+		t.Errorf("the deny rule is lifted, and nobody has approved that: %v", states(p))
+	}
+}
+
+// What is remembered while a person reads is not lifted by what the person approves then.
+func TestAnApprovalLiftsNothingThatWasNotShown(t *testing.T) {
+	w := newWorld(t)
+	w.put(".agents/settings.json", `{"env": {"A": "1"}}`)
+	shown := w.load()
+	w.put(".agents/settings.json", `{"env": {"A": "1"}, "permissions": {"deny": ["Bash"]}}`)
+	w.pin()
+	w.put(".agents/settings.json", `{"env": {"A": "1"}}`)
+	if err := project.Approve(shown); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.load(); len(rules(p, hook.Deny)) != 1 {
+		t.Errorf("%v", states(p))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 )
 
 // Project is what a directory says, all layers merged. It is a value of one moment and does not change: treat its fields as read-only. Safe for concurrent use.
@@ -32,9 +33,13 @@ type Project struct {
 	wants     []want // what an approval is of
 	trust     trustStore
 	trustHash string
-	forbids   string // stands for all that the files may forbid
-	pins      []pin  // what they forbid, or forbade
+	forbids   string     // stands for all that the files may forbid
+	pins      []pin      // what they forbid, or forbade
+	known     []pin      // what was on record of that, with what a person has lifted
+	above     []*Project // what has settings further up
+	binding   []entry    // of such a one: what binds here, too
 	texts     map[string]string
+	denied    []string // files that a rule keeps from being read
 	guarded   bool
 	opts      []Option
 }
@@ -67,6 +72,11 @@ func WithOverrides(settings json.RawMessage) Option {
 	return func(l *loader) { l.overrides = settings }
 }
 
+// WithPermissions gives the program's own permissions: what their deny rules for Read name is not read, as with those of the settings. Of use are those rules only.
+func WithPermissions(p hook.Permissions) Option {
+	return func(l *loader) { l.permissions = p }
+}
+
 // WithTrustFile says where approvals are kept. Default: [DefaultTrustFile].
 func WithTrustFile(path string) Option { return func(l *loader) { l.trust.path = path } }
 
@@ -75,7 +85,7 @@ func WithTrusted() Option { return func(l *loader) { l.trusted = true } }
 
 // Load reads a project directory. It starts nothing and writes nothing.
 //
-// What is wrong with a rule, a skill, an agent or an included file is a [Problem], and the rest counts. Settings fail closed: a settings file that can't be read or understood is an
+// What is wrong with a rule, a skill, an agent or an included file is a [Problem], and the rest counts. So is one of the project that a deny rule for Read keeps from being read: a prompt shows nothing that tools may not. Settings fail closed: a settings file that can't be read or understood is an
 // error that names file, line and column (errdefs.Validation), since what it forbids would be lost. A directory that is not there is errdefs.NotFound.
 func Load(ctx context.Context, dir string, opts ...Option) (*Project, error) {
 	p, _, err := load(ctx, dir, opts)
@@ -87,6 +97,8 @@ type loader struct {
 	report
 	home, workdir string
 	overrides     json.RawMessage
+	permissions   hook.Permissions // the program's
+	denied        func(path string) bool
 	trust         trustStore
 	trusted       bool
 	pins          []pin // besides those on record
@@ -96,6 +108,7 @@ type loader struct {
 
 	trace   *trace
 	root    string
+	shown   string // of a directory above the project: put before names in places
 	project tree
 	user    tree // of no file system when there is no home, or it is the project
 }
@@ -138,6 +151,9 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 
 	p := &Project{Root: l.root, trust: l.trust, texts: map[string]string{}}
 	if err := l.settings(p); err != nil && !l.textOnly {
+		return nil, err
+	}
+	if err := l.deny(p.Settings); err != nil {
 		return nil, err
 	}
 	for _, read := range []func(*Project){l.rules, l.memory, l.skills, l.subagents} {
@@ -194,13 +210,21 @@ func (l *loader) settings(p *Project) error {
 		p.wants = append(p.wants, wantOf(e))
 	}
 	p.trustHash, p.forbids = contentHash(wants), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
-	approved, pins, before := l.approved(p.trustHash, p.forbids)
+	approved, pins, known, before := l.approved(p.trustHash, p.forbids)
+	p.known = known
 	removed := map[Layer][]entry{}
 	for _, e := range l.removed(pins, all) {
 		removed[e.layer] = append(removed[e.layer], e)
 	}
-	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], over)
+	outer, err := l.outer(p)
+	if err != nil {
+		return err
+	}
+	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], outer, over)
 	p.Settings, p.values, p.pins = merge(l.root, all, approved)
+	if l.shown != "" {
+		p.bind(all, p.values)
+	}
 	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting || v.State == StateRemoved }) {
 		of := map[int]entry{} // what waits
 		for i, e := range all {
@@ -225,8 +249,8 @@ func (l *loader) settings(p *Project) error {
 const maxSettings = 1 << 20
 
 func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
-	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home}
-	if s.file == ".mcp.json" {
+	d := &decoder{source: s, report: &l.report, layer: layer, claude: claude, root: l.root, home: l.home, outer: l.shown != "" && layer.ofProject()}
+	if s.file == l.shown+".mcp.json" {
 		d.mcpFile()
 	} else {
 		d.settings()
@@ -234,13 +258,14 @@ func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
 	return d.entries
 }
 
-// approved reports whether what the project's files want counts, what they forbade that stays in force unless they forbid it still, and what was approved last, as far as that is known.
-func (l *loader) approved(hash, forbids string) (ok bool, pins []pin, last []want) {
+// approved reports whether what the project's files want counts, what they forbade that stays in force unless they forbid it still, that with what a person has lifted for this content, and what was approved last, as far
+// as that is known.
+func (l *loader) approved(hash, forbids string) (ok bool, pins, known []pin, last []want) {
 	if l.trust.path != "" {
 		l.trace.watched(l.trust.path)
 	}
 	if l.trusted {
-		return true, nil, nil
+		return true, nil, nil, nil
 	}
 	a, err := l.trust.read()
 	if err != nil && hash != "" {
@@ -249,17 +274,18 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin, last []wan
 	if g, ok := a.Guards[l.root]; ok && !l.textOnly {
 		l.guard = &g
 	}
-	pins = union(a.Pins[l.root], l.pins)
+	known = union(a.Pins[l.root], l.pins)
+	pins = slices.Clone(known)
 	ok = hash == ""
 	if list := a.Projects[l.root]; len(list) > 0 {
 		last = list[0].Wants
 	}
 	for _, o := range a.Projects[l.root] {
 		ok = ok || o.Hash == hash
-		if o.Hash == hash && o.Forbids == forbids { // a person has seen that this is all that is forbidden
-			pins = nil
+		if o.Hash == hash && o.Forbids == forbids {
+			pins = slices.DeleteFunc(pins, func(q pin) bool { return slices.Contains(o.Lifts, q) })
 		}
 	}
 	l.trace.note("approved", ok, err)
-	return ok, pins, last
+	return ok, pins, known, last
 }

@@ -22,6 +22,7 @@ const (
 	LayerUser     Layer = "user"     // ~/.agents
 	LayerProject  Layer = "project"  // .agents/settings.json and, with compat, .mcp.json and .claude/settings.json
 	LayerLocal    Layer = "local"    // .agents/settings.local.json and, with compat, .claude/settings.local.json
+	LayerOuter    Layer = "outer"    // what the settings of a directory above the project forbid: deny and ask rules, disallowed tools, a stricter mode, a narrower sandbox
 	LayerOverride Layer = "override" // what the program gave: [WithOverrides]
 )
 
@@ -119,7 +120,7 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 	for _, e := range entries {
 		v := Value{Place: e.place, Layer: e.layer, Key: e.key, Text: cmp.Or(e.shown, e.said, e.text), State: StateActive, path: e.path, text: e.text}
 		switch {
-		case e.removed != nil && (e.same != "" && seen[[2]string{e.key, e.same}] || e.single && !e.stricter(&s)):
+		case (e.removed != nil || e.layer == LayerOuter) && (e.same != "" && seen[[2]string{e.key, e.same}] || e.single && !e.stricter(&s)):
 			v.State = ""
 		case e.same != "" && seen[[2]string{e.key, e.same}]:
 			v.State = StateRepeated

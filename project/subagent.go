@@ -203,6 +203,9 @@ func (r *subagentReader) model(a *Subagent, f field) *Problem {
 	default:
 		a.Model = name
 		if file, ok := strings.CutPrefix(name, scriptedModel); ok && file != "" {
+			if a.Layer == LayerProject && !r.trusted { // it is a program, and nobody approves agents' files
+				return &Problem{f.at, "its model is a script, which a project's agent is not given", "have the user's agents have it (~/.agents/agents), or the program (pawl.Options.Subagents), or trust all of the project (--trust)"}
+			}
 			a.Model = scriptedModel + absolute(r.root, r.home, file)
 		}
 	}

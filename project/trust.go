@@ -43,6 +43,7 @@ type approvals struct {
 type approval struct {
 	Hash     string    `json:"hash"`              // of what the files want; "" when it is nothing
 	Forbids  string    `json:"forbids,omitempty"` // the same of what they may forbid
+	Lifts    []pin     `json:"lifts,omitempty"`   // what a person has seen that the files forbid no longer: nothing else, also not what they forbid later
 	Approved time.Time `json:"approved"`
 	Wants    []want    `json:"wants,omitempty"` // what the files wanted; of the newest approval only
 }
@@ -140,27 +141,41 @@ func (p *Project) Withdrawn() []Value { return slices.Clone(p.withdrawn) }
 // TrustHash stands for all that the project's files want: what an approval is of. "" when they want nothing.
 func (p *Project) TrustHash() string { return p.trustHash }
 
-// Approve remembers that a person has seen what a Project's files want, and forbid no longer, and wants it too. It counts from the next Load on, and until that content changes.
+// Approve remembers that a person has seen what a Project's files want, and forbid no longer, and wants it too. It counts from the next Load on, and until that content changes. When a hook is among what is
+// gone, all other contents that were approved are forgotten, so that it does not come back by one of them.
 func Approve(p *Project) error {
 	if p.trustHash == "" && len(p.waiting) == 0 {
 		return nil
 	}
-	still := slices.DeleteFunc(slices.Clone(p.pins), func(q pin) bool {
-		return slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.text == q.Text })
-	})
+	var lifts, still []pin
+	forget := false
+	for _, q := range p.pins {
+		if slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.text == q.Text }) {
+			lifts, forget = append(lifts, q), forget || strings.HasPrefix(q.Key, "hooks.")
+		} else {
+			still = append(still, q)
+		}
+	}
 	for _, v := range p.waiting { // hooks that stand guard from now on
 		if v.State == StateWaiting && strings.HasPrefix(v.Key, "hooks.") {
 			still = append(still, pin{v.Place.File, v.Layer, v.Key, v.text})
 		}
 	}
 	return p.trust.change(func(a *approvals) {
-		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash && o.Forbids == p.forbids })
+		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool {
+			same := o.Hash == p.trustHash && o.Forbids == p.forbids
+			if same {
+				lifts = union(lifts, o.Lifts)
+			}
+			return same || forget
+		})
 		for i := range list {
 			list[i].Wants = nil
 		}
-		list = append([]approval{{p.trustHash, p.forbids, time.Now().UTC().Truncate(time.Second), p.wants}}, list...)
+		list = append([]approval{{p.trustHash, p.forbids, lifts, time.Now().UTC().Truncate(time.Second), p.wants}}, list...)
 		a.Projects[p.Root] = list[:min(len(list), keptApprovals)]
-		if a.Pins[p.Root] = still; len(still) == 0 {
+		since := slices.DeleteFunc(slices.Clone(a.Pins[p.Root]), func(q pin) bool { return slices.Contains(p.known, q) })
+		if a.Pins[p.Root] = union(still, since); len(a.Pins[p.Root]) == 0 {
 			delete(a.Pins, p.Root)
 		}
 		if g, ok := a.Guards[p.Root]; ok && running(g.Process) { // what was seen is what is guarded from now on

@@ -34,7 +34,7 @@ func approveCommand(s streams) *cobra.Command {
 				if a.Session = true; !edited() {
 					a.Rule = proposed(dir, *p.Call)
 				}
-				fmt.Fprintln(s.err, printable("approved for the session: "+forSession(a.Rule)))
+				fmt.Fprintln(s.err, "approved for the session: "+escapedLine(forSession(a.Rule)))
 			}
 			if !edited() {
 				return a, nil

@@ -202,6 +202,17 @@ func wrapped(line string, width int) (lines []string) {
 	return append(lines, line[from:])
 }
 
+// escapedLine is escaped in one line, for lists of what waits for a person.
+func escapedLine(s string) string {
+	blank := func(r rune) bool { return r == ' ' }
+	return strings.Join(strings.FieldsFunc(escaped(strings.ReplaceAll(s, "\n", " ")), blank), " ")
+}
+
+// unseen reports whether nothing is shown for a character that counts as printable.
+func unseen(r rune) bool {
+	return r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
 // escaped shows what would steer a terminal, or could not be seen, as Go writes it: \x1b, \u202e.
 func escaped(s string) string {
 	var b strings.Builder
@@ -211,10 +222,10 @@ func escaped(s string) string {
 			b.WriteString("    ")
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r):
+		case unicode.IsPrint(r) && !unseen(r):
 			b.WriteRune(r)
 		default:
-			q := strconv.QuoteRune(r)
+			q := strconv.QuoteRuneToASCII(r)
 			b.WriteString(q[1 : len(q)-1])
 		}
 	}

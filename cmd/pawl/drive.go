@@ -49,7 +49,7 @@ func (c common) waiting(res *agent.Result) string {
 	b.WriteString("waiting for a person:")
 	for _, p := range res.Pending {
 		if p.Call != nil {
-			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", p.Prompt, summary(p.Call.Name, p.Call.Input), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
+			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", escapedLine(p.Prompt), summary(p.Call.Name, p.Call.Input), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
 		} else {
 			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.answering("answer", res.ContextID, p.ID, "TEXT"))
 		}

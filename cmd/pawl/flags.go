@@ -230,7 +230,7 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	return o, nil
 }
 
-// projectRoot is dir, as --dir gives it, or the nearest directory upward that looks like a project.
+// projectRoot is dir, as --dir gives it, or the nearest directory upward that looks like a project. What the home directory has in .agents is the user's, and makes no project of all that is below it.
 func projectRoot(dir string) (string, error) { return projectAt("--dir "+dir, dir) }
 
 // projectAt is projectRoot of a directory that was given as said.
@@ -251,8 +251,19 @@ func projectAt(said, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var home os.FileInfo
+	if dir, err := os.UserHomeDir(); err == nil {
+		home, _ = os.Stat(dir)
+	}
 	for at := here; ; at = filepath.Dir(at) {
-		for _, sign := range []string{".agents", ".git", "go.mod"} {
+		signs := []string{".agents", ".git", "go.mod"}
+		if info, err := os.Stat(at); err == nil && home != nil && os.SameFile(info, home) {
+			if at == here {
+				return here, nil
+			}
+			signs = signs[1:]
+		}
+		for _, sign := range signs {
 			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
 				return at, nil
 			}

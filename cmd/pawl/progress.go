@@ -206,7 +206,7 @@ func (p *progress) line(colour, format string, args ...any) {
 }
 
 // summary is a call in one line.
-func summary(name, input string) string { return clip(clean(name+" "+input), 160) }
+func summary(name, input string) string { return clip(escapedLine(name+" "+input), 160) }
 
 // lastLine is what a result comes to: its last line that says something.
 func lastLine(text string) string {

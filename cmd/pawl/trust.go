@@ -63,7 +63,7 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 		_, err := fmt.Fprintf(s.out, "Nothing in %s waits for approval.\n", printable(p.Root))
 		return err
 	}
-	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(p)); err != nil || list {
+	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", escaped(p.Root), wishes(p)); err != nil || list {
 		return err
 	}
 	if terminal(s.in) {
@@ -97,14 +97,14 @@ func wishes(p *project.Project) string {
 		mark := ""
 		switch {
 		case v.State == project.StateChanged: // of a file that a person can look at
-			fmt.Fprintf(&b, "  %s: its text, which was changed while tools could write it with nobody asked\n", printable(v.Place.String()))
+			fmt.Fprintf(&b, "  %s: its text, which was changed while tools could write it with nobody asked\n", escaped(v.Place.String()))
 			continue
 		case v.State == project.StateRemoved:
 			mark = "no longer "
 		case v.Since != project.ChangeNone:
 			mark, compared = string(v.Since)+": ", true
 		}
-		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), mark, printable(v.Key), printable(v.Text))
+		fmt.Fprintf(&b, "  %s: %s%s %s\n", escaped(v.Place.String()), mark, escaped(v.Key), escaped(v.Text)) // what could not be seen would be approved unseen
 	}
 	if compared {
 		b.WriteString("(new, changed and gone: since what was approved last)\n")

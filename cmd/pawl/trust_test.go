@@ -93,6 +93,12 @@ func TestTheModelOfTheSettingsRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.file(".agents/settings.json", `{"model": "scripted/`+script+`"}`)
+	if r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "go"); r.code != exitWaiting || !strings.Contains(r.err, `model "scripted/`+script) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("trust", w.dir); r.code != exitCompleted {
+		t.Errorf("%+v", r)
+	}
 	if r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "go"); r.code != exitCompleted || r.out != "From the settings.\n" {
 		t.Errorf("%+v", r)
 	}
@@ -105,6 +111,9 @@ func TestAModelOfTheSettingsIsRelativeToTheProjectAndThatOfAFlagToWhereOneIs(t *
 	}
 	w.file("s.yaml", `turns: [{text: "The project's."}]`)
 	w.file(".agents/settings.json", `{"model": "scripted/s.yaml"}`)
+	if r := w.pawl("trust", w.dir); r.code != exitCompleted {
+		t.Errorf("%+v", r)
+	}
 	here := t.TempDir()
 	if err := os.WriteFile(filepath.Join(here, "s.yaml"), []byte(`turns: [{text: "Of here."}]`), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -21,17 +22,27 @@ const (
 	maxDepth = 5000    // of brackets or dashes: the YAML parser recurses, and takes quadratic time
 )
 
-// Load reads a script file, YAML or JSON. The script is named after path. A file that isn't there is errdefs.NotFound, a script that
-// is wrong is errdefs.Validation.
+// Load reads a script file, YAML or JSON, of at most 1 MiB. The script is named after path. A file that isn't there is errdefs.NotFound, a script that
+// is wrong, and what is no ordinary file (a pipe could keep its reader waiting for ever), is errdefs.Validation.
 func Load(path string) (*Script, error) {
-	f, err := os.Open(path) //nolint:gosec // which file is the caller's choice
+	info, err := os.Stat(path) // before it is opened: that alone does something to many a device
+	var f *os.File
+	if err == nil && info.Mode().IsRegular() {
+		f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // which file is the caller's choice
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errdefs.NotFound.Errorf("scripted: no script file: %w", err)
 	}
 	if err != nil {
 		return nil, errdefs.Validation.Errorf("scripted: %w", err)
 	}
-	defer func() { _ = f.Close() }()
+	if f != nil {
+		defer func() { _ = f.Close() }()
+		info, err = f.Stat() // it may have been replaced
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, errdefs.Validation.Errorf("scripted: %s is no ordinary file: name one that holds the script", path)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, errdefs.Validation.Errorf("scripted: %w", err)

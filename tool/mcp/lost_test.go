@@ -285,6 +285,9 @@ func TestCommandsAreMadeByTheCaller(t *testing.T) {
 func TestAServerThatMakesNoSenseIsRefused(t *testing.T) {
 	for want, s := range map[string]Server{
 		"two _ in a row":    {Name: "a__b", Command: "x"},
+		"want 1 to 32":      {Name: strings.Repeat("a", 33), Command: "x"},
+		"_ at its ends":     {Name: "a_", Command: "x"}, // its tool b would be a's tool _b
+		`server "_a"`:       {Name: "_a", Command: "x"},
 		"the name":          {Name: "a b", Command: "x"},
 		"neither":           {Name: "a"},
 		"and a URL":         {Name: "a", Command: "x", URL: "http://x"},

@@ -23,7 +23,7 @@ const (
 
 // Server is how a server is reached: by a Command or by a URL.
 type Server struct {
-	Name string `json:"-"` // 1 to 32 of a-z, A-Z, 0-9, _ and -, without "__"
+	Name string `json:"-"` // 1 to 32 of a-z, A-Z, 0-9, _ and -; without "__", and without _ at its ends
 
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
@@ -68,15 +68,16 @@ const (
 // DeferAbove is the size of a server's tools, in tokens (estimated), above which DeferAuto defers them.
 const DeferAbove = 5000
 
-var serverName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,32}$`)
+// serverName makes the name of a tool, mcp__SERVER__TOOL, say which server's it is: what stands before the first two _ behind mcp__.
+var serverName = regexp.MustCompile(`^[a-zA-Z0-9-](_?[a-zA-Z0-9-])*$`)
 
 // Check says what of a server makes no sense (errdefs.Validation). What has variables in it is checked when they are known.
 func (s Server) Check() error {
 	bad := func(format string, args ...any) error {
 		return errdefs.Validation.Errorf("mcp: server %q: "+format, append([]any{s.Name}, args...)...)
 	}
-	if !serverName.MatchString(s.Name) || strings.Contains(s.Name, "__") {
-		return bad("the name: want 1 to 32 of a-z, A-Z, 0-9, _ and -, without two _ in a row")
+	if !serverName.MatchString(s.Name) || len(s.Name) > 32 {
+		return bad("the name: want 1 to 32 of a-z, A-Z, 0-9, _ and -, without _ at its ends and two _ in a row")
 	}
 	switch {
 	case s.Command == "" && s.URL == "":
