@@ -137,6 +137,8 @@ type Capabilities struct {
 	Hosts    Status `json:"hosts"`              // some hosts only
 	Signals  Status `json:"signals"`            // processes outside can't be signalled
 	Limits   Status `json:"limits"`
+
+	bwrap string // the program of bubblewrap, absolute and without symbolic links
 }
 
 // Probe says what can be enforced here. It finds out once, by trying.
