@@ -53,7 +53,7 @@ func made(t *testing.T, mark string) bool {
 func TestGitRunsNothingLaterThatACommandOrAnEditLeft(t *testing.T) {
 	hooks := func(t *testing.T, dir string) {
 		lay(t, dir, map[string]string{"hooks/pre-commit": "#!/bin/sh\n"})
-		if err := os.Chmod(filepath.Join(dir, "hooks/pre-commit"), 0o755); err != nil { //nolint:gosec // a hook
+		if err := os.Chmod(filepath.Join(dir, "hooks/pre-commit"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -345,6 +345,18 @@ func TestProcessesOutsideAreOutOfReach(t *testing.T) {
 	})
 }
 
+// What runs on the machine is no secret, unless processes are apart: docs/fence.md says so.
+func TestArgumentsOfProcessesOutsideAreSeenWhereProcessesAreNotApart(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		out, err := p.run(p.fence(caps, Policy{}), `tr '\0' ' ' <"/proc/$OWNER/cmdline"`)
+		apart := caps.Backend == "bubblewrap" && caps.ABI < scopesABI
+		if seen := err == nil && strings.Contains(out, os.Args[0]); seen == apart {
+			t.Errorf("%q %v", out, err)
+		}
+	})
+}
+
 func TestNoConnectionLeavesWhenTheNetworkIsNone(t *testing.T) {
 	p := newPlace(t)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -141,10 +141,10 @@ func projectOf(dir string) string {
 	here, _ := os.Stat(".")
 	for _, at := range names {
 		for ; at != filepath.Dir(at); at = filepath.Dir(at) {
-			if info, err := os.Stat(at); err == nil && os.SameFile(info, here) {
+			if info, err := os.Stat(at); err == nil && os.SameFile(info, here) { //nolint:gosec // names are looked at, nothing is done with them
 				return at
 			}
-			if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil { //nolint:gosec // the same
 				return at
 			}
 		}
