@@ -193,14 +193,14 @@ func from(dir, path string) string {
 
 // readGit reads a file that a repository names: it may be a pipe, or without an end.
 func readGit(path string) (string, bool) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // paths of git's are looked at, nothing is done with them
 	if err != nil {
 		return "", false
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
 	b, err := io.ReadAll(io.LimitReader(f, mostConfig))
 	return string(b), err == nil
 }

@@ -160,6 +160,11 @@ func TestLookingForRepositoriesHasAnEnd(t *testing.T) {
 	if err := errors.Join(os.Symlink(".", p.in+"/loop"), exec.Command("mkfifo", p.in+"/pipe").Run()); err != nil {
 		component.Absent(t, err.Error(), "install coreutils")
 	}
+	pipe, err := os.OpenFile(p.in+"/pipe", os.O_RDWR, 0) // somebody who may write holds it open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pipe.Close() }()
 	r := &repositories{root: p.in, seen: map[string]bool{}}
 	r.worktree(p.in)
 	r.below()
