@@ -191,8 +191,11 @@ func from(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// readGit reads a file that a repository names: it may be a pipe, or without an end.
+// readGit reads a file that a repository names: it may be a pipe, without an end, or a device that does something when it is opened.
 func readGit(path string) (string, bool) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // paths of git's are looked at, nothing is done with them
 	if err != nil {
 		return "", false
