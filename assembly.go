@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
@@ -34,14 +35,16 @@ type assembly struct {
 	hooking     *shared          // their hold
 	hooks       []hook.ShellHook // that shells was made of, with
 	env         map[string]string
-	warning     string // for who listens to a run
-	broken      string // the same: why this is not what the directory says now
+	exposed     bool     // commands can change what the project tells models
+	warning     string   // for who listens to a run
+	broken      string   // the same: why this is not what the directory says now
+	problems    []string // what of the directory has no effect, besides what warning says: each is told once in a session
 }
 
 // assemble makes an assembly of the options and a project, which its caller holds. before is the one in force, if there is one: its caller holds it, too.
 func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *assembly) (_ *assembly, err error) {
 	p, unusable := r.opts.sound(read, before)
-	o, a := r.opts, &assembly{read: read, project: p}
+	o, a := r.opts, &assembly{read: read, project: p, problems: problems(p, unusable)}
 	defer func() {
 		if err != nil {
 			r.drop(a)
@@ -55,11 +58,6 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if known != nil {
-		if prompt := known.Prompt(); prompt != "" {
-			o.System += "\n\n" + prompt
-		}
-	}
 	if o.Model, err = o.model(settings); err != nil {
 		return nil, err
 	}
@@ -67,7 +65,8 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), unusable)
+	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), join(unusable...))
+	a.exposed = a.isExposed(o.Trusted)
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -76,6 +75,9 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	tools = permitted(settings, tools) // the tool for tasks, too
+	if prompt := promptOf(known, tools); prompt != "" {
+		o.System += "\n\n" + prompt
+	}
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
 	permission, err := hook.Permission(a.permissions)
 	if err != nil {
@@ -89,8 +91,20 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r}}}
+	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r, problems: a.problems}}}
 	return a, nil
+}
+
+// promptOf is what the system prompt has of a project. Without the tool that gives them, it has no skills.
+func promptOf(p *project.Project, tools []tool.Tool) string {
+	if p == nil {
+		return ""
+	}
+	told := *p
+	if !slices.Contains(namesOf(tools), project.SkillToolName) {
+		told.Skills = nil
+	}
+	return told.Prompt()
 }
 
 // model is the program's, or the one that the settings name.
@@ -109,21 +123,26 @@ func (o *Options) model(s project.Settings) (model.Model, error) {
 }
 
 // sound gives a project without what this Runtime has no use for, and with what a change has spoiled as it was before. unusable says what can't be used.
-func (o *Options) sound(read *project.Project, before *assembly) (p *project.Project, unusable string) {
+func (o *Options) sound(read *project.Project, before *assembly) (p *project.Project, unusable []string) {
 	if read == nil {
-		return nil, ""
+		return nil, nil
 	}
 	now, last := *read, (*project.Project)(nil)
 	if before != nil {
 		last = before.project
 	}
-	now.Problems = slices.Clone(read.Problems)
+	left := map[string]bool{} // files
 	now.Skills = slices.DeleteFunc(slices.Clone(read.Skills), func(k project.Skill) bool {
-		return slices.ContainsFunc(o.Skills, func(own project.Skill) bool { return own.Name == k.Name })
+		out := slices.ContainsFunc(o.Skills, func(own project.Skill) bool { return own.Name == k.Name })
+		left[k.File] = left[k.File] || out
+		return out
 	})
 	now.Subagents = slices.DeleteFunc(slices.Clone(read.Subagents), func(def project.Subagent) bool {
-		return o.NoBuiltins || o.NoSubagents || slices.ContainsFunc(o.Subagents, func(own agent.Subagent) bool { return own.Agent.ID == def.Name })
+		out := o.NoBuiltins || o.NoSubagents || slices.ContainsFunc(o.Subagents, func(own agent.Subagent) bool { return own.Agent.ID == def.Name })
+		left[def.File] = left[def.File] || out
+		return out
 	})
+	now.Problems = slices.DeleteFunc(slices.Clone(read.Problems), func(problem project.Problem) bool { return left[problem.File] })
 	for i, def := range now.Subagents {
 		if def.Broken != "" || def.Model == "" {
 			continue
@@ -133,8 +152,26 @@ func (o *Options) sound(read *project.Project, before *assembly) (p *project.Pro
 			now.Problems = append(now.Problems, project.Problem{Place: project.Place{File: def.File}, Reason: err.Error()})
 		}
 	}
-	p, told := now.Keep(last)
-	return p, join(told...)
+	return now.Keep(last)
+}
+
+// problems are those of a project, without what is said already: what unusable says, and which MCP servers can't be had.
+func problems(p *project.Project, unusable []string) (all []string) {
+	if p == nil {
+		return nil
+	}
+	for _, problem := range p.Problems {
+		text := problem.String()
+		if slices.ContainsFunc(p.Settings.MCP, func(m mcp.Server) bool {
+			return strings.HasPrefix(problem.Reason, "the MCP server "+m.Name+": ")
+		}) {
+			continue
+		}
+		if !slices.ContainsFunc(unusable, func(said string) bool { return strings.HasSuffix(said, ": "+text) }) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // waits says that something of the project waits for approval.
@@ -206,11 +243,20 @@ func namesOf(tools []tool.Tool) (names []string) {
 	return names
 }
 
-// withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one.
+// withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one, and know the project's rules and memory behind their instructions.
 func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
 	var subs agent.Subagents
+	knows := func(instructions string) string { return instructions }
+	if p != nil {
+		if of := (&project.Project{Rules: p.Rules, Memory: p.Memory}).Prompt(); of != "" {
+			knows = func(instructions string) string {
+				return strings.TrimSpace(strings.TrimSpace(instructions) + "\n\n" + of)
+			}
+		}
+	}
 	for _, s := range o.Subagents {
 		if s.Engine == nil {
+			s.Agent.Instructions = knows(s.Agent.Instructions)
 			var err error
 			if s.Engine, err = o.below(s.Agent.ID, o.Model, o.Limits, tools); err != nil {
 				return nil, err
@@ -237,7 +283,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 				return nil, err
 			}
 			subs = append(subs, agent.Subagent{
-				Agent: agent.Agent{ID: def.Name, Instructions: def.Instructions, Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
+				Agent: agent.Agent{ID: def.Name, Instructions: knows(def.Instructions), Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
 			})
 		}
 	}
@@ -331,8 +377,9 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 }
 
 // runOptions are those of every run of an assembly.
-func (r *Runtime) runOptions(a *assembly, more []agent.RunOption) []agent.RunOption {
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(join(a.warning, a.broken, a.servers.warnings()))}
+func (r *Runtime) runOptions(a *assembly, session string, more []agent.RunOption) []agent.RunOption {
+	warnings := append([]string{join(a.warning, a.broken, a.servers.warnings())}, r.untold(session, a.problems)...)
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(warnings...)}
 	if r.opts.Tracer != nil {
 		opts = append(opts, agent.WithTracer(r.opts.Tracer))
 	}

@@ -3,6 +3,7 @@ package pawl
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // DefaultSandbox is the policy of a Runtime that is given none: commands may write the project and a temporary directory of their own, and reach the network. Secrets can't be read, as
@@ -65,9 +67,59 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 	if can.Inside.Holds {
 		editable = protectSettings(&policy)
 	}
-	f, err := keeping(policy, hide, protect, can)
-	f.editable = editable
+	own, journal, err := o.ownFiles(policy)
+	if err != nil {
+		return fencing{}, err
+	}
+	if can.Inside.Holds {
+		policy.Protect = append(slices.Clip(policy.Protect), own...)
+	}
+	f, err := keeping(policy, hide, append(slices.Clip(protect), journal...), can)
+	if f.editable = editable; err == nil && len(own) > 0 && !can.Inside.Holds {
+		f.holds = false
+		f.warning = join(f.warning, "commands may write "+own[0]+", which is the user's own, and the sandbox can't keep them from it here, so those that do more than read, and edits, are asked about: "+can.Inside.Why)
+	}
 	return f, err
+}
+
+// ownFiles keeps commands from what is Pawl's and the user's own, where that lies in what they may write: the user's settings, which need no approval, what was approved, the tokens of logins and the journal. What is not
+// there yet is made, so that it can be protected. journal are patterns for the files of the journal that the program gave.
+func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) {
+	within := func(path string) (string, bool) {
+		real := path
+		for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) { // as far as it is there
+			if r, err := filepath.EvalSymlinks(dir); err == nil {
+				real = filepath.Join(r, rest)
+				break
+			} else if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+		return real, slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
+			rel, err := filepath.Rel(dir, real)
+			return err == nil && filepath.IsLocal(rel) && rel != "."
+		})
+	}
+	all := []string{filepath.Dir(project.DefaultTrustFile()), filepath.Dir(DefaultJournal()), mcp.DefaultTokens()}
+	if home, err := os.UserHomeDir(); err == nil {
+		all = append(all, filepath.Join(home, ".agents"))
+	}
+	for _, dir := range all {
+		real, writable := within(dir)
+		if !filepath.IsAbs(dir) || !writable || slices.Contains(p.Protect, real) || slices.Contains(own, real) {
+			continue
+		}
+		if err := os.MkdirAll(real, 0o700); err != nil {
+			return nil, nil, errdefs.NotAvailable.Errorf("pawl: commands may write where the user's own settings and approvals lie, and %s can't be made to be protected: %w", real, err)
+		}
+		own = append(own, real)
+	}
+	if s, ok := o.Journal.(interface{ Path() string }); ok {
+		if real, writable := within(s.Path()); writable {
+			journal = append(journal, sandbox.HidePattern(filepath.Dir(real), filepath.Base(sandbox.HidePattern(real, ""))+"*"))
+		}
+	}
+	return own, journal, nil
 }
 
 // keeping hides what rules keep from being read, and protects what they keep from being changed, as far as the sandbox can keep programs from it.

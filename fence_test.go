@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
@@ -365,6 +366,51 @@ func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
 	if res, err := rt.Resume(t.Context(), fmt.Sprint("s", n)); err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "hides it") {
 		t.Error(res.Text(), err)
 	}
+}
+
+func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
+	if can := sandbox.Probe(); !can.Inside.Holds {
+		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
+	}
+	t.Run("the project is the home directory", func(t *testing.T) {
+		dir := world(t, map[string]string{"a.sh": "mkdir -p .agents; echo {} >.agents/settings.json"})
+		t.Setenv("HOME", dir)
+		policy := pawl.DefaultSandbox()
+		rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions = &policy, hook.Permissions{Mode: hook.ModeDontAsk} })
+		asks(t, rt, "s", "bash sh a.sh")
+		asks(t, rt, "s", `write {"file_path":".agents/settings.json","content":"{}"}`)
+		if _, err := os.Stat(filepath.Join(dir, ".agents/settings.json")); !errors.Is(err, os.ErrNotExist) {
+			t.Error("settings of the user were written, and nobody was asked")
+		}
+	})
+	t.Run("the home directory lies in the project", func(t *testing.T) {
+		dir := world(t, map[string]string{"home/.agents/settings.json": "{}", "sub/a": "x"})
+		t.Setenv("HOME", filepath.Join(dir, "home"))
+		t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+		t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+		store, err := sqlite.Open(filepath.Join(dir, "j.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		policy := pawl.DefaultSandbox()
+		rt := serve(t, dir, says(), func(o *pawl.Options) {
+			o.Sandbox, o.Permissions, o.Journal = &policy, hook.Permissions{Mode: hook.ModeDontAsk}, store
+		})
+		for _, name := range []string{"home/.agents/settings.json", "home/.agents/new", "state/pawl/trust.json", "config/pawl/mcp/wiki.json", "j.db", "j.db-wal"} {
+			before, _ := os.ReadFile(filepath.Join(dir, name))
+			said, _ := asks(t, rt, "s", "bash sh -c 'echo forged >>"+name+"'")
+			if again, _ := asks(t, rt, "s", fmt.Sprintf(`write {"file_path":%q,"content":"forged"}`, name)); !strings.Contains(said, "exit code") || !strings.Contains(again, "may not be written") {
+				t.Errorf("%s: %s %s", name, said, again)
+			}
+			if now, _ := os.ReadFile(filepath.Join(dir, name)); strings.Contains(string(now), "forged\n") && !strings.HasPrefix(name, "j.db") || !strings.HasPrefix(name, "j.db") && string(now) != string(before) {
+				t.Errorf("%s was written", name)
+			}
+		}
+		if text, _ := asks(t, rt, "s", `write {"file_path":"sub/a","content":"y"}`); !strings.Contains(text, "overwrote") {
+			t.Error(text)
+		}
+	})
 }
 
 func TestCommandsCantChangeWhatRunsOutsideOfTheSandboxLater(t *testing.T) {

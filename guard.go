@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-dev/pawl/project"
 )
 
-// exposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
-func (a *assembly) exposed(trusted bool) bool {
+// isExposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
+func (a *assembly) isExposed(trusted bool) bool {
 	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != hook.ModeBypass {
 		return false
 	}
@@ -31,7 +31,7 @@ func (r *Runtime) guard(ctx context.Context) (done func()) {
 	defer r.drop(a)
 	r.guarding.Lock()
 	defer r.guarding.Unlock()
-	if r.guards == 0 && !a.exposed(r.opts.Trusted) {
+	if r.guards == 0 && !a.exposed {
 		return func() {}
 	}
 	if r.guards++; r.guarded == nil {
@@ -40,10 +40,12 @@ func (r *Runtime) guard(ctx context.Context) (done func()) {
 			now = a.read
 		}
 		if r.guarded = now; now.HasText() {
-			r.told(ctx, project.Guard(now))
+			r.told(project.Guard(now))
 		}
+		whatever := context.WithoutCancel(ctx)
+		r.release = func() error { return project.Unguard(whatever, now) }
 	}
-	return func() { //nolint:contextcheck // it ends whatever was cancelled
+	return func() {
 		r.guarding.Lock()
 		defer r.guarding.Unlock()
 		if r.guards--; r.guards == 0 && (r.workspace == nil || len(r.workspace.Running()) == 0) {
@@ -52,12 +54,11 @@ func (r *Runtime) guard(ctx context.Context) (done func()) {
 	}
 }
 
-// unguard ends it, whatever was cancelled. Commands in the background may outlive the runs, so it may be as late as Close. r.guarding is held.
+// unguard ends it. Commands in the background may outlive the runs, so it may be as late as Close. r.guarding is held.
 func (r *Runtime) unguard() {
 	if r.guarded != nil {
-		ctx := context.WithoutCancel(r.ctx)
-		r.told(ctx, project.Unguard(ctx, r.guarded))
-		r.guarded = nil
+		r.told(r.release())
+		r.guarded, r.release = nil, nil
 	}
 }
 
@@ -69,13 +70,13 @@ func (r *Runtime) suspects(p *project.Project) bool {
 		return false
 	}
 	err := project.Guard(r.guarded)
-	r.told(r.ctx, err)
+	r.told(err)
 	return err == nil
 }
 
 // told logs why text can't be guarded. Runs are told why approvals can't be kept when there is anything to approve.
-func (r *Runtime) told(ctx context.Context, err error) {
+func (r *Runtime) told(err error) {
 	if err != nil {
-		r.log().WarnContext(ctx, "what commands change of the project's rules, skills and agents will be read", "error", err)
+		r.log().Warn("what commands change of the project's rules, skills and agents will be read", "error", err)
 	}
 }

@@ -78,7 +78,7 @@ func findProvider(name string) (Provider, string, error) {
 	return Provider{}, "", errdefs.Validation.Errorf("model %q: there is no provider %q; there are %s", name, prefix, strings.Join(known, ", "))
 }
 
-// Key reports whether the key that the model of that name needs is in the environment; missing are the variables that were looked for.
+// Key reports whether the key that the model of that name needs is in the environment; missing are the variables that were looked for, none when there is one, or none is needed. Errors are those of [OpenModel].
 func Key(name string) (missing []string, err error) {
 	p, _, err := findProvider(name)
 	if err != nil || len(p.Keys) == 0 || slices.ContainsFunc(p.Keys, func(v string) bool { return os.Getenv(v) != "" }) {

@@ -40,45 +40,85 @@ import (
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
-// Options makes a Runtime. An unset field has the default given here.
+// Options makes a Runtime. Only a model is needed, here or in the settings of the project; an unset field has the default that it names. What stands here counts more than the settings of files; lists add up. A
+// Runtime keeps the Options as long as it lives: don't change what they point to. Everything in them that is called (models, tools, hooks, hosts, tracers) is called by several runs at once. What is given here stays the
+// caller's to close; what the Runtime opens itself (built-in tools, MCP servers, shell hooks, the journal of the default) it closes.
 type Options struct {
-	Model       model.Model      // that of the project's settings
-	ProjectRoot string           // the directory that the built-in tools work in, and whose .agents and AGENTS.md are read: the current one
-	Workdir     string           // where in it the work is, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same: ProjectRoot
-	NoProject   bool             // don't read .agents and AGENTS.md, the user's neither
-	Overrides   json.RawMessage  // settings above those of all files: see project.WithOverrides
-	Trusted     bool             // all settings of the project's files count, whether a person approved them or not: see project.WithTrusted
-	System      string           // the system prompt: [DefaultSystem]
-	Settings    model.Settings   // of every model call
-	Tools       []tool.Tool      // offered after the built-in ones
-	MCP         []mcp.Server     // whose tools are offered after those, before those of the settings; what goes wrong with one is a warning of the run, unless it is Required
-	NoBuiltins  bool             // leave out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network)
-	Sandbox     *sandbox.Policy  // what commands may reach; its Root is ProjectRoot when unset: [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about
-	Permissions hook.Permissions // what is asked of people and what is refused; its Dir, Fence and Safety (hook.SafetyIn) are filled in. The file tools reach its Writable, and so do commands, unless Sandbox is given: then what that lets be written counts. Safety = [NoSafety] switches the safety check off
-	ShellHooks  []hook.ShellHook // programs of the user's at events of runs and sessions, behind the permissions and before Middleware; they run outside of the sandbox. Their notices are warnings
-	NoSubagents bool             // leave out the project's subagents: the tool that gives them tasks has those of Subagents only, or is not there
-	// Skills are there beside the project's; of two with a name these beat those. Two with the same name are errdefs.Conflict.
+	// Model is called for every step. Default: the model of the project's settings; without one New fails.
+	Model model.Model
+	// ProjectRoot is the directory that tools and commands work in, and whose .agents and AGENTS.md are read; it must exist. Default: the current one.
+	ProjectRoot string
+	// Workdir is where in it the work is, relative to it or absolute: AGENTS.md files from ProjectRoot down to there are read. Tools work in ProjectRoot all the same. Default: ProjectRoot.
+	Workdir string
+	// NoProject leaves out what .agents and AGENTS.md say, the user's in ~/.agents, too, and the subagents that are always there. Model is needed then.
+	NoProject bool
+	// Overrides are settings above those of all files, as they could stand in one: a JSON object. See project.WithOverrides.
+	Overrides json.RawMessage
+	// Trusted lets all settings of the project's files count, whether a person approved them or not. See project.WithTrusted.
+	Trusted bool
+
+	// System is the system prompt; the project's rules, skills and memory stand behind it. Default: [DefaultSystem].
+	System string
+	// Settings are those of every model call: temperature, output limit and so on. Default: the provider's.
+	Settings model.Settings
+	// Tools are offered after the built-in ones. Two tools whose names differ at most in case are errdefs.Conflict.
+	Tools []tool.Tool
+	// MCP are servers whose tools are offered after Tools, before those of the settings' servers, of which they replace those of the same name. One that does not start is a warning of each run; if it is Required, New fails.
+	MCP []mcp.Server
+	// NoBuiltins leaves out the built-in tools (bash, bash_output, bash_kill, read, write, edit, glob, grep; web_fetch where the sandbox has a network), and with them the project's subagents, and its skills unless
+	// there are some in Skills. What is in Tools, Subagents and Skills stays.
+	NoBuiltins bool
+
+	// Sandbox is what commands may write, see and reach; its Root is ProjectRoot when unset. It takes the place of that of the settings. What it asks for and this system can't hold is errdefs.NotAvailable. Default:
+	// the settings', else [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about.
+	Sandbox *sandbox.Policy
+	// Permissions say what is asked of people and what is refused, besides the settings' rules; its Dir, Fence and Safety (hook.SafetyIn) are filled in. The file tools reach its Writable, and so do commands, unless
+	// Sandbox is given: then what that lets be written counts. Safety = [NoSafety] switches the safety check off. A rule that can't be read is errdefs.Validation.
+	Permissions hook.Permissions
+	// ShellHooks are programs of the user's at events of runs and sessions, behind the permissions and before Middleware, besides those of the settings. They run outside of the sandbox. Their notices are warnings.
+	ShellHooks []hook.ShellHook
+	// Middleware are hooks in Go, asked in their order behind the permissions and the shell hooks.
+	Middleware []hook.Middleware
+
+	// NoSubagents leaves out the project's subagents, those that are always there, too: the tool that gives tasks has those of Subagents only, or is not there.
+	NoSubagents bool
+	// Skills are there beside the project's; of two with a name these beat those. Needed are Name, Description and Body. Two with the same name are errdefs.Conflict.
 	Skills []project.Skill
-	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use. Two
-	// with the same ID are errdefs.Conflict.
+	// Subagents can be given tasks, too; of two with a name these beat the project's. One without an Engine gets one like the Runtime's, with its model, limits and tools, of which Agent.Tools says what it may use, and the
+	// project's rules and memory behind its Instructions; one that brings its own is told what it brings. Two with the same ID are errdefs.Conflict.
 	Subagents []agent.Subagent
 	// DisableSubagentSummary leaves out what the model is told of a task in the background when it is done.
 	DisableSubagentSummary bool
-	Middleware             []hook.Middleware
-	Limits                 loop.Limits
-	Compact                *loop.Compact    // how transcripts are kept within the model's window: on, with the defaults of loop.Compact
-	Timeout                time.Duration    // of a run: 0 is none
-	CloseTimeout           time.Duration    // how long Close waits for what it cancelled: 10 s
-	MaxSessions            int              // sessions that are held in memory, beside those in use: 1000. See [Runtime.EndSession]: it is what happens to the one that was used longest ago
-	EntryPoint             EntryPoint       // who is asked: the Host, and where it has nobody the run waits
-	Budget                 *engine.Budget   // of all runs of the Runtime together: none
-	Tracer                 engine.Tracer    // stands around all runs, and those of subagents, such as a telemetry.Tracer: none
-	Host                   engine.Host      // who answers questions, interrupts, and listens beside RunStream's caller: nobody
-	Prices                 *catalog.Catalog // what models cost: catalog.Default()
-	OutputDir              string           // where outputs that are too long for the model are kept: a temporary directory that goes with Close
-	Journal                journal.Store    // SQLite in the user's state directory; see [DefaultJournal]
-	Logger                 *slog.Logger     // nothing is logged
-	ID                     string           // the agent's id: "pawl"
+
+	// Limits end a run as failed, with errdefs.BudgetExceeded. Each task has them for itself. Default: 100 steps.
+	Limits loop.Limits
+	// Compact says how transcripts are kept within the model's window. Default: on, with the defaults of loop.Compact; &loop.Compact{} is off.
+	Compact *loop.Compact
+	// Timeout is the time that a run may take, its tasks included; then it fails with errdefs.BudgetExceeded. Default: 0, which is none; less is errdefs.Validation.
+	Timeout time.Duration
+	// Budget limits calls, tokens, money and time of all runs of the Runtime together. One in money with a model whose price is not known fails the run, before the first call. Default: none.
+	Budget *engine.Budget
+	// CloseTimeout is how long Close waits for what it cancelled. Default: 0, which is 10 s; less is errdefs.Validation.
+	CloseTimeout time.Duration
+	// MaxSessions is how many sessions are held in memory, beside those in use. What is too many is the one that was used longest ago: see [Runtime.EndSession]. Default: 0, which is 1000; less is errdefs.Validation.
+	MaxSessions int
+
+	// EntryPoint says who is asked. Default: the Host, and where it has nobody the run ends interrupted and waits.
+	EntryPoint EntryPoint
+	// Host answers questions, interrupts, and listens beside RunStream's caller. Default: nobody.
+	Host engine.Host
+	// Tracer stands around all runs, and those of subagents, such as a telemetry.Tracer. Default: none.
+	Tracer engine.Tracer
+	// Prices say what models cost and how large their windows are. Default: catalog.Default().
+	Prices *catalog.Catalog
+	// OutputDir is where outputs that are too long for the model are kept; it is made if need be, with mode 0700, and stays. ProjectRoot must not lie in it. Default: a temporary directory that goes with Close.
+	OutputDir string
+	// Journal is where sessions are on record. Default: SQLite in the user's state directory, see [DefaultJournal].
+	Journal journal.Store
+	// Logger is told what people who run a program may want to know: of hooks, MCP servers, and the loop. Default: nothing is logged.
+	Logger *slog.Logger
+	// ID is the agent's, in journals, hooks and traces. Default: "pawl".
+	ID string
 }
 
 // ErrMaxIterations is loop.ErrMaxSteps: errors.Is finds it in the error of a run that reached Options.Limits.Steps. The Result is returned with it.
@@ -101,9 +141,10 @@ type Runtime struct {
 	closing   sync.Once
 	closeErr  error
 
-	guarding sync.Mutex       // guards the two
+	guarding sync.Mutex       // guards these
 	guards   int              // runs that could change what the project tells models
 	guarded  *project.Project // as it was when the first of them began
+	release  func() error     // ends the guarding of it
 
 	mu      sync.Mutex
 	ctx     context.Context // ends with Close
@@ -117,7 +158,10 @@ type Runtime struct {
 	used    int64               // counts their runs
 }
 
-// New assembles a Runtime. What it opened is freed by Close; ctx ending does not close it.
+// New assembles a Runtime. What it opened is freed by Close; ctx ends only the opening.
+//
+// It fails with errdefs.Validation where an option or a settings file can't be understood, with NotFound where ProjectRoot is not there, with Conflict where two tools, skills or subagents have one name, and with NotAvailable
+// where a sandbox that is asked for can't be had, or an MCP server that is required does not start.
 func New(ctx context.Context, o Options) (*Runtime, error) {
 	rt := &Runtime{queues: map[string]*queue{}, held: map[string]*session{}, inside: map[*visit]struct{}{}, idle: make(chan struct{}), watched: make(chan struct{})}
 	if err := rt.prepare(ctx, o); err != nil {
@@ -221,23 +265,24 @@ func DefaultJournal() string {
 // Request is one run: agent.Request, or just Prompt and SessionID.
 type Request struct {
 	agent.Request
-	Prompt    string // the user's message, when Message isn't set
-	SessionID string // the session, when ContextID isn't set; "" is a new one
+	Prompt    string // the user's message, when Message isn't set; one of the two is needed
+	SessionID string // the session to go on with, or the name of a new one, when ContextID isn't set; "" is a new one named after the run
 }
 
-// Run runs a prompt to its end. The error is Result.Err for every status but completed, or what kept the run from beginning; then the Result is nil.
+// Run runs a prompt to its end, behind the runs of its session that were asked for before. The error is Result.Err for every status but completed, or what kept the run from beginning; then the Result is nil. After Close it is
+// errdefs.NotAvailable; while another process drives the session, Conflict, unless agent.WithWait says to wait. Options of the run beat those of the Runtime.
 func (r *Runtime) Run(ctx context.Context, req Request, opts ...agent.RunOption) (*agent.Result, error) {
 	req = req.filled()
 	return r.serve(ctx, req.ContextID, func(ctx context.Context) (*agent.Result, error) {
 		a := r.current()
 		defer r.drop(a)
-		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, opts)...)
+		return agent.Run(ctx, a.agent, a.engine, req.Request, r.runOptions(a, req.ContextID, opts)...)
 	})
 }
 
 // RunStream runs a prompt while it is ranged over, in the ranging goroutine: the loop body must not run the same session or call Close,
-// either would wait for itself. The events are the run's journal entries as they are written, and the
-// deltas in between. Breaking out cancels the run and frees everything; what was finished by then is in the journal. A run that does not complete yields its error last.
+// either would wait for itself. The events are the run's journal entries as they are written (e.Data is one of the types of package journal), and the
+// deltas in between (e.Data is nil, e.Delta says which); runs below have theirs in between, with a ParentRun. Breaking out cancels the run and frees everything; what was finished by then is in the journal. A run that does not complete yields its error last.
 func (r *Runtime) RunStream(ctx context.Context, req Request, opts ...agent.RunOption) iter.Seq2[event.Event, error] {
 	return stream(ctx, r.opts.Host, func(ctx context.Context, h engine.Host) (*agent.Result, error) {
 		return r.Run(ctx, req, append(slices.Clip(opts), agent.WithEngineHost(h))...)
@@ -253,7 +298,7 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
-		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, opts)...)
+		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, session, opts)...)
 	})
 }
 
@@ -266,7 +311,7 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
 	a := r.current()
 	defer r.drop(a)
-	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, nil)...)
+	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, session, nil)...)
 }
 
 // Journal is the store that the Runtime's sessions are in.

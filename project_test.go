@@ -198,7 +198,6 @@ func TestSettingsActOnceTheyAreApprovedAndDenialsAtOnce(t *testing.T) {
 
 func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	dir := world(t, map[string]string{".agents/settings.json": `{"model": "scripted/script.yaml"}`, "script.yaml": "turns: [{text: from the script}]"})
-	t.Chdir(dir)
 	if text, _ := asks(t, serve(t, dir, nil), "s", "go"); text != "from the script" {
 		t.Error(text)
 	}
@@ -211,6 +210,33 @@ func TestTheModelOfTheSettingsIsUsedWhereTheProgramHasNone(t *testing.T) {
 	}
 	if _, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, NoProject: true, Journal: journal.Memory()}); !errdefs.Validation.Is(err) {
 		t.Error(err)
+	}
+}
+
+// A file that settings and definitions name is the project's, wherever the program was started.
+func TestAScriptedModelOfAProjectIsRelativeToIt(t *testing.T) {
+	files := together(map[string]string{
+		".agents/settings.json": `{"model": "scripted/scripts/lead.yaml"}`,
+		"scripts/lead.yaml":     "turns: [{tool_calls: [{id: c1, name: task, input: {agent: filed, prompt: go}}]}, {text: led}]",
+		"below.yaml":            "turns: [{text: followed}]",
+	}, agentFile("filed", "of a file", "model: scripted/below.yaml\n"))
+	dir := world(t, files)
+	t.Chdir(t.TempDir())
+	store := journal.Memory()
+	if text, warned := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Journal = store }), "s", "go"); text != "led" || len(warned) > 0 {
+		t.Error(text, warned)
+	}
+	log, err := journal.Open(t.Context(), store, "s/c1")
+	if err != nil || log.State().Messages.Last().Text() != "followed" {
+		t.Errorf("%v %+v", err, log)
+	}
+	if text, _ := asks(t, serve(t, dir, nil, func(o *pawl.Options) { o.Overrides = []byte(`{"model": "scripted/below.yaml"}`) }), "s", "go"); text != "followed" {
+		t.Error(text)
+	}
+	lay(t, os.Getenv("HOME"), map[string]string{"own.yaml": "turns: [{text: from home}]", ".agents/settings.json": `{"model": "scripted/~/own.yaml"}`})
+	lay(t, dir, map[string]string{".agents/settings.json": "{}"})
+	if text, _ := asks(t, serve(t, dir, nil), "s", "go"); text != "from home" {
+		t.Error(text)
 	}
 }
 

@@ -120,10 +120,11 @@ func (r *Runtime) occupy(session string) (leave func()) {
 	return func() { r.leave(v) }
 }
 
-// naming is told the name of a session that began without one: from then on it has a queue like any other.
+// naming is told the name of a session that began without one: from then on it has a queue like any other. And it notes what the run's beginning told the session of.
 type naming struct {
 	agent.BaseObserver
-	rt *Runtime
+	rt       *Runtime
+	problems []string
 }
 
 // OnRunStart implements agent.Observer.
@@ -131,6 +132,9 @@ func (n naming) OnRunStart(ctx context.Context, info agent.RunInfo, _ *agent.Req
 	v, _ := ctx.Value(visitKey{n.rt}).(*visit)
 	n.rt.mu.Lock()
 	defer n.rt.mu.Unlock()
+	if s := n.rt.held[info.ContextID]; s != nil || len(n.problems) > 0 {
+		n.rt.holding(info.ContextID).told = n.problems
+	}
 	if v == nil || v.session != "" {
 		return
 	}

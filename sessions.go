@@ -14,6 +14,7 @@ const maxSessions = 1000
 type session struct {
 	begun hook.Where // the last run whose beginning the hooks of SessionStart know of; zero: none
 	used  int64      // when it had its last run: Runtime.used then
+	told  []string   // what of the project has no effect, as it was said in its last run
 }
 
 // holding gives a session's place in memory. r.mu is held.
@@ -24,6 +25,17 @@ func (r *Runtime) holding(name string) *session {
 		r.held[name] = s
 	}
 	return s
+}
+
+// untold are those of an assembly's problems that the last run of a session did not tell.
+func (r *Runtime) untold(session string, problems []string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.held[session]
+	if s == nil {
+		return problems
+	}
+	return without(problems, s.told)
 }
 
 // EndSession says that nobody goes on with a session for now: its commands in the background are stopped, its SessionEnd hooks run, and what was approved for it in memory (Permissions.Grants) is forgotten. What is on

@@ -134,6 +134,20 @@ func (s *skills) stands(h message.History, skill, text string) bool {
 	return false
 }
 
+// ActivatedSkills names the skills that an entry of a run activated because its prompt matches them: see [project.Project.Match]. Those that the model activates are calls of the tool skill.
+func ActivatedSkills(d journal.Data) (names []string) {
+	p, ok := d.(journal.Prepared)
+	if !ok {
+		return nil
+	}
+	for _, m := range slices.Concat(p.Edit.Head, p.Edit.Tail) {
+		if by, ok := activatedBy(m); ok {
+			names = append(names, by.Skill)
+		}
+	}
+	return names
+}
+
 func activatedBy(m message.Message) (by mark, ok bool) {
 	if m.Role() != message.RoleUser {
 		return by, false

@@ -359,3 +359,32 @@ func TestAnAllowedToolThatIsNoRuleAllowsNothingAndIsSaid(t *testing.T) {
 		t.Errorf("%+v %v", k, p.Problems)
 	}
 }
+
+func TestAModelIsToldOfSkillsWhenItCanActivateThem(t *testing.T) {
+	dir := world(t, together(skillFile("release", ""), map[string]string{"AGENTS.md": "memory"}))
+	for name, c := range map[string]struct {
+		change func(*pawl.Options)
+		told   bool
+	}{
+		"with the tool":            {func(*pawl.Options) {}, true},
+		"without built-in tools":   {func(o *pawl.Options) { o.NoBuiltins = true }, false},
+		"with the tool disallowed": {func(o *pawl.Options) { o.Overrides = []byte(`{"disallowedTools": ["skill"]}`) }, false},
+		"without, but with the program's own": {func(o *pawl.Options) {
+			o.NoBuiltins, o.Skills = true, []project.Skill{{Name: "deploy", Description: "Deploys.", Body: "Do it."}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var system string
+			rt := serve(t, dir, thinking(func(req model.Request) message.Message {
+				system = req.System
+				return message.Assistant("done")
+			}), c.change)
+			if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "?"}); err != nil {
+				t.Fatal(err)
+			}
+			if told := strings.Contains(system, "About release."); told != c.told || !strings.Contains(system, "memory") {
+				t.Error(system)
+			}
+		})
+	}
+}

@@ -12,8 +12,8 @@ import (
 
 // Agent says who: plain data that any engine can drive.
 type Agent struct {
-	ID           string    `json:"id"` // required
-	Card         AgentCard `json:"card,omitempty"`
+	ID           string    `json:"id"`                     // required
+	Card         AgentCard `json:"card,omitempty"`         // what others are told of it
 	Instructions string    `json:"instructions,omitempty"` // the system prompt
 	// Tools names what the agent may call, in upper or lower case: nil admits all that the engine has, empty none. Enforced at execution.
 	Tools     []string          `json:"tools,omitzero"`
@@ -24,12 +24,12 @@ type Agent struct {
 
 // Request is one run.
 type Request struct {
-	TaskID    string          `json:"taskId,omitempty"`
-	ContextID string          `json:"contextId,omitempty"` // the session; "" is a new one, named after the run
-	RunID     string          `json:"runId,omitempty"`     // "" is a new one
-	Message   message.Message `json:"message"`             // required
-	Inputs    map[string]any  `json:"inputs,omitempty"`    // become the board's vars; of the types of journal.Vars, so that a resumed run begins with the same
-	Config    *RequestConfig  `json:"configuration,omitempty"`
+	TaskID    string          `json:"taskId,omitempty"`        // the caller's name for what the run is a part of; it comes back in the Result and is on record
+	ContextID string          `json:"contextId,omitempty"`     // the session; "" is a new one, named after the run
+	RunID     string          `json:"runId,omitempty"`         // "" is a new one
+	Message   message.Message `json:"message"`                 // required
+	Inputs    map[string]any  `json:"inputs,omitempty"`        // become the board's vars; of the types of journal.Vars, so that a resumed run begins with the same
+	Config    *RequestConfig  `json:"configuration,omitempty"` // what the caller can take; nil: all
 }
 
 // Status is how a run ended.
@@ -46,22 +46,22 @@ const (
 
 // Result is what a run gave. Every outcome of the run itself is in Status and Err; Run's own error is for what stands around it.
 type Result struct {
-	TaskID    string            `json:"taskId,omitempty"`
-	ContextID string            `json:"contextId,omitempty"`
+	TaskID    string            `json:"taskId,omitempty"`    // the Request's
+	ContextID string            `json:"contextId,omitempty"` // the session
 	RunID     string            `json:"runId,omitempty"`
 	Status    Status            `json:"status"`
 	Cause     engine.Cause      `json:"cause,omitempty"`     // of an interrupt
 	Messages  []message.Message `json:"messages,omitempty"`  // every new message of the run, tool calls and results included
 	Artifacts []Artifact        `json:"artifacts,omitempty"` // what WithArtifactChannels asked for
-	Committed bool              `json:"committed"`
-	State     map[string]any    `json:"state,omitempty"`
-	Usage     model.Usage       `json:"usage"`           // of this run, all its attempts
-	Cost      *int64            `json:"cost_micros"`     // millionths of a dollar; nil: the price of a call is not known
-	Steps     int               `json:"steps,omitempty"` // model calls that gave a reply
-	Attempts  int               `json:"attempts,omitempty"`
-	Pending   []journal.Pending `json:"pending,omitempty"` // questions that wait for a person
-	Err       error             `json:"-"`                 // nil when completed
-	LastBoard *engine.Board     `json:"-"`
+	Committed bool              `json:"committed"`           // it was kept: deciders did not drop it, and every Committer has stored it
+	State     map[string]any    `json:"state,omitempty"`     // what deciders said, and StateFinalizeReason and its like
+	Usage     model.Usage       `json:"usage"`               // of this run, all its attempts
+	Cost      *int64            `json:"cost_micros"`         // millionths of a dollar; nil: the price of a call is not known
+	Steps     int               `json:"steps,omitempty"`     // model calls that gave a reply
+	Attempts  int               `json:"attempts,omitempty"`  // 1, and one more for each revise
+	Pending   []journal.Pending `json:"pending,omitempty"`   // questions that wait for a person
+	Err       error             `json:"-"`                   // nil when completed
+	LastBoard *engine.Board     `json:"-"`                   // the board at the end
 }
 
 // Text is the answer: the last assistant text, whole even if the output limit cut it into several messages; "" on nil.
@@ -115,10 +115,10 @@ func (f DeciderFunc) BeforeFinalize(ctx context.Context, info RunInfo, req *Requ
 // FinalizeDecision is what a Decider wants; zero is no opinion. Booleans are or-ed, Discard beats Accept, the first Reason wins, and a later
 // decider's State wins per key.
 type FinalizeDecision struct {
-	AcceptOutput  bool // commit a run that did not complete, too
-	DiscardOutput bool // drop what the run said from the transcript; the journal keeps it
-	Revise        bool // do a completed run again, as often as WithMaxRevise allows; when that is used up the run is kept as it is, unless DiscardOutput says otherwise
-	Reason        string
+	AcceptOutput  bool           // commit a run that did not complete, too
+	DiscardOutput bool           // drop what the run said from the transcript; the journal keeps it
+	Revise        bool           // do a completed run again, as often as WithMaxRevise allows; when that is used up the run is kept as it is, unless DiscardOutput says otherwise
+	Reason        string         // why; under StateFinalizeReason in the Result
 	State         map[string]any // merged into Result.State
 }
 

@@ -96,9 +96,11 @@ var errBegun = errdefs.Conflict.Errorf("agent: somebody else began a run in the 
 // start begins an attempt, or goes on with one.
 func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 	board, err := t.takeUp(ctx, n)
-	if err == nil && t.warning != "" {
-		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: t.warning})
-		t.warning = ""
+	if err == nil {
+		for _, text := range t.warnings {
+			t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: text})
+		}
+		t.warnings = nil
 	}
 	return board, err
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/engine"
@@ -30,7 +31,7 @@ type config struct {
 	resume     *engine.Checkpoint
 	budget     *engine.Budget
 	sandbox    *sandbox.Policy
-	warning    string
+	warnings   []string
 	terms      func(recorded json.RawMessage) (Terms, error)
 	timeout    time.Duration
 	dir        string
@@ -67,8 +68,12 @@ func WithBoardSeed(s Seeder) RunOption { return func(c *config) { c.seed = s } }
 // WithEngineHost says where; the engine gets it as it is. Default, and for nil: engine.NoopHost.
 func WithEngineHost(h engine.Host) RunOption { return func(c *config) { c.host = h } }
 
-// WithWarning has the host told something, as an event.Warning, when the run begins or goes on.
-func WithWarning(text string) RunOption { return func(c *config) { c.warning = text } }
+// WithWarning has the host told something when the run begins or goes on: each text that is not empty as an event.Warning of its own.
+func WithWarning(texts ...string) RunOption {
+	return func(c *config) {
+		c.warnings = slices.DeleteFunc(slices.Clone(texts), func(s string) bool { return s == "" })
+	}
+}
 
 // WithSandbox narrows what commands of the run, and of the runs below it, may reach: tools find the policy in their context (sandbox.From), and bash heeds it. It
 // never widens what a run above, or a tool's own fence, says. It is not on record: a Resume gives it again.

@@ -18,11 +18,11 @@ import (
 
 // Subagent is an agent that a model can give a task to.
 type Subagent struct {
-	Agent       Agent         // its ID is the name that the model knows it by; its Instructions are its prompt
-	Engine      engine.Engine // with its own model, tools and limits
-	Description string        // for the model: what it is good for; default: Agent.Card.Description
-	Budget      *engine.Budget
-	Timeout     time.Duration // of a task: 0 is none but the parent's
+	Agent       Agent          // its ID is the name that the model knows it by; its Instructions are its prompt
+	Engine      engine.Engine  // with its own model, tools and limits
+	Description string         // for the model: what it is good for; default: Agent.Card.Description
+	Budget      *engine.Budget // of all its tasks together, besides the parent's: nil is none
+	Timeout     time.Duration  // of a task: 0 is none but the parent's
 }
 
 // Subagents are those that a model can choose from, each by its Agent's ID.

@@ -15,7 +15,7 @@ type Terms struct {
 	Record  json.RawMessage   // with the run's beginning, or its going on: a JSON value; nil for none, and for the same as before
 	Hooks   []hook.Middleware // before all others
 	Sandbox *sandbox.Policy   // narrows, as that of [WithSandbox]; nil for none
-	Warning string            // for the host, with that of [WithWarning]
+	Warning string            // for the host, with the first one of [WithWarning]
 }
 
 // WithTerms asks f what binds the run, before it begins or goes on, once. recorded is what is on record of the unfinished run that goes on, so that f can hold it to that; nil for a new
@@ -42,10 +42,14 @@ func (t *turn) agree(ctx context.Context) (context.Context, error) {
 		return ctx, err
 	}
 	t.record = terms.Record
-	if t.warning != "" && terms.Warning != "" {
-		t.warning += "; "
+	switch {
+	case terms.Warning == "":
+	case len(t.warnings) == 0:
+		t.warnings = []string{terms.Warning}
+	default:
+		t.warnings = slices.Clone(t.warnings) // the options may be used again
+		t.warnings[0] += "; " + terms.Warning
 	}
-	t.warning += terms.Warning
 	if len(terms.Hooks) > 0 {
 		t.bounds.Hooks = slices.Concat(terms.Hooks, t.bounds.Hooks)
 		ctx = engine.WithBounds(ctx, t.bounds)

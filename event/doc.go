@@ -1,5 +1,6 @@
 // Package event tells others what happens. An [Event] is a journal entry as it is written, or a delta that is never written.
-// A listener cannot change a run: what may is a hook or a decider.
+// A listener cannot change a run: what may is a hook or a decider. What an entry says is one of package journal's types of Data; docs/observability.md
+// lists them with the deltas.
 //
 // Every event has a subject, a name of several parts such as agent.run.RUN.step.-.tool.CALL.start, and [Subject] makes a pattern of subjects
 // a predicate. A [Bus] is a place where anybody reads along: who subscribes says what he wants, by any predicate, and what happens when he is too slow

@@ -21,6 +21,7 @@ type Capabilities struct {
 	Seed      bool
 	Stop      bool
 	MaxTokens bool // an output limit can be set
+	Penalties bool // Settings.FrequencyPenalty and PresencePenalty
 }
 
 // Describer is implemented by models that know their capabilities; any other one is taken to be able to do all. Wrappers forward it.
@@ -49,6 +50,8 @@ func (c Capabilities) Admit(req Request) error {
 	want(req.Seed != nil, c.Seed, "a seed")
 	want(len(req.Stop) > 0, c.Stop, "stop sequences")
 	want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
+	want(req.FrequencyPenalty != nil, c.Penalties, "frequency_penalty")
+	want(req.PresencePenalty != nil, c.Penalties, "presence_penalty")
 	for i, m := range req.Messages.All() {
 		if !m.HasFiles() {
 			continue

@@ -47,6 +47,9 @@ type Settings struct {
 	Seed        *int64
 	Stop        []string // texts that end the reply
 	ToolChoice  ToolChoice
+
+	FrequencyPenalty *float64 // -2 to 2: against tokens, the more often they were said
+	PresencePenalty  *float64 // -2 to 2: against tokens that were said at all
 }
 
 // ToolChoice says whether and which tool has to be called: [ToolsAuto], [ToolsNone], [ToolsRequired], or the name of a tool.

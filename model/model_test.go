@@ -21,19 +21,19 @@ func TestWhatAModelCannotDoIsSaidAllAtOnce(t *testing.T) {
 			message.Results(message.ToolResult{Call: "c", Name: "shot", Files: []message.File{{MIME: "audio/wav"}}}),
 		),
 		Tools:    []model.Tool{{Name: "t"}},
-		Settings: model.Settings{MaxTokens: 5, TopK: ptr(3), Seed: ptr(int64(1)), Stop: []string{"x"}},
+		Settings: model.Settings{MaxTokens: 5, TopK: ptr(3), Seed: ptr(int64(1)), Stop: []string{"x"}, FrequencyPenalty: ptr(0.5), PresencePenalty: ptr(0.0)},
 		Output:   []byte(`{}`),
 	}
 	err := model.Capabilities{Name: "p/m"}.Admit(req)
 	if !errdefs.Validation.Is(err) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"p/m", "tools", "output schema", "top_k", "seed", "stop sequences", "output limit", `"image/png" (message 1)`, `"audio/wav" (result of shot, message 3)`} {
+	for _, want := range []string{"p/m", "tools", "output schema", "top_k", "seed", "stop sequences", "output limit", "frequency_penalty", "presence_penalty", `"image/png" (message 1)`, `"audio/wav" (result of shot, message 3)`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}
 	}
-	all := model.Capabilities{Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true}
+	all := model.Capabilities{Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true}
 	if err := all.Admit(req); err != nil {
 		t.Error(err)
 	}

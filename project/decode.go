@@ -226,9 +226,19 @@ func (d *decoder) model(n node) {
 	case d.claude && !strings.Contains(v, "/"):
 		d.problem(Problem{d.place(n.at), fmt.Sprintf("the model %q names no provider: it has no effect", clip(v)), `say it in .agents/settings.json: "model": "anthropic/…"`})
 	default:
-		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = v }})
+		name := v
+		if file, ok := strings.CutPrefix(v, scriptedModel); ok && file != "" {
+			if file, ok = d.path(n, "model", file); !ok {
+				return
+			}
+			name = scriptedModel + file
+		}
+		d.add(n, entry{key: "model", single: true, apply: func(s *Settings) { s.Model = name }})
 	}
 }
+
+// scriptedModel begins the name of a model that is a file.
+const scriptedModel = "scripted/"
 
 func (d *decoder) compat(n node) {
 	v, ok := d.boolean(n, "compat")
@@ -333,24 +343,29 @@ func (d *decoder) mode(n node) {
 	d.add(n, e)
 }
 
-// path is absolute: ~ is the home directory, anything else is relative to the project.
+// absolute is a path: ~ is the home directory, if there is one, anything else is relative to the project.
+func absolute(root, home, v string) string {
+	rest, below := strings.CutPrefix(v, "~/")
+	switch {
+	case home != "" && (below || v == "~"):
+		return filepath.Join(home, filepath.FromSlash(strings.TrimPrefix(rest, "~")))
+	case filepath.IsAbs(v):
+		return filepath.Clean(v)
+	}
+	return filepath.Join(root, filepath.FromSlash(v))
+}
+
+// path is absolute, if it can be understood.
 func (d *decoder) path(n node, key, v string) (string, bool) {
-	rest, home := strings.CutPrefix(v, "~/")
 	switch {
 	case strings.ContainsRune(v, 0):
 		d.fail(Problem{d.place(n.at), key + " has a NUL in it", "remove it"})
 		return "", false
-	case (home || v == "~") && d.home == "":
+	case (strings.HasPrefix(v, "~/") || v == "~") && d.home == "":
 		d.fail(Problem{d.place(n.at), fmt.Sprintf("%s: %q: there is no home directory", key, clip(v)), "write an absolute path"})
 		return "", false
-	case v == "~":
-		return d.home, true
-	case home:
-		return filepath.Join(d.home, filepath.FromSlash(rest)), true
-	case filepath.IsAbs(v):
-		return filepath.Clean(v), true
 	}
-	return filepath.Join(d.root, filepath.FromSlash(v)), true
+	return absolute(d.root, d.home, v), true
 }
 
 func (d *decoder) directories(n node) {
@@ -511,14 +526,14 @@ func (d *decoder) hooks(n node) {
 func hookEntry(h hook.ShellHook) entry {
 	text := sayHook(h)
 	e := entry{
-		key: "hooks." + string(h.Event), text: text, same: text,
+		key: "hooks." + string(h.Event), text: text, said: writtenHook(h), same: text,
 		apply:   func(s *Settings) { s.Hooks = append(s.Hooks, h) },
 		loosens: func(*Settings) bool { return true },
 	}
 	if len(h.Env) > 0 {
 		quiet := h
 		quiet.Env = hidden(h.Env)
-		e.shown = sayHook(quiet)
+		e.shown = writtenHook(quiet)
 	}
 	return e
 }
@@ -551,6 +566,65 @@ func sayHook(h hook.ShellHook) string {
 	}
 	maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil || v == "" || v == false || v == 0.0 })
 	return canonical(m)
+}
+
+// writtenHook is a hook as it could stand in a list of its event.
+func writtenHook(h hook.ShellHook) string {
+	type command struct {
+		Type          string            `json:"type"`
+		Name          string            `json:"name,omitempty"`
+		Command       string            `json:"command"`
+		Args          *[]string         `json:"args,omitempty"`
+		Shell         string            `json:"shell,omitempty"`
+		If            string            `json:"if,omitempty"`
+		Payload       string            `json:"payload,omitempty"`
+		Timeout       float64           `json:"timeout,omitempty"` // in seconds
+		Env           map[string]string `json:"env,omitempty"`
+		Async         bool              `json:"async,omitempty"`
+		Once          bool              `json:"once,omitempty"`
+		StatusMessage string            `json:"statusMessage,omitempty"`
+	}
+	c := command{"command", h.Name, h.Command, nil, "", h.If, h.Selector.Payload, h.Timeout.Seconds(), h.Env, h.Async, h.Once, h.StatusMessage}
+	if h.Args != nil {
+		c.Args = &h.Args
+	}
+	if h.Command == "bash" && len(h.Args) == 2 && h.Args[0] == "-c" && h.Name != "" { // that is what a shell comes to
+		c.Command, c.Args, c.Shell = h.Args[1], nil, "bash"
+		title := []rune(oneLine(c.Command))
+		if len(title) > 60 {
+			title = append(title[:60], '…')
+		}
+		if string(title) == h.Name {
+			c.Name = ""
+		}
+	}
+	return canonical(struct {
+		Matcher string    `json:"matcher,omitempty"`
+		Hooks   []command `json:"hooks"`
+	}{h.Selector.Tool, []command{c}})
+}
+
+// written is a value as it was written, but for white space, with what may be secrets as quiet says it; nil: as it is.
+func written(n node, path string, quiet func(path, text string) string) string {
+	var parts []string
+	for _, c := range n.children {
+		part := ""
+		at := path
+		if n.kind == '{' {
+			part, at = canonical(c.name)+":", join(path, c.name)
+		}
+		parts = append(parts, part+written(c, at, quiet))
+	}
+	text, isText := n.value.(string)
+	switch {
+	case n.kind == '{':
+		return "{" + strings.Join(parts, ",") + "}"
+	case n.kind == '[':
+		return "[" + strings.Join(parts, ",") + "]"
+	case isText && quiet != nil:
+		return canonical(quiet(path, text))
+	}
+	return canonical(n.value)
 }
 
 func hidden(m map[string]string) map[string]string {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -59,4 +61,30 @@ func Example() {
 	// waits: permissions.allow "Bash(make:*)"
 	// .agents/settings.json:1:70: there is no key "colour": it has no effect: remove it
 	// waiting now: 0
+}
+
+// A program that has no Runtime hands on what it needs.
+func ExampleLoad() {
+	ctx := context.Background()
+	home := project.WithHome("testdata") // without it ~/.agents counts, too
+	p, err := project.Load(ctx, "testdata/example", home)
+	if err != nil {
+		fmt.Println(err) // a settings file that can't be understood: nothing it forbids may be lost
+		return
+	}
+	for _, problem := range p.Problems {
+		fmt.Println(problem) // of what has no effect: read on without it
+	}
+	permission, err := hook.Permission(p.Settings.Permissions)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a := agent.Agent{ID: "mine", Instructions: p.Prompt(), Hooks: []hook.Middleware{permission}}
+	fmt.Println(a.Instructions)
+	// Output:
+	// .agents/settings.json:3:3: there is no key "colour": it has no effect: remove it
+	// ## Memory
+	//
+	// Tests run with make check.
 }

@@ -78,15 +78,17 @@ func (d *decoder) server(n node) {
 		return
 	}
 	text := canonical(s)
-	quiet := s
-	quiet.Env, quiet.Headers, quiet.URL = hidden(s.Env), hidden(s.Headers), quietURL(s.URL)
-	for _, secret := range []*string{&quiet.OAuth.ClientSecret, &quiet.OAuth.PrivateKey} {
-		if *secret != "" {
-			*secret = "…"
+	quiet := func(path, text string) string {
+		switch path {
+		case "url":
+			return quietURL(text)
+		case "type", "command", "args", "cwd", "enabledTools", "disabledTools", "timeout", "startup", "defer", "oauth.clientId", "oauth.grant":
+			return text
 		}
+		return "…" // variables, headers, secrets, and what we don't know
 	}
 	d.add(n, entry{
-		key: key, text: text, shown: canonical(quiet), single: true, apply: func(to *Settings) { to.mcp[s.Name] = s },
+		key: key, text: text, said: written(n, "", nil), shown: written(n, "", quiet), single: true, apply: func(to *Settings) { to.mcp[s.Name] = s },
 		loosens: func(to *Settings) bool { old, ok := to.mcp[s.Name]; return !ok || canonical(old) != text },
 	})
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,9 @@ type Project struct {
 	rules     []rule // that Rules is made of
 	values    []Value
 	waiting   []Value
+	withdrawn []Value
+	named     []namedTool
+	wants     []want // what an approval is of
 	trust     trustStore
 	trustHash string
 	forbids   string // stands for all that the files may forbid
@@ -86,6 +90,7 @@ type loader struct {
 	trust         trustStore
 	trusted       bool
 	pins          []pin // besides those on record
+	named         []namedTool
 	guard         *guard
 	textOnly      bool // whatever the settings say, and whatever was changed
 
@@ -141,7 +146,7 @@ func (l *loader) load(ctx context.Context, dir string) (*Project, error) {
 		}
 		read(p)
 	}
-	p.Problems, p.guarded = l.problems, l.guard != nil
+	p.Problems, p.named, p.guarded = l.problems, l.named, l.guard != nil
 	return p, nil
 }
 
@@ -184,8 +189,12 @@ func (l *loader) settings(p *Project) error {
 		return err
 	}
 	all := slices.Concat(entries, project, local, over)
-	p.trustHash, p.forbids = contentHash(wanted(all)), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
-	approved, pins := l.approved(p.trustHash, p.forbids)
+	wants := wanted(all)
+	for _, e := range wants {
+		p.wants = append(p.wants, wantOf(e))
+	}
+	p.trustHash, p.forbids = contentHash(wants), contentHash(slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return !e.mayForbid() }))
+	approved, pins, before := l.approved(p.trustHash, p.forbids)
 	removed := map[Layer][]entry{}
 	for _, e := range l.removed(pins, all) {
 		removed[e.layer] = append(removed[e.layer], e)
@@ -193,14 +202,18 @@ func (l *loader) settings(p *Project) error {
 	all = slices.Concat(entries, project, removed[LayerProject], local, removed[LayerLocal], over)
 	p.Settings, p.values, p.pins = merge(l.root, all, approved)
 	if slices.ContainsFunc(p.values, func(v Value) bool { return v.State == StateWaiting || v.State == StateRemoved }) {
+		of := map[int]entry{} // what waits
 		for i, e := range all {
 			v := p.values[i]
 			if v.State == StateRemoved || e.removed == nil && e.wants() && !approved { // all that an approval would be of, also what changes nothing today
-				v.Text = e.text
+				if v.Text = cmp.Or(e.said, e.text); e.removed == nil {
+					of[len(p.waiting)] = e
+				}
 				p.waiting = append(p.waiting, v)
-				l.trace.note(v.State, v.Key, v.Text)
+				l.trace.note(v.State, v.Key, v.text)
 			}
 		}
+		p.compare(before, of)
 	}
 	p.values = slices.DeleteFunc(p.values, func(v Value) bool { return v.State == "" })
 	p.Settings.settle(p.values, &l.report)
@@ -221,13 +234,13 @@ func (l *loader) decode(s *source, layer Layer, claude bool) []entry {
 	return d.entries
 }
 
-// approved reports whether what the project's files want counts, and what they forbade that stays in force unless they forbid it still.
-func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
+// approved reports whether what the project's files want counts, what they forbade that stays in force unless they forbid it still, and what was approved last, as far as that is known.
+func (l *loader) approved(hash, forbids string) (ok bool, pins []pin, last []want) {
 	if l.trust.path != "" {
 		l.trace.watched(l.trust.path)
 	}
 	if l.trusted {
-		return true, nil
+		return true, nil, nil
 	}
 	a, err := l.trust.read()
 	if err != nil && hash != "" {
@@ -238,6 +251,9 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
 	}
 	pins = union(a.Pins[l.root], l.pins)
 	ok = hash == ""
+	if list := a.Projects[l.root]; len(list) > 0 {
+		last = list[0].Wants
+	}
 	for _, o := range a.Projects[l.root] {
 		ok = ok || o.Hash == hash
 		if o.Hash == hash && o.Forbids == forbids { // a person has seen that this is all that is forbidden
@@ -245,5 +261,5 @@ func (l *loader) approved(hash, forbids string) (ok bool, pins []pin) {
 		}
 	}
 	l.trace.note("approved", ok, err)
-	return ok, pins
+	return ok, pins, last
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -29,7 +30,7 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
-	Model           string                // PROVIDER/NAME; "" when no layer says
+	Model           string                // PROVIDER/NAME, the file of scripted/FILE absolute; "" when no layer says
 	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Writable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
 	Env             map[string]string     // for commands, hooks and MCP servers
@@ -49,11 +50,25 @@ type Value struct {
 	Place Place
 	Layer Layer
 	Key   string // "model", "permissions.deny", "env.NAME", "hooks.PreToolUse", "mcp.servers.NAME"
-	Text  string // as JSON; values of variables and headers, passwords and queries of addresses, which may be secrets, are left out
+	Text  string // as JSON, as somebody would write it; values of variables and headers, passwords and queries of addresses, which may be secrets, are left out
 	State State
+	// Since says what is other than in the approval before, of what waits for one: see [Project.Untrusted].
+	Since Change
 
 	path string
+	text string // entry.text
 }
+
+// Change is what became of a value since the last approval.
+type Change string
+
+// The changes. ChangeNone is also for a project of which nothing was approved yet, or not by a program that noted what it was.
+const (
+	ChangeNone    Change = ""
+	ChangeNew     Change = "new"
+	ChangeChanged Change = "changed" // it was another one under this key
+	ChangeGone    Change = "gone"    // see [Project.Withdrawn]
+)
 
 // State says whether a value counts.
 type State string
@@ -72,7 +87,8 @@ const (
 type entry struct {
 	key    string
 	text   string // canonical JSON: what is approved
-	shown  string // the same without secrets; "" is text
+	said   string // the same as somebody would write it, for people; "" is text
+	shown  string // that without secrets; "" is said
 	place  Place
 	layer  Layer
 	single bool // it replaces what an earlier entry with the same key says
@@ -101,10 +117,7 @@ func merge(root string, entries []entry, approved bool) (s Settings, values []Va
 	last := map[string]int{} // of single keys: the value that counts
 	seen := map[[2]string]bool{}
 	for _, e := range entries {
-		v := Value{e.place, e.layer, e.key, e.text, StateActive, e.path}
-		if e.shown != "" {
-			v.Text = e.shown
-		}
+		v := Value{Place: e.place, Layer: e.layer, Key: e.key, Text: cmp.Or(e.shown, e.said, e.text), State: StateActive, path: e.path, text: e.text}
 		switch {
 		case e.removed != nil && (e.same != "" && seen[[2]string{e.key, e.same}] || e.single && !e.stricter(&s)):
 			v.State = ""

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pawl-dev/pawl/hook"
 )
 
 // Subagent is what a file of .agents/agents says of an agent that tasks can be given to. Whatever it says, it is bound by the permissions and the sandbox of who gives the task.
@@ -17,7 +19,7 @@ type Subagent struct {
 	Instructions    string   // its system prompt
 	Tools           []string // what it may use, in any case: nil is all, empty is none
 	DisallowedTools []string // of those what it may not
-	Model           string   // PROVIDER/NAME; "" is that of who gives the task
+	Model           string   // PROVIDER/NAME, the file of scripted/FILE absolute; "" is that of who gives the task
 	MaxTurns        int      // model calls of a task; 0: the engine's limit
 	Timeout         time.Duration
 	Layer           Layer
@@ -96,6 +98,7 @@ func (r *subagentReader) directory(p *Project, t tree, dir string, layer Layer) 
 		}
 		if wrong == nil {
 			wrong = &Problem{}
+			r.named = append(r.named, namedIn(fm)...)
 		}
 		r.add(a, *wrong)
 	}
@@ -199,6 +202,9 @@ func (r *subagentReader) model(a *Subagent, f field) *Problem {
 		r.problem(Problem{f.at, fmt.Sprintf("the model %q names no provider: that of who gives the task is used", clip(name)), "write PROVIDER/NAME, or inherit"})
 	default:
 		a.Model = name
+		if file, ok := strings.CutPrefix(name, scriptedModel); ok && file != "" {
+			a.Model = scriptedModel + absolute(r.root, r.home, file)
+		}
 	}
 	return nil
 }
@@ -213,12 +219,12 @@ func (p *Project) Subagent(name string) (Subagent, bool) {
 	return Subagent{}, false
 }
 
-// Gate gives the names of those tools that the agent may use, of all that there are; mcp__server stands for all of that server's. It is never nil: an agent that may use none gets none.
+// Gate gives the names of those tools that the agent may use, of all that there are; mcp__server stands for all of that server's, and other programs' names for a tool for ours (see [hook.SameTool]). It is never nil: an agent that may use none gets none.
 func (a Subagent) Gate(all []string) []string {
 	in := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(o string) bool {
 			server := strings.HasPrefix(o, "mcp__") && !strings.Contains(o[len("mcp__"):], "__")
-			return strings.EqualFold(o, name) || server && strings.HasPrefix(strings.ToLower(name), strings.ToLower(o)+"__")
+			return hook.SameTool(o, name) || server && strings.HasPrefix(strings.ToLower(name), strings.ToLower(o)+"__")
 		})
 	}
 	out := []string{}

@@ -44,6 +44,57 @@ type approval struct {
 	Hash     string    `json:"hash"`              // of what the files want; "" when it is nothing
 	Forbids  string    `json:"forbids,omitempty"` // the same of what they may forbid
 	Approved time.Time `json:"approved"`
+	Wants    []want    `json:"wants,omitempty"` // what the files wanted; of the newest approval only
+}
+
+// want is one thing that was approved, so that what is new can be told from it later.
+type want struct {
+	File  string `json:"file"`
+	Layer Layer  `json:"layer"`
+	Key   string `json:"key"`
+	Hash  string `json:"hash"` // of entry.text
+	Text  string `json:"text"` // for people, without what may be secret
+}
+
+func wantOf(e entry) want {
+	h := sha256.Sum256([]byte(e.text))
+	return want{e.place.File, e.layer, e.key, hex.EncodeToString(h[:]), cmp.Or(e.shown, e.said, e.text)}
+}
+
+func (w want) same(o want) bool { return w.Layer == o.Layer && w.Key == o.Key && w.Hash == o.Hash }
+
+// compare says of what waits what is other than in the newest approval, and what of that is gone. all are the entries that what waits is of.
+func (p *Project) compare(before []want, all map[int]entry) {
+	if before == nil {
+		return
+	}
+	var now []want
+	for _, e := range all {
+		now = append(now, wantOf(e))
+	}
+	replaced := map[string]bool{} // single values
+	for i := range p.waiting {
+		e, ok := all[i]
+		if !ok {
+			continue
+		}
+		w := wantOf(e)
+		switch {
+		case slices.ContainsFunc(before, w.same):
+		case e.single && slices.ContainsFunc(before, func(o want) bool { return o.Layer == w.Layer && o.Key == w.Key }):
+			p.waiting[i].Since, replaced[string(w.Layer)+" "+w.Key] = ChangeChanged, true
+		default:
+			p.waiting[i].Since = ChangeNew
+		}
+	}
+	for _, w := range before {
+		removed := func(v Value) bool { // it is told as a restriction
+			return v.State == StateRemoved && v.Key == w.Key && w.Hash == wantOf(entry{text: v.text}).Hash
+		}
+		if !replaced[string(w.Layer)+" "+w.Key] && !slices.ContainsFunc(now, w.same) && !slices.ContainsFunc(p.waiting, removed) {
+			p.withdrawn = append(p.withdrawn, Value{Place: Place{File: w.File}, Layer: w.Layer, Key: w.Key, Text: w.Text, Since: ChangeGone})
+		}
+	}
 }
 
 // keptApprovals is how many contents of a project stay approved, so that going back to another branch asks nothing again.
@@ -83,6 +134,9 @@ func contentHash(wants []entry) string {
 // unseen; State says what waits, what was removed, and which text was changed. The texts are whole.
 func (p *Project) Untrusted() []Value { return slices.Clone(p.waiting) }
 
+// Withdrawn is what was approved last and the project's files want no longer, when something else waits; without what may be secret. It asks for no approval.
+func (p *Project) Withdrawn() []Value { return slices.Clone(p.withdrawn) }
+
 // TrustHash stands for all that the project's files want: what an approval is of. "" when they want nothing.
 func (p *Project) TrustHash() string { return p.trustHash }
 
@@ -92,16 +146,19 @@ func Approve(p *Project) error {
 		return nil
 	}
 	still := slices.DeleteFunc(slices.Clone(p.pins), func(q pin) bool {
-		return slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.Text == q.Text })
+		return slices.ContainsFunc(p.waiting, func(v Value) bool { return v.State == StateRemoved && v.Key == q.Key && v.text == q.Text })
 	})
 	for _, v := range p.waiting { // hooks that stand guard from now on
 		if v.State == StateWaiting && strings.HasPrefix(v.Key, "hooks.") {
-			still = append(still, pin{v.Place.File, v.Layer, v.Key, v.Text})
+			still = append(still, pin{v.Place.File, v.Layer, v.Key, v.text})
 		}
 	}
 	return p.trust.change(func(a *approvals) {
 		list := slices.DeleteFunc(a.Projects[p.Root], func(o approval) bool { return o.Hash == p.trustHash && o.Forbids == p.forbids })
-		list = append([]approval{{p.trustHash, p.forbids, time.Now().UTC().Truncate(time.Second)}}, list...)
+		for i := range list {
+			list[i].Wants = nil
+		}
+		list = append([]approval{{p.trustHash, p.forbids, time.Now().UTC().Truncate(time.Second), p.wants}}, list...)
 		a.Projects[p.Root] = list[:min(len(list), keptApprovals)]
 		if a.Pins[p.Root] = still; len(still) == 0 {
 			delete(a.Pins, p.Root)

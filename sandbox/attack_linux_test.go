@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -49,6 +50,27 @@ var attacks = map[string]func() error{
 		_, err = unix.ProcessVMReadv(number("OWNER"), local, []unix.RemoteIovec{{Base: uintptr(at), Len: 8}}, 0)
 		return err
 	},
+	"shut": func() error { // a directory that the user's own commands can open again
+		dir := os.Getenv("SHUT")
+		for _, name := range []string{"/sub/deep", "/lone", "/edits"} {
+			if err := os.MkdirAll(dir+name, 0o700); err != nil {
+				return err
+			}
+			if err := os.WriteFile(dir+name+"/.env", nil, 0o600); err != nil {
+				return err
+			}
+		}
+		for _, name := range []string{"/sub", "/lone", "/edits"} {
+			if err := os.Chmod(dir+name, 0); err != nil {
+				return err
+			}
+		}
+		hits, err := Policy{Root: dir, HidePatterns: []string{dir + "/sub/**/.env", dir + "/lone/.env"}, ProtectPatterns: []string{dir + "/edits/*"}}.found()
+		for _, h := range hits {
+			fmt.Println(strings.TrimPrefix(h.path, dir), h.seen)
+		}
+		return err
+	},
 	"signal":   func() error { return unix.Kill(number("VICTIM"), unix.SIGKILL) },
 	"pidfd":    pidfd,
 	"tcp":      func() error { return talk("tcp", os.Getenv("TCP")) },
@@ -61,6 +83,13 @@ var attacks = map[string]func() error{
 			return err
 		}
 		return unix.Sendto(fd, []byte("ping"), 0, &unix.SockaddrUnix{Name: os.Getenv("DATAGRAM")})
+	},
+	"datagram of a pair": func() error { // a socket of a pair needs no call of socket, and can be sent anywhere from
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		if err != nil {
+			return err
+		}
+		return unix.Sendto(pair[0], []byte("ping"), 0, &unix.SockaddrUnix{Name: os.Getenv("DATAGRAM")})
 	},
 	"packet": func() error {
 		_, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)

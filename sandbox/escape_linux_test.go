@@ -389,7 +389,7 @@ func TestNoConnectionLeavesWhenTheNetworkIsNone(t *testing.T) {
 	vars := []string{"TCP=" + l.Addr().String(), "UDP=" + u.LocalAddr().String(), "UNIX=" + socket, "ABSTRACT=" + abstract, "DATAGRAM=" + datagram}
 	p.env = append(p.env, vars...)
 	free := p.fence(Capabilities{}, Policy{Off: true})
-	asks := []string{"tcp", "udp", "unix", "abstract", "datagram"}
+	asks := []string{"tcp", "udp", "unix", "abstract", "datagram", "datagram of a pair"}
 	for _, what := range asks {
 		if out, err := p.attack(free, what); err != nil {
 			t.Errorf("%s is no way out: %s", what, out)
@@ -430,7 +430,7 @@ func TestNoConnectionLeavesWhenTheNetworkIsNone(t *testing.T) {
 		if out, err := p.attack(open, "tcp"); err != nil {
 			t.Errorf("tcp with all: %s", out)
 		}
-		for _, what := range []string{"unix", "abstract", "datagram"} {
+		for _, what := range []string{"unix", "abstract", "datagram", "datagram of a pair"} {
 			if out, err := p.attack(open, what); err == nil {
 				t.Errorf("%s with all: %s", what, out)
 			}

@@ -161,6 +161,8 @@ func (p Policy) found() ([]hit, error) {
 		if pat.rest == "" {
 			if _, err := os.Lstat(pat.dir); err == nil {
 				s.hits = append(s.hits, hit{pat.dir, true, pat.seen})
+			} else if dir := shut(pat.dir, err); dir != "" {
+				s.hits = append(s.hits, hit{dir, true, pat.seen})
 			}
 			continue
 		}
@@ -182,11 +184,16 @@ type seeker struct {
 	hits   []hit
 }
 
-// walk looks below dir, at rel, for what matches one of pats, which all begin in dir. What can't be read by us can't be read by a command either.
+// walk looks below dir, at rel, for what matches one of pats, which all begin in dir. A directory that can't be read by us a command can't read either, unless it is ours: then the command can change that, so
+// it is taken for a match.
 func (s *seeker) walk(dir, rel string, pats []pattern) error {
 	at := filepath.Join(dir, filepath.FromSlash(rel))
 	d, err := os.Open(at) //nolint:gosec // what a policy names
 	if err != nil {
+		if dir := shut(at, err); dir != "" {
+			s.hits = append(s.hits, hit{dir, true, !slices.ContainsFunc(pats, func(p pattern) bool { return !p.seen })})
+			return nil
+		}
 		if info, e := os.Lstat(at); e == nil && info.IsDir() && !errors.Is(err, fs.ErrPermission) {
 			return errdefs.NotAvailable.Errorf("sandbox: look for what is to be hidden or protected: %w", err)
 		}
@@ -222,6 +229,21 @@ func (s *seeker) walk(dir, rel string, pats []pattern) error {
 		}
 	}
 	return nil
+}
+
+// shut gives the directory that keeps us from looking at a path, and whose mode we, and so commands, can change; "" when err says something else.
+func shut(path string, err error) string {
+	for errors.Is(err, fs.ErrPermission) {
+		info, e := os.Lstat(path)
+		switch {
+		case e == nil && info.IsDir() && ours(info):
+			return path
+		case e == nil || path == filepath.Dir(path):
+			return ""
+		}
+		path = filepath.Dir(path)
+	}
+	return ""
 }
 
 // deeper reports whether something below rel may match.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -282,5 +284,28 @@ func TestOfAPatternIsFoundWhatIsThere(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", pat, err, diff)
 		}
+	}
+}
+
+// What a directory holds that another command has shut can't be looked at, and its owner's next command opens it again. Root sees everything, so somebody else looks.
+func TestADirectoryThatIsShutIsTakenForWhatItMayHold(t *testing.T) {
+	dir := t.TempDir()
+	binary, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(test, binary, 0o755), os.Chmod(dir, 0o777), os.Chmod(filepath.Dir(dir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(test)
+	cmd.Env = []string{"SANDBOX_TEST_ATTACK=shut", "SHUT=" + filepath.Join(dir, "project")}
+	cmd.Dir = "/"
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if want := "/edits true\n/lone false\n/sub false\nthrough\n"; string(out) != want || err != nil {
+		t.Errorf("%s %v", out, err)
 	}
 }

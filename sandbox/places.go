@@ -129,9 +129,22 @@ func (p Policy) hidden() []string { return p.without(Secrets()) }
 // without adds what the policy hides to secrets: what lies in something hidden, or is meant to be read, is left out.
 func (p Policy) without(secrets []string) []string {
 	all := union(secrets, p.Hide)
-	return slices.DeleteFunc(slices.Clone(all), func(path string) bool {
-		return slices.ContainsFunc(all, func(dir string) bool { return dir != path && inside(dir, path) }) ||
-			slices.ContainsFunc(p.Read, func(dir string) bool { return inside(dir, path) })
+	there := make(map[string]bool, len(all)+len(p.Read))
+	for _, path := range all {
+		there[path] = true
+	}
+	for _, path := range p.Read {
+		there[path] = true
+	}
+	return slices.DeleteFunc(all, func(path string) bool {
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if there[dir] {
+				return true
+			}
+			if dir == filepath.Dir(dir) {
+				return slices.Contains(p.Read, path)
+			}
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,8 +114,8 @@ func union(a, b []string) []string {
 
 // inside reports whether path is dir or lies in it. Both are absolute and clean.
 func inside(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || os.IsPathSeparator(rest[0]) || dir != "" && os.IsPathSeparator(dir[len(dir)-1]))
 }
 
 // Resolve gives the policy with its paths absolute and without symbolic links. Whoever reads a policy from settings does it once, before any command has run: a

@@ -25,9 +25,10 @@ const (
 	atNumber = 0
 	atArch   = 4
 	atArg0   = 16 // its lower half: both architectures are little-endian
+	atArg1   = 24
 )
 
-// program is the filter: sockets of these families only, none of the calls above. A Unix socket would reach what listens outside; pairs of them don't.
+// program is the filter: sockets of these families only, none of the calls above. A Unix socket would reach what listens outside; pairs of them don't, but for those of datagrams, which can be sent anywhere.
 func program(families []uint16) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
@@ -48,6 +49,12 @@ func program(families []uint16) []unix.SockFilter {
 	for number, errno := range without {
 		out = append(out, ifEqual(number, 1), refuse(errno))
 	}
+	const kind = 0xf // of a socket's type, without its flags
+	ifSo := func(k uint32, skip uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: k, Jt: skip}
+	}
+	out = append(out, ifEqual(unix.SYS_SOCKETPAIR, 6), load(atArg1), unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind},
+		ifSo(unix.SOCK_STREAM, 2), ifSo(unix.SOCK_SEQPACKET, 1), refuse(unix.EACCES), ret(unix.SECCOMP_RET_ALLOW))
 	out = append(out, ifEqual(unix.SYS_SOCKET, uint8(2+2*len(families))), load(atArg0)) //nolint:gosec // a handful
 	for _, family := range families {
 		out = append(out, ifEqual(uint32(family), 1), ret(unix.SECCOMP_RET_ALLOW))

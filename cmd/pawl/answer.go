@@ -103,7 +103,8 @@ func answering(s streams, use, short, example string, args int, decide decider) 
 	var c common
 	cmd := &cobra.Command{
 		Use: use, Short: short, Example: example,
-		Long: short + `, from any process. The run goes on with pawl resume once everything that is pending has its answer; one answer wins.`,
+		Long: short + `, from any process. The run goes on with pawl resume once everything that is pending has its answer; one answer wins.
+The line for that is printed. It has the flags of pawl resume that are given here, which have no other effect: the lines that a run prints have them.`,
 		Args: func(cmd *cobra.Command, have []string) error {
 			if len(have) != args {
 				return usage("want %s, got %d arguments", use, len(have))
@@ -111,7 +112,10 @@ func answering(s streams, use, short, example string, args int, decide decider) 
 			return nil
 		},
 	}
-	c.addJournal(cmd)
+	c.addKept(cmd)
+	for _, name := range keptFlags {
+		cmd.Flags().Lookup(name).Hidden = true
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		store, closeStore, err := c.openStore(cmd.Context())
 		if err != nil {

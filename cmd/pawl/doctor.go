@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -21,42 +23,29 @@ func doctorCommand(s streams) *cobra.Command {
 		Long: `Prints a line for each thing that runs need: the providers' keys (their names, never their values), the
 sandbox with what it can hold here and why not, the journal, and the MCP servers of the directory, which are started to see
 whether they do, unless they wait for approval. Then the settings of the directory: each value with its layer and place, whether
-it counts, and what was read and has no effect. Values that may be secrets are left out. Nothing is changed.`,
+it counts, and what was read and has no effect. Values that may be secrets are left out. Nothing is changed.
+
+The exit code is 2 when the settings can't be understood, 1 when an MCP server that counts does not work, else 0: what is missing, waits for approval or has
+no effect need not keep anything from working.`,
 		Example: "  pawl doctor\n  pawl doctor --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			settings, err := settingsFindings(cmd.Context(), dir)
-			if err != nil {
+			settings, broken := settingsFindings(cmd.Context(), dir)
+			var exit *exitError
+			if errors.As(broken, &exit) || cmd.Context().Err() != nil { // there is no such directory, or a cancel
+				return broken
+			}
+			servers, failed := mcpFindings(cmd.Context(), dir)
+			if err := printFindings(s.out, asJSON, append(diagnose(sandbox.Probe()), servers...), settings); err != nil {
 				return err
 			}
-			all := append(diagnose(sandbox.Probe()), mcpFindings(cmd.Context(), dir)...)
-			if asJSON {
-				enc := json.NewEncoder(s.out)
-				for _, d := range all {
-					if err := enc.Encode(d); err != nil {
-						return err
-					}
-				}
-				for _, d := range settings {
-					if err := enc.Encode(d); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			for _, d := range all {
-				mark := "ok     "
-				if !d.OK {
-					mark = "missing"
-				}
-				if _, err := fmt.Fprintf(s.out, "%s  %s: %s\n", mark, d.Name, printable(d.Text)); err != nil {
-					return err
-				}
-			}
-			for _, d := range settings {
-				if _, err := fmt.Fprintf(s.out, "%-7s  %s: %s\n", d.mark(), clean(d.Name), clean(d.Text)); err != nil {
-					return err
-				}
+			switch {
+			case cmd.Context().Err() != nil:
+				return cmd.Context().Err()
+			case broken != nil:
+				return &exitError{code: exitUsage}
+			case failed:
+				return &exitError{code: exitFailed}
 			}
 			return nil
 		},
@@ -64,6 +53,38 @@ it counts, and what was read and has no effect. Values that may be secrets are l
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: name, ok, text; of settings also layer, place, state and value")
 	cmd.Flags().StringVar(&dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
 	return cmd
+}
+
+func printFindings(w io.Writer, asJSON bool, all []finding, settings []settingFinding) error {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		for _, d := range all {
+			if err := enc.Encode(d); err != nil {
+				return err
+			}
+		}
+		for _, d := range settings {
+			if err := enc.Encode(d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, d := range all {
+		mark := "ok     "
+		if !d.OK {
+			mark = "missing"
+		}
+		if _, err := fmt.Fprintf(w, "%s  %s: %s\n", mark, d.Name, printable(d.Text)); err != nil {
+			return err
+		}
+	}
+	for _, d := range settings {
+		if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", d.mark(), clean(d.Name), clean(d.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finding is a line of the doctor's.

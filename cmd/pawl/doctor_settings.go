@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -12,11 +14,12 @@ type settingFinding struct {
 	finding
 	Layer string          `json:"layer,omitempty"`
 	Place string          `json:"place,omitempty"`
-	State string          `json:"state"` // active, overridden, repeated, waiting, removed; "problem" for what has no effect
+	State string          `json:"state"` // active, overridden, repeated, waiting, removed; "problem" for what has no effect, "note" for what may have none
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// settingsFindings are a line for each value of the settings of a directory, the lowest layer first, and one for each thing that was read there and has no effect.
+// settingsFindings are a line for each value of the settings of a directory, the lowest layer first, and one for each thing that was read there and has no effect. When they can't be understood
+// there is one that says so, and the error.
 func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error) {
 	root, err := projectRoot(dir)
 	if err != nil {
@@ -24,10 +27,7 @@ func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error)
 	}
 	p, err := project.Load(ctx, root)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return []settingFinding{{finding: finding{Name: "settings", Text: err.Error()}, State: "problem"}}, nil
+		return []settingFinding{{finding: finding{Name: "settings", Text: err.Error()}, State: "problem"}}, err
 	}
 	var all []settingFinding
 	for _, v := range p.Values() {
@@ -54,12 +54,33 @@ func settingsFindings(ctx context.Context, dir string) ([]settingFinding, error)
 	for _, problem := range p.Problems {
 		all = append(all, settingFinding{finding: finding{Name: "settings", Text: problem.String()}, Place: problem.Place.String(), State: "problem"})
 	}
-	return all, nil
+	return append(all, toolFindings(ctx, p)...), nil
+}
+
+// toolFindings are a line for each tool that is named and that a run doesn't have: a problem when another name was meant, else a note, since a program of somebody's may have the tool.
+func toolFindings(ctx context.Context, p *project.Project) (all []settingFinding) {
+	c, _, err := newChecker(ctx, p.Root, policy{}, false)
+	if err != nil { // what keeps a run from beginning is told elsewhere
+		return nil
+	}
+	defer func() { _ = c.close() }()
+	known := []string{project.SkillToolName, agent.TaskName, loop.SearchName} // there when there is something for them
+	for _, t := range c.tools.Models(nil) {
+		known = append(known, t.Name)
+	}
+	for _, problem := range p.UnknownTools(known) {
+		f := settingFinding{finding: finding{Name: "settings", Text: problem.String()}, Place: problem.Place.String(), State: "problem"}
+		if problem.Remedy == "" {
+			f.OK, f.State, f.Text = true, "note", f.Text+" in runs of pawl; a program of your own may have one"
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // mark is what stands before the line for a person.
 func (f settingFinding) mark() string {
-	if f.OK {
+	if f.OK && f.State != "note" {
 		return "ok"
 	}
 	return f.State

@@ -32,15 +32,15 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
   "modell": "x",
   "respectGitignore": true
 }`)
-	doctor := func(flags ...string) string {
+	doctor := func(code int, flags ...string) string {
 		t.Helper()
 		r := w.pawl(append([]string{"doctor", "--dir", w.dir}, flags...)...)
-		if r.code != 0 || r.err != "" || strings.Contains(r.out, "top-secret") {
+		if r.code != code || r.err != "" || strings.Contains(r.out, "top-secret") {
 			t.Fatalf("%+v", r)
 		}
 		return r.out
 	}
-	said := doctor()
+	said := doctor(0) // a thing that waits, or has no effect, has not failed
 	for _, want := range []string{
 		"ok       setting permissions.defaultMode: \"default\" (default)\n",
 		"ok       setting model: \"anthropic/one\" (user, ~/.agents/settings.json:2:12), overridden\n",
@@ -58,7 +58,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 		}
 	}
 	states := map[string]string{}
-	for line := range strings.Lines(doctor("--json")) {
+	for line := range strings.Lines(doctor(0, "--json")) {
 		var f struct {
 			Name, Text, Layer, Place, State string
 			OK                              *bool
@@ -83,11 +83,11 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 	if r := w.pawl("trust", w.dir); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if said := doctor(); strings.Contains(said, "waiting") || !strings.Contains(said, "127.0.0.1:1/mcp?…\": ") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
+	if said := doctor(exitFailed); strings.Contains(said, "waiting") || !strings.Contains(said, "127.0.0.1:1/mcp?…\": ") || !strings.Contains(said, "ok       setting permissions.allow: \"Bash(make:*)\"") {
 		t.Error(said)
 	}
 	w.file(".agents/settings.json", `{"permissions": {"deny": "x"}}`)
-	if said := doctor(); !strings.Contains(said, "problem  settings: project: .agents/settings.json:1:26: ") {
+	if said := doctor(exitUsage); !strings.Contains(said, "problem  settings: project: .agents/settings.json:1:26: ") {
 		t.Error(said)
 	}
 	if r := w.pawl("doctor", "--dir", filepath.Join(w.dir, "none")); r.code != exitUsage || !strings.Contains(r.err, "no such directory") {
@@ -112,5 +112,29 @@ func TestTheDoctorSaysWhatIsNoLongerInTheFiles(t *testing.T) {
 	}
 	if r := w.checks("read", `{"file_path":".env"}`); !strings.HasPrefix(r.out, "deny ") || !strings.Contains(r.err, "1 restrictions are no longer in this project's files") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A rule or a limit that names no tool guards nothing: the doctor finds it, and what may be meant.
+func TestTheDoctorFindsToolsThatThereAreNot(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	w := newWorld(t)
+	if err := os.MkdirAll(filepath.Join(w.dir, ".agents/agents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".agents/settings.json", "{\"permissions\": {\n\"deny\": [\"Bsh\", \"Task(explore)\", \"Skill(x)\", \"tool_search\", \"AskUserQuestion\", \"WebSearch\", \"mcp__x__y\", \"BashOutput\"],\n\"ask\": [\"Terraform\"]}}")
+	w.file(".agents/agents/a.md", "---\nname: a\ndescription: x\ntools: raed, Grep\n---\nDo.\n")
+	r := w.pawl("doctor", "--dir", w.dir)
+	for _, want := range []string{
+		"problem  settings: .agents/settings.json:2:10: there is no tool \"Bsh\": the rule \"Bsh\" has no effect: did you mean bash?\n",
+		"problem  settings: .agents/agents/a.md:4:1: there is no tool \"raed\": its name in tools has no effect: did you mean read?\n",
+		"note     settings: .agents/settings.json:3:9: there is no tool \"Terraform\": the rule \"Terraform\" has no effect in runs of pawl; a program of your own may have one\n",
+	} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing in %+v", want, r)
+		}
+	}
+	if strings.Count(r.out, "there is no tool") != 3 {
+		t.Error(r.out)
 	}
 }

@@ -49,9 +49,9 @@ func (c common) waiting(res *agent.Result) string {
 	b.WriteString("waiting for a person:")
 	for _, p := range res.Pending {
 		if p.Call != nil {
-			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", p.Prompt, summary(p.Call.Name, p.Call.Input), c.line("approve", res.ContextID, p.ID), c.line("reject", res.ContextID, p.ID))
+			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", p.Prompt, summary(p.Call.Name, p.Call.Input), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
 		} else {
-			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.line("answer", res.ContextID, p.ID, "TEXT"))
+			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.answering("answer", res.ContextID, p.ID, "TEXT"))
 		}
 	}
 	b.WriteString("\nthen: " + c.again(res.ContextID))
@@ -81,7 +81,12 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 			cancel() // nobody reads any more
 		}
 	}
-	return do(ctx, rt, more...)
+	res, err := do(ctx, rt, more...)
+	_ = rt.Close() // ends what goes on in the background
+	if e := lines.ends(context.WithoutCancel(ctx), o.Journal); err == nil {
+		err = e
+	}
+	return res, err
 }
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,

@@ -34,10 +34,12 @@ const maxPrompt = 4 << 20
 // common are the flags that commands which run an agent share.
 type common struct {
 	model, baseURL, dir, session, journal, engine, system string
-	unknown                                               string // resume only
-	settingsModel                                         string // that the project's settings name
+	unknown                                               string             // resume only
+	settingsModel                                         string             // that the project's settings name
+	began                                                 journal.RunStarted // resume only: what is on record of the run
 	json, wait, trust                                     bool
 	person                                                bool // somebody is there to answer questions
+	begins                                                bool // the command begins a run: its model and directory go on record
 	maxSteps                                              int
 	budgetUSD                                             float64
 	budgetTokens                                          int64
@@ -48,19 +50,28 @@ type common struct {
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringVar(&c.session, "session", "", "the `ID` of a session to continue, or the name of a new one")
+	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `loop`")
+	f.BoolVar(&c.json, "json", false, "write events, one JSON object a line")
+	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
+	c.addKept(cmd)
+}
+
+// maxSteps is the default of --max-steps.
+const maxSteps = 100
+
+// addKept adds the flags that whoever goes on with a run gives again: see common.kept.
+func (c *common) addKept(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it that of the settings, else one of the first provider whose key is in the environment")
 	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; not for a subagent with a model of its own")
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
-	f.StringVar(&c.session, "session", "", "the `ID` of a session to continue, or the name of a new one")
-	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `loop`")
 	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
-	f.BoolVar(&c.json, "json", false, "write events, one JSON object a line")
-	f.IntVar(&c.maxSteps, "max-steps", 100, "end the run before model call `N`+1")
+	f.IntVar(&c.maxSteps, "max-steps", maxSteps, "end the run before model call `N`+1")
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
 	f.DurationVar(&c.timeout, "timeout", 0, "end the run after this `time`, such as 10m")
 	f.StringArrayVar(&c.mcp, "mcp", nil, "offer the tools of an MCP server, as `NAME=COMMAND|URL` (repeat)")
-	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
 	f.BoolVar(&c.trust, "trust", false, "let all settings of the project count, approved or not: see pawl trust")
 	c.addJournal(cmd)
 	c.policy.add(cmd)
@@ -125,7 +136,7 @@ func (c *common) outputs(project string) string {
 
 // open makes a model of the flags, with an error that helps when no key is there.
 func (c *common) open() (model.Model, error) {
-	name := cmp.Or(c.model, c.settingsModel)
+	name := cmp.Or(c.model, c.began.Model, c.settingsModel)
 	if name == "" {
 		if name = pawl.DefaultModel(); name == "" {
 			var looked []string
@@ -179,10 +190,11 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	case strings.ContainsFunc(c.session, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return o, usage("--session %q: no control characters, please", c.session)
 	}
-	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
+	dir := cmp.Or(c.dir, c.began.Dir)
+	if o.ProjectRoot, err = projectRoot(dir); err != nil {
 		return o, err
 	}
-	if c.dir == "" {
+	if dir == "" {
 		if o.Workdir, err = os.Getwd(); err != nil {
 			return o, err
 		}
@@ -218,17 +230,20 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	return o, nil
 }
 
-// projectRoot is dir, or the nearest directory upward that looks like a project.
-func projectRoot(dir string) (string, error) {
+// projectRoot is dir, as --dir gives it, or the nearest directory upward that looks like a project.
+func projectRoot(dir string) (string, error) { return projectAt("--dir "+dir, dir) }
+
+// projectAt is projectRoot of a directory that was given as said.
+func projectAt(said, dir string) (string, error) {
 	if dir != "" {
 		info, err := os.Stat(dir)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			return "", usage("--dir %s: there is no such directory", dir)
+			return "", usage("%s: there is no such directory", said)
 		case err != nil:
-			return "", usage("--dir %s: %v", dir, err)
+			return "", usage("%s: %v", said, reason(err))
 		case !info.IsDir():
-			return "", usage("--dir %s: it is not a directory", dir)
+			return "", usage("%s: it is not a directory", said)
 		}
 		return filepath.Abs(dir)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -18,16 +20,65 @@ func (c common) line(words ...string) string {
 	return "pawl " + strings.Join(words, " ")
 }
 
-// again is the line that resumes a session under the same permissions: what lets more happen is not taken from the record.
+// again is the line that resumes a session as this command was told to run it.
 func (c common) again(session string) string {
-	words := append([]string{"resume", session}, c.policy.flags()...)
+	return c.line(append([]string{"resume", session}, c.kept(false)...)...)
+}
+
+// next is the line of a further prompt.
+func (c common) next(session string) string {
+	return c.line(append(append([]string{"run", "--session", session}, c.kept(true)...), "…")...)
+}
+
+// answering is the line that answers what is pending in a run. The flags are for the line that is printed then.
+func (c common) answering(words ...string) string {
+	return c.line(append(words, c.kept(false)...)...)
+}
+
+// keptFlags are the names of the flags in kept.
+var keptFlags = []string{
+	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "system-prompt", "max-steps", "budget-usd", "budget-tokens", "timeout",
+}
+
+// kept are the flags that were given and that whoever goes on has to give again, but for the journal: what lets more happen, limits and the rest are not taken from the record. Of a run that began here
+// the model and the directory are: a further prompt wants them, too.
+func (c common) kept(further bool) (words []string) {
+	words = c.policy.flags()
 	for _, server := range c.mcp {
 		words = append(words, "--mcp", server)
 	}
 	if c.trust {
 		words = append(words, "--trust")
 	}
-	return c.line(words...)
+	further = further || !c.begins
+	for _, f := range []struct {
+		name, value string
+		given       bool
+	}{
+		{"--model", inFull(c.model, "scripted/"), further && c.model != ""},
+		{"--base-url", c.baseURL, c.baseURL != ""},
+		{"--dir", inFull(c.dir, ""), further && c.dir != ""},
+		{"--system-prompt", inFull(c.system, "@"), c.system != ""},
+		{"--max-steps", fmt.Sprint(c.maxSteps), c.maxSteps != 0 && c.maxSteps != maxSteps},
+		{"--budget-usd", fmt.Sprint(c.budgetUSD), c.budgetUSD != 0},
+		{"--budget-tokens", fmt.Sprint(c.budgetTokens), c.budgetTokens != 0},
+		{"--timeout", c.timeout.String(), c.timeout != 0},
+	} {
+		if f.given {
+			words = append(words, f.name, f.value)
+		}
+	}
+	return words
+}
+
+// inFull has the path behind a prefix absolute, so that the line is good elsewhere, too.
+func inFull(value, prefix string) string {
+	if path, ok := strings.CutPrefix(value, prefix); ok && path != "" {
+		if abs, err := filepath.Abs(path); err == nil {
+			return prefix + abs
+		}
+	}
+	return value
 }
 
 // plain are the words that a shell takes as they are.

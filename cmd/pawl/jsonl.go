@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
@@ -21,14 +23,15 @@ type jsonl struct {
 	names map[string]string // tool names by call id, for lines about calls that never ran
 	asked map[asked]bool    // calls that a person was asked about, whose no is their end
 	told  map[string][]journal.Entry
-	head  line  // of the last event, for the last line
-	err   error // the first error of writing; then nothing is written any more
+	open  map[asked]event.Event // commands in the background that have not ended, as they began
+	head  line                  // of the last event, for the last line
+	err   error                 // the first error of writing; then nothing is written any more
 }
 
 type asked struct{ session, id string }
 
 func newJSONL(w io.Writer) *jsonl {
-	return &jsonl{w: w, names: map[string]string{}, asked: map[asked]bool{}, told: map[string][]journal.Entry{}}
+	return &jsonl{w: w, names: map[string]string{}, asked: map[asked]bool{}, told: map[string][]journal.Entry{}, open: map[asked]event.Event{}}
 }
 
 // recall reads what lines about an unfinished run need of its record, and of the tasks below it: which calls it asked about, and who was answered by another process since it was left. These answers are
@@ -131,6 +134,7 @@ func (j *jsonl) event(e event.Event) {
 			Input any    `json:"input"`
 		}{at, d.Call.ID, d.Call.Name, input(d.Call.Input)})
 	case journal.CommandStarted:
+		j.open[asked{e.Session, d.ID}] = e
 		j.write(struct {
 			line
 			ID      string `json:"id"`
@@ -138,6 +142,7 @@ func (j *jsonl) event(e event.Event) {
 			Command string `json:"command"`
 		}{at, d.ID, d.Call, d.Command})
 	case journal.CommandEnded:
+		delete(j.open, asked{e.Session, d.ID})
 		j.write(struct {
 			line
 			ID     string `json:"id"`
@@ -188,6 +193,30 @@ func (j *jsonl) event(e event.Event) {
 			j.warning(as("warning"), text)
 		}
 	}
+}
+
+// ends writes what became of the commands that went on when their run was over. They have ended: their ends are on record, and nobody published them.
+func (j *jsonl) ends(ctx context.Context, store journal.Store) error {
+	from := map[string]int64{} // by session: where its first one began
+	for of, e := range j.open {
+		if first, ok := from[of.session]; !ok || e.Seq < first {
+			from[of.session] = e.Seq
+		}
+	}
+	for _, session := range slices.Sorted(maps.Keys(from)) {
+		for e, err := range store.Read(ctx, session, from[session]) {
+			if err != nil {
+				return err
+			}
+			if d, ok := e.Data.(journal.CommandEnded); ok {
+				if began, ok := j.open[asked{session, d.ID}]; ok {
+					e.Run = began.Run // on record it is of none, since that was over
+					j.event(event.Event{Entry: e, ParentRun: began.ParentRun})
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (j *jsonl) delta(at line, e event.Event) {

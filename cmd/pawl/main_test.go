@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -581,5 +582,43 @@ func TestALineTellsOfACompaction(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d lines tell of it", n)
+	}
+}
+
+// A command that goes on when its run is over ends with the program: who reads the lines is told of that, before the last one.
+func TestACommandThatGoesOnBehindItsRunEndsInTheLines(t *testing.T) {
+	w := newWorld(t)
+	lines, r := w.run(`
+turns:
+  - tool_calls:
+      - {id: one, name: bash, input: {command: "exec sleep 300", background: true}}
+      - {id: two, name: bash, input: {command: "exec sleep 301", background: true}}
+      - {id: below, name: task, input: {agent: general-purpose, prompt: go}}
+  - tool_calls: [{id: kill, name: bash_kill, input: {id: bg-two}}]
+  - text: Done.
+agents:
+  general-purpose: {turns: [{tool_calls: [{id: three, name: bash, input: {command: "exec sleep 302", background: true}}]}, {text: Below.}]}
+`, "go", "--session", "s", "--no-sandbox", "--permission-mode", "bypassPermissions")
+	if r.code != exitCompleted {
+		t.Fatalf("%+v", r)
+	}
+	began, ended := map[any]map[string]any{}, map[any]string{}
+	for i, l := range lines {
+		switch l["type"] {
+		case "command.started":
+			began[l["id"]] = l
+		case "command.ended":
+			if b := began[l["id"]]; b == nil || ended[l["id"]] != "" || b["run"] != l["run"] || b["session"] != l["session"] || b["parent_run"] != l["parent_run"] || b["seq"].(float64) >= l["seq"].(float64) {
+				t.Errorf("%v after %v", l, b)
+			}
+			ended[l["id"]] = fmt.Sprint(l["reason"])
+		case "run.finished":
+			if i != len(lines)-1 || l["session"] != "s" {
+				t.Errorf("line %d of %d: %v", i+1, len(lines), l)
+			}
+		}
+	}
+	if want := map[any]string{"bg-one": "stopped", "bg-two": "killed", "bg-three": "stopped"}; len(began) != 3 || !maps.Equal(ended, want) {
+		t.Errorf("%v began, %v ended, want %v", len(began), ended, want)
 	}
 }

@@ -112,11 +112,15 @@ func mcpServers(ctx context.Context, c mcpConfig) (all []mcpServer, err error) {
 	}
 	for _, v := range values {
 		if name, ok := strings.CutPrefix(v.Key, "mcp.servers."); ok && v.State == project.StateWaiting {
-			s := mcp.Server{Place: v.Place.String()}
-			if err := json.Unmarshal([]byte(v.Text), &s); err != nil {
+			var said struct {
+				Type, Command, URL string
+				Args               []string
+				Required           bool
+			}
+			if err := json.Unmarshal([]byte(v.Text), &said); err != nil {
 				return nil, err
 			}
-			s.Name = name
+			s := mcp.Server{Name: name, Place: v.Place.String(), Command: said.Command, Args: said.Args, URL: said.URL, SSE: said.Type == "sse", Required: said.Required}
 			one := described(s, string(v.Layer), "waiting")
 			one.Reason = "it waits for approval: see pawl trust"
 			all = append(all, one)
@@ -161,7 +165,7 @@ func mcpList(s streams) *cobra.Command {
 		Use:   "list",
 		Short: "The configured MCP servers and their tools",
 		Long: `Prints the servers of the settings and of --mcp: where each is configured, how it is reached, whether it can be connected or why not, and its tools.
-To find that out they are started, in the sandbox in which runs have them. One that waits for approval is not.`,
+To find that out they are started, in the sandbox in which runs have them. One that waits for approval is not. The exit code is 1 when one failed.`,
 		Example: "  pawl mcp list\n  pawl mcp list --json --mcp 'files=mcp-server-filesystem .'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -176,7 +180,7 @@ To find that out they are started, in the sandbox in which runs have them. One t
 						return err
 					}
 				}
-				return nil
+				return failures(cmd.Context(), all)
 			}
 			if len(all) == 0 {
 				_, err := fmt.Fprintln(s.err, "no MCP server is configured: put one into .agents/settings.json, or give --mcp NAME=COMMAND|URL")
@@ -187,7 +191,7 @@ To find that out they are started, in the sandbox in which runs have them. One t
 					return err
 				}
 			}
-			return nil
+			return failures(cmd.Context(), all)
 		},
 	}
 	c.add(cmd)
@@ -195,6 +199,14 @@ To find that out they are started, in the sandbox in which runs have them. One t
 	cmd.Flags().BoolVar(&c.noSandbox, "no-sandbox", false, "start commands without a sandbox")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line: name, layer, place, state, reason, transport, command, args, url, required, tools")
 	return cmd
+}
+
+// failures is what a list with servers that don't work ends with. What waits for approval has not failed.
+func failures(ctx context.Context, all []mcpServer) error {
+	if slices.ContainsFunc(all, func(s mcpServer) bool { return s.State == "failed" }) {
+		return cmp.Or[error](ctx.Err(), &exitError{code: exitFailed})
+	}
+	return nil
 }
 
 // String is the server and its tools, a line each.
@@ -225,21 +237,20 @@ func (m mcpServer) how() string {
 	return clip(clean(strings.Join(words, " ")), 120)
 }
 
-// mcpFindings are the doctor's lines about MCP servers.
-func mcpFindings(ctx context.Context, dir string) []finding {
+// mcpFindings are the doctor's lines about MCP servers. failed says that one doesn't work, or none can.
+func mcpFindings(ctx context.Context, dir string) (all []finding, failed bool) {
 	servers, err := mcpServers(ctx, mcpConfig{dir: dir})
 	if err != nil {
-		return []finding{{"MCP servers", false, clean(err.Error())}}
+		return []finding{{"MCP servers", false, clean(err.Error())}}, true
 	}
-	var all []finding
 	for _, s := range servers {
 		text := fmt.Sprintf("%s, %d tools", s.how(), len(s.Tools))
 		if s.State != "connected" {
 			text = queries.ReplaceAllString(clean(s.Reason), "$1?…")
 		}
-		all = append(all, finding{"MCP server " + s.Name, s.State == "connected", text})
+		all, failed = append(all, finding{"MCP server " + s.Name, s.State == "connected", text}), failed || s.State == "failed"
 	}
-	return all
+	return all, failed
 }
 
 // queries are those of addresses in a text: keys may be in them.

@@ -77,10 +77,10 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 	w.agents(`{"mcpServers": {
   "notes": {"url": "` + noteServer(t) + `", "headers": {"X-Token": "${PAWL_TEST_TOKEN}"}, "defer": true},
   "gone": {"command": "/no/such/program", "args": ["--key", "${PAWL_TEST_TOKEN}"], "env": {"A": "secret-2"}, "required": true}}}`)
-	list := func(flags ...string) (out []map[string]any) {
+	list := func(code int, flags ...string) (out []map[string]any) {
 		t.Helper()
 		r := w.pawl(append([]string{"mcp", "list", "--json", "--dir", w.dir}, flags...)...)
-		if r.code != 0 || strings.Contains(r.out+r.err, "secret-") {
+		if r.code != code || r.err != "" || strings.Contains(r.out+r.err, "secret-") {
 			t.Fatalf("%+v", r)
 		}
 		for line := range strings.Lines(r.out) {
@@ -92,15 +92,15 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 		}
 		return out
 	}
-	for _, m := range list() {
+	for _, m := range list(0) {
 		if m["state"] != "waiting" || m["layer"] != "project" || !strings.Contains(fmt.Sprint(m["reason"]), "pawl trust") || len(m["tools"].([]any)) != 0 {
 			t.Errorf("nobody has approved it: %v", m)
 		}
 	}
-	if m := list("--trust", "--mcp", "web=http://ann:secret-3@127.0.0.1:1/mcp?key=secret-4")[0]; m["url"] != "http://…@127.0.0.1:1/mcp?…" || m["state"] != "failed" || m["reason"] == "" {
+	if m := list(exitFailed, "--trust", "--mcp", "web=http://ann:secret-3@127.0.0.1:1/mcp?key=secret-4")[0]; m["url"] != "http://…@127.0.0.1:1/mcp?…" || m["state"] != "failed" || m["reason"] == "" {
 		t.Error(m)
 	}
-	all := list("--trust", "--mcp", "more=/no/program with args")
+	all := list(exitFailed, "--trust", "--mcp", "more=/no/program with args")
 	if len(all) != 3 {
 		t.Fatal(all)
 	}
@@ -120,12 +120,16 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 	}
 	r := w.pawl("mcp", "list", "--dir", w.dir, "--trust")
 	for _, want := range []string{"gone  failed  (project, ", "notes  connected  (project, ", "\n  mcp__notes__add [found by search] Add a note.", "\n  mcp__notes__read [read-only] [found by search] Read it."} {
-		if r.code != 0 || !strings.Contains(r.out, want) {
+		if r.code != exitFailed || !strings.Contains(r.out, want) {
 			t.Errorf("no %q in %+v", want, r)
 		}
 	}
 	if strings.Contains(r.out, "\x1b") {
 		t.Errorf("a server steers the terminal: %q", r.out)
+	}
+	w.agents(`{"mcpServers": {"notes": {"url": "` + noteServer(t) + `"}}}`)
+	if r := w.pawl("mcp", "list", "--dir", w.dir, "--trust"); r.code != 0 || !strings.Contains(r.out, "notes  connected") {
+		t.Errorf("%+v", r)
 	}
 	w.agents(`{}`)
 	if r := w.pawl("mcp", "list", "--dir", w.dir); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no MCP server is configured") {
@@ -148,7 +152,7 @@ func TestTheDoctorLooksAtMCPServers(t *testing.T) {
 	if r := w.pawl("trust"); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if r := w.pawl("doctor"); r.code != 0 || !strings.Contains(r.out, "missing  MCP server gone: start: ") {
+	if r := w.pawl("doctor"); r.code != exitFailed || r.err != "" || !strings.Contains(r.out, "missing  MCP server gone: start: ") {
 		t.Errorf("%+v", r)
 	}
 	w.agents(`{"mcpServers": {"notes": {"url": "` + noteServer(t) + `"}}}`)

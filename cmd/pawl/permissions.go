@@ -127,6 +127,7 @@ those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, c.close()) }()
+			warnOf(s, c.problems)
 			if warning != "" {
 				fmt.Fprintln(s.err, "pawl:", printable(warning))
 			}
@@ -155,11 +156,13 @@ those of MCP servers are known by their names only, mcp__SERVER__TOOL.`,
 // checker judges calls as a run in a project would.
 type checker struct {
 	tools tool.Set
-	tasks bool // there are subagents, and so the tool that gives them tasks
+	names tool.Set // the same with the tool that gives subagents tasks, of which only the name is known, when there are any
 	hooks []hook.Middleware
 	last  hook.Judgment
 	mode  hook.Mode
 	close func() error
+
+	problems []project.Problem // of the project
 }
 
 // newChecker reads the project. warning says what of it does not count.
@@ -183,7 +186,7 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
-	c = &checker{mode: p.Mode}
+	c = &checker{mode: p.Mode, problems: in.Problems}
 	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
 	permissions, err := hook.Permission(p)
 	if err != nil {
@@ -199,8 +202,12 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 	if skill, ok := in.SkillTool(); ok {
 		tools = append(tools, skill)
 	}
-	c.tasks = slices.ContainsFunc(in.Subagents, func(s project.Subagent) bool { return s.Broken == "" })
-	c.tools, err = tool.NewSet(tools...)
+	if c.tools, err = tool.NewSet(tools...); err == nil && slices.ContainsFunc(in.Subagents, func(s project.Subagent) bool { return s.Broken == "" }) {
+		tools = append(tools, tool.Func(agent.TaskName, "", func(context.Context, struct{}) (string, error) { return "", nil }))
+	}
+	if err == nil {
+		c.names, err = tool.NewSet(tools...)
+	}
 	return c, warning, err
 }
 
@@ -216,8 +223,8 @@ type answered struct {
 }
 
 func (c *checker) check(ctx context.Context, name, input string) (answered, error) {
-	if _, _, ok := c.tools.Lookup(name); !ok && !mcpTool(name) && (!c.tasks || !strings.EqualFold(name, agent.TaskName)) {
-		return answered{}, usage("%v (those of MCP servers are mcp__SERVER__TOOL)", c.tools.Unknown(clean(name), nil))
+	if _, _, ok := c.names.Lookup(name); !ok && !mcpTool(name) {
+		return answered{}, usage("%v (those of MCP servers are mcp__SERVER__TOOL)", c.names.Unknown(clean(name), nil))
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(input), &object); err != nil || object == nil {

@@ -224,3 +224,16 @@ func TestACheckGoesByTheProjectsSettings(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestAToolThatThereIsNotIsNamedAmongAllThatThereAre(t *testing.T) {
+	w := newWorld(t)
+	if r := w.checks("frob", "{}"); r.code != exitUsage || !strings.Contains(r.err, `there is no tool "frob"; there are ask_user, bash, bash_kill, bash_output, edit, glob, grep, read, task, web_fetch, write (`) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.checks("tsak", "{}"); r.code != exitUsage || !strings.Contains(r.err, "did you mean task?") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.checks("Task", `{"agent": "explore", "prompt": "look"}`); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+}

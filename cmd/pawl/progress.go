@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -17,34 +18,54 @@ type progress struct {
 	w      io.Writer
 	text   io.Writer // the model's words
 	colour bool
-	calls  map[string]message.ToolCall
-	inText bool // the last thing written was text without a line end
-	asks   bool // questions are asked here: they are not told beside that
+	calls  map[[2]string]message.ToolCall // by run and id
+	below  map[string]below               // runs of subagents
+	lead   string                         // of the lines about the event that is shown: whose it is
+	inText bool                           // the last thing written was text without a line end
+	asks   bool                           // questions are asked here: they are not told beside that
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
 }
 
+// below is a run of a subagent.
+type below struct {
+	agent string
+	depth int
+}
+
 func newProgress(w, text io.Writer, colour bool) *progress {
-	return &progress{w: w, text: text, colour: colour, calls: map[string]message.ToolCall{}}
+	return &progress{w: w, text: text, colour: colour, calls: map[[2]string]message.ToolCall{}, below: map[string]below{}}
 }
 
 func (p *progress) event(e event.Event) {
+	p.lead = p.whose(e)
+	defer func() { p.lead = "" }()
 	switch d := e.Data.(type) {
 	case nil:
 		p.delta(e)
+	case journal.Prepared:
+		for _, name := range pawl.ActivatedSkills(d) {
+			p.line("36", "◆ skill %s: the prompt activates it", clean(name))
+		}
 	case journal.ModelFinished:
 		for _, m := range d.Heard {
 			p.line("36", "> %s", clip(clean(m.Text()), 160))
+		}
+		for c := range message.Of[message.ToolCall](d.Message) {
+			p.calls[[2]string{e.Run, c.ID}] = c
+		}
+		if e.ParentRun != "" { // its words come whole: those of others come in between
+			for text := range strings.Lines(strings.TrimSpace(d.Message.Text())) {
+				p.line("2", "%s", strings.TrimRight(printable(text), "\n"))
+			}
+			return
 		}
 		if p.holdAnswer && (len(d.Message.ToolCalls()) > 0 || d.Cut()) {
 			p.say(p.held.String())
 		}
 		p.held.Reset()
 		p.endText()
-		for c := range message.Of[message.ToolCall](d.Message) {
-			p.calls[c.ID] = c
-		}
 	case journal.ToolStarted:
 		p.line("36", "● %s", summary(d.Call.Name, d.Call.Input))
 	case journal.ToolFinished:
@@ -56,7 +77,8 @@ func (p *progress) event(e event.Event) {
 		}
 	case journal.ToolJudged:
 		if d.Refused() {
-			p.line("31", "✗ %s", summary(p.calls[d.Call].Name, p.calls[d.Call].Input))
+			call := p.calls[[2]string{e.Run, d.Call}]
+			p.line("31", "✗ %s", summary(call.Name, call.Input))
 			why := "denied"
 			if d.Verdict == "invalid" {
 				why = "not run"
@@ -65,7 +87,11 @@ func (p *progress) event(e event.Event) {
 		}
 	case journal.Asked:
 		if p.endText(); !p.asks {
-			p.line("33", "? %s", clean(d.Prompt))
+			text := clean(d.Prompt)
+			if d.Call != nil {
+				text = strings.TrimSuffix(summary(d.Call.Name, d.Call.Input)+": "+text, ": ")
+			}
+			p.line("33", "? %s", text)
 		}
 	case journal.ModelFailed:
 		p.endText()
@@ -104,12 +130,30 @@ func (p *progress) result(d journal.ToolFinished) {
 	}
 }
 
+// whose is what stands before the lines about an event of a subagent's run: its name, further to the right the deeper it is. "" is the run itself.
+func (p *progress) whose(e event.Event) string {
+	if e.ParentRun == "" {
+		return ""
+	}
+	b, ok := p.below[e.Run]
+	if !ok { // of one that goes on only the session is known, which ends in the call
+		b = below{e.Session[strings.LastIndexByte(e.Session, '/')+1:], p.below[e.ParentRun].depth + 1}
+	}
+	if d, ok := e.Data.(journal.RunStarted); ok {
+		b.agent = d.Agent
+	}
+	p.below[e.Run] = b
+	return strings.Repeat("  ", b.depth) + "[" + clean(b.agent) + "] "
+}
+
 func (p *progress) delta(e event.Event) {
 	switch e.Delta {
 	case event.TextDelta:
-		if p.holdAnswer {
+		switch {
+		case e.ParentRun != "":
+		case p.holdAnswer:
 			p.held.WriteString(e.Text)
-		} else {
+		default:
 			p.say(e.Text)
 		}
 	case event.Warning:
@@ -141,7 +185,7 @@ func (p *progress) end(res *agent.Result, c common) {
 	case res.Status == agent.StatusInterrupted:
 		p.line("33", "go on with: %s", c.again(res.ContextID))
 	default:
-		p.line("33", "go on with: %s", c.line("run", "--session", res.ContextID, "…"))
+		p.line("33", "go on with: %s", c.next(res.ContextID))
 	}
 }
 
@@ -158,7 +202,7 @@ func (p *progress) line(colour, format string, args ...any) {
 	if p.colour {
 		text = "\x1b[" + colour + "m" + text + "\x1b[0m"
 	}
-	fmt.Fprintln(p.w, text)
+	fmt.Fprintln(p.w, p.lead+text)
 }
 
 // summary is a call in one line.

@@ -58,15 +58,9 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 			return nil, err
 		}
 		defer func() { _ = closeStore() }()
-		began, asked, err := c.unfinished(ctx, store, id)
-		if err != nil {
+		asked := false
+		if c.began, asked, err = c.unfinished(ctx, store, id); err != nil {
 			return nil, err
-		}
-		if c.model == "" {
-			c.model = began.Model
-		}
-		if c.dir == "" {
-			c.dir = began.Dir
 		}
 		if lines != nil {
 			if err := lines.recall(ctx, store, id); err != nil {
@@ -108,7 +102,7 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 		if st.Status != "" {
 			last = "the last one is " + st.Status
 		}
-		return began, false, usage("session %q has no unfinished run: %s; go on with: %s", id, last, c.line("run", "--session", id, "…"))
+		return began, false, usage("session %q has no unfinished run: %s; go on with: %s", id, last, c.next(id))
 	case st.ParentRun != "", st.Agent != programAgent:
 		return began, false, usage("session %q is not one of this program's agent: %s", id, c.goOn(id, st))
 	}

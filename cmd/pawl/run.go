@@ -47,6 +47,7 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 	c.add(cmd)
 	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document from `PATH` (repeat)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c.begins = true
 		code, err := run(cmd.Context(), s, c, args[0], files)
 		if code == exitCompleted && err == nil {
 			return nil

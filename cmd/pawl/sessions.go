@@ -74,6 +74,7 @@ func listCommand(s streams, c *common) *cobra.Command {
 func showCommand(s streams, c *common) *cobra.Command {
 	var at int64
 	var page string
+	var system bool
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "The transcript, with entry numbers, or a page of HTML", Args: oneID,
 		Long: `Prints what was said and done in a session, each entry with its number.
@@ -81,9 +82,10 @@ func showCommand(s streams, c *common) *cobra.Command {
 With --html FILE it writes one page instead: runs and the tasks below them, steps, tool calls with what they changed and who let them run, tokens, cost and time. The page needs no
 network, no script and no other file. It holds all that was said and read; a new file is readable for you alone, and one that is there is replaced, as a whole or not at all. FILE - is
 standard output.`,
-		Example: "  pawl sessions show run-abc\n  pawl sessions show run-abc --at 12\n  pawl sessions show run-abc --html run-abc.html",
+		Example: "  pawl sessions show run-abc\n  pawl sessions show run-abc --system\n  pawl sessions show run-abc --at 12\n  pawl sessions show run-abc --html run-abc.html",
 	}
 	cmd.Flags().StringVar(&page, "html", "", "write a page to `FILE`, or to standard output for -")
+	cmd.Flags().BoolVar(&system, "system", false, "show the system prompts, too: what each run's model was told beside the transcript, with the project's rules, skills and memory")
 	cmd.Flags().Int64Var(&at, "at", 0, "as it was when the entry of this number, `SEQ`, was the last; default: now")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("at") && at < 1 {
@@ -92,9 +94,12 @@ standard output.`,
 		if cmd.Flags().Changed("html") && page == "" {
 			return usage("--html: want the name of a file, or - for standard output")
 		}
+		if system && page != "" {
+			return usage("--system: the page of --html has the system prompts in any case")
+		}
 		return withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
 			if !cmd.Flags().Changed("html") {
-				return showSession(ctx, s.out, store, args[0], at)
+				return showSession(ctx, s.out, store, args[0], at, system)
 			}
 			return sessionPage(ctx, s.out, store, args[0], at, page)
 		})(cmd, args)

@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// showSession prints what was said and done, each with the number of its entry: up to entry at, or all when that is 0.
-func showSession(ctx context.Context, w io.Writer, store journal.Store, id string, at int64) error {
+// showSession prints what was said and done, each with the number of its entry: up to entry at, or all when that is 0. With system it prints the system prompts, too.
+func showSession(ctx context.Context, w io.Writer, store journal.Store, id string, at int64, system bool) error {
 	st, err := stateAt(ctx, store, id, at)
 	if err != nil {
 		return err
@@ -53,6 +53,11 @@ func showSession(ctx context.Context, w io.Writer, store journal.Store, id strin
 			begun = slices.DeleteFunc(begun, func(c journal.Called) bool { return c.ID == d.Call })
 		case journal.RunStarted:
 			lost()
+		}
+		if d, ok := e.Data.(journal.Prepared); ok && system && d.System != "" {
+			if _, err := fmt.Fprintf(w, "\n#%d system prompt\n%s", e.Seq, indent(d.System)); err != nil {
+				return err
+			}
 		}
 		head, body := describe(e.Data, names)
 		if head == "" {

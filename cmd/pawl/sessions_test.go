@@ -408,3 +408,33 @@ func TestASessionAsAPage(t *testing.T) {
 		t.Error("nothing else may be left", left, err)
 	}
 }
+
+// What a model was told beside the transcript can be looked up: of a run, and of a subagent's task.
+func TestTheSystemPromptsOfASessionAreShownOnRequest(t *testing.T) {
+	w := newWorld(t)
+	w.file("AGENTS.md", "Remember the milk.")
+	if _, r := w.run("turns: [{tool_calls: [{id: c1, name: task, input: {agent: explore, prompt: look}}]}, {text: Done.}]\nagents: {explore: {turns: [{text: Seen.}]}}", "go", "--session", "s", "--system-prompt", "You are told this."); r.code != exitCompleted {
+		t.Fatalf("%+v", r)
+	}
+	show := func(args ...string) ran {
+		return w.pawl(append([]string{"sessions", "show", "--journal", w.journal}, args...)...)
+	}
+	for session, first := range map[string]string{"s": "You are told this.", "s/c1": "You explore a project"} {
+		r := show(session, "--system")
+		if i := strings.Index(r.out, " system prompt\n   "+first); r.code != 0 || i < 0 || !strings.Contains(r.out[i:], "\n   ## Memory\n   \n   Remember the milk.\n") || strings.Count(r.out, "system prompt") != 1 {
+			t.Errorf("%s: %+v", session, r)
+		}
+		if r := show(session); r.code != 0 || strings.Contains(r.out, "milk") {
+			t.Errorf("%s: %+v", session, r)
+		}
+	}
+	if r := show("s", "--system", "--at", "2"); r.code != 0 || strings.Contains(r.out, "milk") {
+		t.Errorf("before it was made: %+v", r)
+	}
+	if r := show("s", "--system", "--html", "-"); r.code != exitUsage || !strings.Contains(r.err, "--system") {
+		t.Errorf("%+v", r)
+	}
+	if r := show("s", "--html", "-"); r.code != 0 || !strings.Contains(r.out, "Remember the milk.") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -29,7 +30,7 @@ At a terminal the approval is asked for; elsewhere the command itself is it.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			root, err := projectRoot(dir)
+			root, err := projectAt("trust "+dir, dir)
 			if err != nil {
 				return err
 			}
@@ -44,6 +45,9 @@ At a terminal the approval is asked for; elsewhere the command itself is it.`,
 				_, err = fmt.Fprintf(s.out, "Nothing of %s is approved any more.\n", printable(p.Root))
 				return err
 			}
+			warnOf(s, slices.DeleteFunc(slices.Clone(p.Problems), func(problem project.Problem) bool { // what is asked about is no news
+				return slices.ContainsFunc(p.Untrusted(), func(v project.Value) bool { return v.State == project.StateChanged && v.Place == problem.Place })
+			}))
 			return trust(cmd.Context(), s, p, list)
 		},
 	}
@@ -59,7 +63,7 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 		_, err := fmt.Fprintf(s.out, "Nothing in %s waits for approval.\n", printable(p.Root))
 		return err
 	}
-	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(all)); err != nil || list {
+	if _, err := fmt.Fprintf(s.out, "The files of %s want:\n%s", printable(p.Root), wishes(p)); err != nil || list {
 		return err
 	}
 	if terminal(s.in) {
@@ -78,15 +82,32 @@ func trust(ctx context.Context, s streams, p *project.Project, list bool) error 
 	return err
 }
 
-// wishes are a line for each.
-func wishes(all []project.Value) string {
+// warnOf names what was read of a project and has no effect.
+func warnOf(s streams, problems []project.Problem) {
+	for _, problem := range problems {
+		fmt.Fprintln(s.err, "warning:", clean(problem.String()))
+	}
+}
+
+// wishes are a line for each thing that an approval would be of, and for each that was approved before and is gone.
+func wishes(p *project.Project) string {
 	var b strings.Builder
-	for _, v := range all {
-		no := ""
-		if v.State == project.StateRemoved {
-			no = "no longer "
+	compared := false
+	for _, v := range append(p.Untrusted(), p.Withdrawn()...) {
+		mark := ""
+		switch {
+		case v.State == project.StateChanged: // of a file that a person can look at
+			fmt.Fprintf(&b, "  %s: its text, which was changed while tools could write it with nobody asked\n", printable(v.Place.String()))
+			continue
+		case v.State == project.StateRemoved:
+			mark = "no longer "
+		case v.Since != project.ChangeNone:
+			mark, compared = string(v.Since)+": ", true
 		}
-		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), no, printable(v.Key), printable(v.Text))
+		fmt.Fprintf(&b, "  %s: %s%s %s\n", printable(v.Place.String()), mark, printable(v.Key), printable(v.Text))
+	}
+	if compared {
+		b.WriteString("(new, changed and gone: since what was approved last)\n")
 	}
 	return b.String()
 }
@@ -105,7 +126,7 @@ func (c *common) project(ctx context.Context, o *pawl.Options) error {
 	c.settingsModel = p.Settings.Model
 	waits := func(v project.Value) bool { return v.State == project.StateWaiting } // what was removed binds, so nothing has to be asked
 	if all := p.Untrusted(); slices.ContainsFunc(all, waits) {
-		return &exitError{exitWaiting, fmt.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(all), c.trustLine(p.Root))}
+		return &exitError{exitWaiting, errdefs.PolicyDenied.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(p), c.trustLine(p.Root))}
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ import (
 
 // Config makes a loop. Only Model is required.
 type Config struct {
-	Model      model.Model
+	Model      model.Model        // required
 	Middleware []model.Middleware // around Model; the first is the outermost
 	Settings   model.Settings     // of every model call
 	Output     json.RawMessage    // JSON Schema of the replies, which are JSON then; nil: free text
 	Tools      []tool.Tool        // offered in this order; those that are deferred once they were searched for, with SearchName
 	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
-	Compact    Compact
+	Compact    Compact            // off, unless it is Enabled
 	Limits     Limits
 	Prices     *catalog.Catalog // nil: catalog.Default()
 	Logger     *slog.Logger     // nil: nothing is logged

@@ -37,6 +37,8 @@ type Seen struct {
 	MaxTokens         int
 	Temperature, TopP *float64
 	TopK              *int
+	Frequency         *float64 // penalty
+	Presence          *float64 // penalty
 	Seed              *int64
 	Stop              []string
 	Output            bool   // the reply has to follow a JSON Schema

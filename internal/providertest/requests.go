@@ -78,6 +78,8 @@ var requests = []request{
 	setting("temperature", model.Settings{Temperature: ptr(0.5)}, func(s Seen) any { return s.Temperature }, ptr(0.5)),
 	setting("top_p", model.Settings{TopP: ptr(0.9)}, func(s Seen) any { return s.TopP }, ptr(0.9)),
 	setting("top_k", model.Settings{TopK: ptr(40)}, func(s Seen) any { return s.TopK }, ptr(40)),
+	setting("frequency_penalty", model.Settings{FrequencyPenalty: ptr(0.5)}, func(s Seen) any { return s.Frequency }, ptr(0.5)),
+	setting("presence_penalty", model.Settings{PresencePenalty: ptr(-1.5)}, func(s Seen) any { return s.Presence }, ptr(-1.5)),
 	setting("seed", model.Settings{Seed: ptr(int64(1234567890123))}, func(s Seen) any { return s.Seed }, ptr(int64(1234567890123))),
 	setting("stop", model.Settings{Stop: []string{"END", "\n\"stop\""}}, func(s Seen) any { return s.Stop }, []string{"END", "\n\"stop\""}),
 	choice("tool_choice_auto", model.ToolsAuto, "auto"),

@@ -44,5 +44,8 @@ func Text(s string) int {
 			ascii++
 		}
 	}
-	return (ascii+3)/4 + (len(s)-ascii+2)/3
+	return Bytes(ascii, len(s)-ascii)
 }
+
+// Bytes is the estimate for a text of so many bytes of ASCII, and of anything else.
+func Bytes(ascii, other int) int { return (ascii+3)/4 + (other+2)/3 }

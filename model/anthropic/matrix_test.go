@@ -19,7 +19,8 @@ func TestMatrix(t *testing.T) {
 		Read: readRequest,
 		Dir:  "testdata",
 		Lacks: map[string]string{
-			"seed":   "the Messages API has none",
+			"seed":              "the Messages API has none",
+			"frequency_penalty": "the Messages API has none", "presence_penalty": "the Messages API has none",
 			"filter": "the API's filter ends a reply as a refusal, or answers with an error",
 		},
 	})

@@ -61,7 +61,7 @@ func needsSignatures(name string) bool {
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: provider + "/" + m.name, Provider: provider,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 	}
 }
 

@@ -41,7 +41,8 @@ func same[S ~[]E, E any](a, b S) bool {
 
 func equal(a, b model.Settings) bool {
 	return a.MaxTokens == b.MaxTokens && a.ToolChoice == b.ToolChoice && slices.Equal(a.Stop, b.Stop) &&
-		value(a.Temperature, b.Temperature) && value(a.TopP, b.TopP) && value(a.TopK, b.TopK) && value(a.Seed, b.Seed)
+		value(a.Temperature, b.Temperature) && value(a.TopP, b.TopP) && value(a.TopK, b.TopK) && value(a.Seed, b.Seed) &&
+		value(a.FrequencyPenalty, b.FrequencyPenalty) && value(a.PresencePenalty, b.PresencePenalty)
 }
 
 func value[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -49,6 +50,7 @@ func value[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &
 // snapshot copies what the caller may change later.
 func snapshot(s model.Settings) model.Settings {
 	s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed), slices.Clone(s.Stop)
+	s.FrequencyPenalty, s.PresencePenalty = clone(s.FrequencyPenalty), clone(s.PresencePenalty)
 	return s
 }
 
@@ -131,7 +133,7 @@ func appendConfig(b []byte, req model.Request) ([]byte, error) {
 	for _, f := range []struct {
 		name  string
 		value *float64
-	}{{"temperature", req.Temperature}, {"topP", req.TopP}} {
+	}{{"temperature", req.Temperature}, {"topP", req.TopP}, {"frequencyPenalty", req.FrequencyPenalty}, {"presencePenalty", req.PresencePenalty}} {
 		if f.value == nil {
 			continue
 		}

@@ -49,6 +49,8 @@ type wireRequest struct {
 		TopP               *float64       `json:"topP"`
 		TopK               *int           `json:"topK"`
 		Seed               *int64         `json:"seed"`
+		Frequency          *float64       `json:"frequencyPenalty"`
+		Presence           *float64       `json:"presencePenalty"`
 		StopSequences      []string       `json:"stopSequences"`
 		ResponseMIMEType   string         `json:"responseMimeType"`
 		ResponseJSONSchema map[string]any `json:"responseJsonSchema"`
@@ -93,7 +95,7 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 	s := providertest.Seen{
 		Model: name, Key: h.Get("X-Goog-Api-Key"), Stream: method == "streamGenerateContent?alt=sse",
 		MaxTokens: r.GenerationConfig.MaxOutputTokens, Temperature: r.GenerationConfig.Temperature, TopP: r.GenerationConfig.TopP,
-		TopK: r.GenerationConfig.TopK, Seed: r.GenerationConfig.Seed, Stop: r.GenerationConfig.StopSequences,
+		TopK: r.GenerationConfig.TopK, Frequency: r.GenerationConfig.Frequency, Presence: r.GenerationConfig.Presence, Seed: r.GenerationConfig.Seed, Stop: r.GenerationConfig.StopSequences,
 		Output: r.GenerationConfig.ResponseJSONSchema != nil && r.GenerationConfig.ResponseMIMEType == "application/json",
 	}
 	if !s.Stream && method != "generateContent" {

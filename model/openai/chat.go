@@ -25,7 +25,7 @@ type chatFormat bool
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.vendor.Name + "/" + m.name, Provider: chat,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 	}
 }
 

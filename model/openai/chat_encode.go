@@ -23,6 +23,12 @@ func (m *Model) begin(dst []byte, req *model.Request, stream bool) []byte {
 		dst = strconv.AppendInt(append(dst, name...), int64(req.MaxTokens), 10)
 	}
 	dst = appendSampling(dst, &req.Settings)
+	if req.FrequencyPenalty != nil {
+		dst = strconv.AppendFloat(append(dst, `,"frequency_penalty":`...), *req.FrequencyPenalty, 'g', -1, 64)
+	}
+	if req.PresencePenalty != nil {
+		dst = strconv.AppendFloat(append(dst, `,"presence_penalty":`...), *req.PresencePenalty, 'g', -1, 64)
+	}
 	if req.Seed != nil {
 		dst = strconv.AppendInt(append(dst, `,"seed":`...), *req.Seed, 10)
 	}

@@ -105,6 +105,8 @@ func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {
 		"max tokens":  func(r *model.Request) { r.MaxTokens = 1 },
 		"temperature": func(r *model.Request) { r.Temperature = nil },
 		"top_p":       func(r *model.Request) { r.TopP = ptr(0.1) },
+		"frequency":   func(r *model.Request) { r.FrequencyPenalty = ptr(0.1) },
+		"presence":    func(r *model.Request) { r.PresencePenalty = ptr(0.1) },
 		"seed":        func(r *model.Request) { r.Seed = ptr(int64(1)) },
 		"stop":        func(r *model.Request) { r.Stop = []string{"x"} },
 		"tool choice": func(r *model.Request) { r.ToolChoice = "" },

@@ -56,6 +56,7 @@ var end = []byte("]}")
 func newHead(req *model.Request, stream bool) *head {
 	s := req.Settings
 	s.Temperature, s.TopP, s.TopK, s.Seed = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed)
+	s.FrequencyPenalty, s.PresencePenalty = clone(s.FrequencyPenalty), clone(s.PresencePenalty)
 	s.Stop = slices.Clone(s.Stop)
 	return &head{
 		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: s, output: bytes.Clone(req.Output),
@@ -66,7 +67,7 @@ func (h *head) fits(req *model.Request, stream bool) bool {
 	a, b := &h.settings, &req.Settings
 	return h.stream == stream && h.tools == first(req.Tools) && h.count == len(req.Tools) && h.system == req.System &&
 		a.MaxTokens == b.MaxTokens && same(a.Temperature, b.Temperature) && same(a.TopP, b.TopP) && same(a.TopK, b.TopK) &&
-		same(a.Seed, b.Seed) && slices.Equal(a.Stop, b.Stop) && a.ToolChoice == b.ToolChoice && bytes.Equal(h.output, req.Output)
+		same(a.Seed, b.Seed) && same(a.FrequencyPenalty, b.FrequencyPenalty) && same(a.PresencePenalty, b.PresencePenalty) && slices.Equal(a.Stop, b.Stop) && a.ToolChoice == b.ToolChoice && bytes.Equal(h.output, req.Output)
 }
 
 func first(tools []model.Tool) *model.Tool {

@@ -34,8 +34,9 @@ func TestResponsesMatrix(t *testing.T) {
 		Read: readResponses,
 		Dir:  "testdata/responses",
 		Lacks: map[string]string{
-			"top_k":         "the Responses API has none",
-			"seed":          "the Responses API has none",
+			"top_k":             "the Responses API has none",
+			"seed":              "the Responses API has none",
+			"frequency_penalty": "the Responses API has none", "presence_penalty": "the Responses API has none",
 			"stop":          "the Responses API has none",
 			"stop_sequence": "the Responses API has none",
 			"is_error":      "an output has no mark for failure",
@@ -50,6 +51,8 @@ type common struct {
 	Stream      bool
 	Temperature *float64
 	TopP        *float64        `json:"top_p"`
+	Frequency   *float64        `json:"frequency_penalty"`
+	Presence    *float64        `json:"presence_penalty"`
 	ToolChoice  json.RawMessage `json:"tool_choice"`
 }
 
@@ -57,7 +60,7 @@ func (c common) seen(t *testing.T, h http.Header, body []byte) providertest.Seen
 	t.Helper()
 	decodeInto(t, body, &c)
 	s := providertest.Seen{
-		Model: c.Model, Stream: c.Stream, Temperature: c.Temperature, TopP: c.TopP,
+		Model: c.Model, Stream: c.Stream, Temperature: c.Temperature, TopP: c.TopP, Frequency: c.Frequency, Presence: c.Presence,
 		Key: strings.TrimPrefix(h.Get("Authorization"), "Bearer "),
 	}
 	var named struct {

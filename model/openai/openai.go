@@ -83,9 +83,9 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 	if req.Messages.Len() == 0 {
 		return errdefs.Validation.Errorf("%s: no messages to answer", c.vendor.Name)
 	}
-	for _, f := range []*float64{req.Temperature, req.TopP} {
+	for _, f := range []*float64{req.Temperature, req.TopP, req.FrequencyPenalty, req.PresencePenalty} {
 		if f != nil && (math.IsNaN(*f) || math.IsInf(*f, 0)) {
-			return errdefs.Validation.Errorf("%s: temperature and top_p have to be finite numbers", c.vendor.Name)
+			return errdefs.Validation.Errorf("%s: temperature, top_p and penalties have to be finite numbers", c.vendor.Name)
 		}
 	}
 	for i, m := range req.Messages.All() {

@@ -64,3 +64,25 @@ turns:
 	// Here I am.
 	// demo.yaml:2: unknown field "txet" in a turn: it may have delay, error, reasoning, stop, text, tool_calls, usage, when
 }
+
+// A script with parts for child agents. A Runtime (package pawl) asks For them by the IDs of its subagents.
+func ExampleScript() {
+	s := scripted.Script{
+		Name:   "review",
+		Turns:  []scripted.Turn{scripted.Calls(scripted.Call{Name: "task", Input: `{"agent":"reviewer","prompt":"Review it."}`})},
+		Agents: map[string][]scripted.Turn{"reviewer": {scripted.Text("Looks right.")}},
+	}
+	lead := s.Model()
+	for _, m := range []*scripted.Model{lead, lead.For("reviewer"), lead.For("tester")} {
+		reply, err := m.Complete(context.Background(), model.Request{Messages: message.NewHistory(message.User("Review it."))})
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(reply.Model, reply.Message.Text(), len(reply.Message.ToolCalls()), "calls")
+	}
+	// Output:
+	// scripted/review  1 calls
+	// scripted/review#reviewer Looks right. 0 calls
+	// scripted/review: the script has nothing for the agent "tester" (it has: reviewer): add it under agents
+}

@@ -31,7 +31,7 @@ type Model struct {
 }
 
 // New makes a model of turns, named "scripted/test". It never fails: what is wrong with a turn is said by the first call, with class
-// errdefs.Validation.
+// errdefs.Validation. It has no turns for child agents: make a [Script] where there are some.
 func New(turns ...Turn) *Model { return (&Script{Name: "test", Turns: turns}).Model() }
 
 // Model makes a model that plays s. Later changes to s don't reach it.
@@ -70,7 +70,7 @@ func (m *Model) name() string {
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.name(), Provider: provider,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 type Script struct {
 	Name   string            // what the model is called after "scripted/"
 	Turns  []Turn            // of the agent itself
-	Agents map[string][]Turn // of child agents, by name
+	Agents map[string][]Turn // of child agents, by name: in a Runtime (package pawl) the ID of a subagent
 }
 
 // Turn is one entry of a script: a reply, or an error in its place.

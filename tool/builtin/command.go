@@ -99,7 +99,10 @@ func unreadable(p place) error {
 // mayWrite holds a file tool to the policy, and to that of the call's context.
 func (w *Workspace) mayWrite(ctx context.Context, p place) error {
 	policy, err := w.policyFor(ctx)
-	policy.Protect = slices.DeleteFunc(slices.Clone(policy.Protect), func(path string) bool { return slices.Contains(w.editable, path) })
+	policy.Protect = slices.DeleteFunc(slices.Clone(policy.Protect), func(path string) bool {
+		_, said := within(p.said, path) // who was asked saw the name: a link that leads there is not what they saw
+		return said && slices.Contains(w.editable, path)
+	})
 	if err != nil || policy.MayWrite(w.realPath(p)) {
 		return err
 	}

@@ -221,13 +221,13 @@ func TestAFailedWriteLeavesEverythingAsItWas(t *testing.T) {
 	}
 	long := strings.Repeat("x", 300) // no file system takes such a name, but the temporary file has another one
 	refused(t, w.Write(), in{"file_path": long, "content": "a"})
-	if err := w.replace(t.Context(), place{w.root, long, long}, "a", nil); err == nil || !strings.Contains(err.Error(), "was not written") {
+	if err := w.replace(t.Context(), place{root: w.root, rel: long, shown: long}, "a", nil); err == nil || !strings.Contains(err.Error(), "was not written") {
 		t.Error(err)
 	}
 	if err := os.Mkdir(filepath.Join(w.Dir(), "d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.replace(t.Context(), place{w.root, "d", "d"}, "a", nil); err == nil { // a directory by now
+	if err := w.replace(t.Context(), place{root: w.root, rel: "d", shown: "d"}, "a", nil); err == nil { // a directory by now
 		t.Error("a directory was replaced")
 	}
 	if content(t, w.Dir(), "old.txt") != "one\n" {

@@ -97,7 +97,7 @@ func TestIgnoreRulesMeanWhatTheyMeanToGit(t *testing.T) {
 		}
 		defer func() { _ = w.Close() }()
 		var got []string
-		k := walk{w: w, in: place{w.root, ".", "."}, may: func(place) bool { return true }, visit: func(p place, _ string) error {
+		k := walk{w: w, in: place{root: w.root, rel: ".", shown: "."}, may: func(place) bool { return true }, visit: func(p place, _ string) error {
 			got = append(got, p.shown)
 			return nil
 		}}

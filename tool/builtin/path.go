@@ -61,6 +61,7 @@ type place struct {
 	root  *os.Root
 	rel   string // inside root; without symbolic links when it was looked at. The Root stands for what happens later
 	shown string // what the model is told: relative to the project, with slashes; absolute elsewhere
+	said  string // what the model named, absolute, with the links in it
 }
 
 // locate finds the place that a model means by a relative or absolute path. The file need not exist.
@@ -75,7 +76,9 @@ func (w *Workspace) locate(name string) (place, error) {
 	abs = filepath.Clean(abs)
 	for _, abs := range []string{abs, resolved(abs)} { // one directory may have several names, through links above it
 		if a, rel, ok := w.areaAt(abs); ok {
-			return w.follow(a.root, rel, name)
+			p, err := w.follow(a.root, rel, name)
+			p.said = filepath.Join(a.real, rel)
+			return p, err
 		}
 	}
 	if rel, ok := within(abs, w.world.dir); ok && w.world.root != nil {
@@ -201,47 +204,98 @@ func (w *Workspace) namesOf(root *os.Root) []string {
 
 func (w *Workspace) place(root *os.Root, rel string) place {
 	if root == w.root {
-		return place{root, rel, show(filepath.ToSlash(rel))}
+		return place{root: root, rel: rel, shown: show(filepath.ToSlash(rel))}
 	}
-	return place{root, rel, show(filepath.Join(w.area(root).dir, rel))}
+	return place{root: root, rel: rel, shown: show(filepath.Join(w.area(root).dir, rel))}
 }
 
-// openRoot opens what a place was when it was judged: where no directory holds it, another link on the way may lead to what is hidden.
-func (w *Workspace) openRoot(p place) (*os.File, error) {
-	if p.root == w.world.root {
-		return openUnlinked(w.realPath(p))
+// enter opens a directory of a root by way of no symbolic link: a place was judged without, and commands in the background may exchange names meanwhile. With create it makes what is missing.
+func enter(root *os.Root, dir string, create bool) (*os.Root, error) {
+	at, err := root.OpenRoot(".")
+	for name := range strings.SplitSeq(filepath.Clean(dir), string(filepath.Separator)) {
+		if err != nil {
+			return nil, err
+		}
+		if name == "." {
+			continue
+		}
+		var next *os.Root
+		next, err = step(at, name, create)
+		_ = at.Close()
+		at = next
 	}
-	return p.root.OpenFile(p.rel, os.O_RDONLY|dontWait, 0)
+	return at, err
 }
 
-// openChecked opens a file, and looks whether it is the one that its path means without symbolic links.
-func openChecked(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0) //nolint:gosec // what a call names, and was judged
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil {
-		var now fs.FileInfo
-		if now, err = os.Lstat(path); err == nil && (resolved(path) != path || !os.SameFile(info, now)) {
-			err = errdefs.Conflict.Errorf("%s became another file while it was opened", show(path))
+func step(in *os.Root, name string, create bool) (*os.Root, error) {
+	info, err := in.Lstat(name)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if err = in.Mkdir(name, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
+			info, err = in.Lstat(name)
 		}
 	}
 	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
-	return f, nil
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return nil, exchanged(name)
+	}
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, now) {
+		err = exchanged(name)
+	}
+	if err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+func exchanged(name string) error {
+	return errdefs.Conflict.Errorf("%s was exchanged while it was looked at: try again", show(name))
+}
+
+// openPlace opens the file of a place, as enter does.
+func openPlace(p place) (*os.File, fs.FileInfo, error) {
+	dir, base := filepath.Split(p.rel)
+	in, err := enter(p.root, dir, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = in.Close() }()
+	was, err := in.Lstat(base)
+	if err != nil {
+		return nil, nil, err
+	}
+	if was.Mode()&fs.ModeSymlink != 0 {
+		return nil, nil, exchanged(base)
+	}
+	f, err := in.OpenFile(base, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(was, info) {
+		err = exchanged(base)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // openFile opens a regular file for reading. It never waits, not even for a named pipe.
 func (w *Workspace) openFile(p place) (*os.File, fs.FileInfo, error) {
-	f, err := w.openRoot(p)
+	f, info, err := openPlace(p)
 	if err != nil {
 		return nil, nil, w.reason(p, err)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() {
 		err = notRegular(p, info)
 	}
 	if err != nil {

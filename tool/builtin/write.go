@@ -84,11 +84,7 @@ func (w *Workspace) replace(ctx context.Context, p place, content string, old fs
 	}
 	dir, base := filepath.Split(p.rel)
 	dir = filepath.Clean(dir)
-	if err := p.root.MkdirAll(dir, 0o755); err != nil {
-		return w.reason(w.place(p.root, dir), err)
-	}
-	// From here on in this very directory, wherever it may be moved to.
-	in, err := p.root.OpenRoot(dir)
+	in, err := enter(p.root, dir, true) // from here on in this very directory, wherever it may be moved to
 	if err != nil {
 		return w.reason(w.place(p.root, dir), err)
 	}

@@ -49,6 +49,21 @@ func canonical(name string) string {
 	return name
 }
 
+// SameTool reports whether two names are of one tool.
+func SameTool(a, b string) bool { return canonical(a) == canonical(b) }
+
+// ToolOf is the name of the tool in a rule, as it is written; it may have * in it.
+func ToolOf(rule string) string {
+	name, _, _ := strings.Cut(rule, "(")
+	return strings.TrimSpace(name)
+}
+
+// Foreign reports whether other programs have a tool of that name.
+func Foreign(name string) bool {
+	_, ok := otherNames[strings.ReplaceAll(strings.ToLower(name), "_", "")]
+	return ok
+}
+
 // named reports whether the rule's name, which may have * in it, is the tool's. A server's name alone stands for all its tools.
 func named(pattern, tool string) bool {
 	if strings.HasPrefix(pattern, mcpPrefix) && !strings.Contains(pattern[len(mcpPrefix):], "__") && !strings.HasSuffix(pattern, "*") {

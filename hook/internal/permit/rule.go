@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/near"
 )
 
 // Match says whether a rule is about a call.
@@ -77,6 +78,9 @@ func notInNames(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-.*:/", c)
 }
 
+// specific are the tools whose rules take a specifier, as people write them.
+var specific = []string{"Bash", "Read", "Edit", "Write", "Glob", "Grep", "WebFetch", "Task", "Skill"}
+
 func (r *Rule) specify(name, spec string) (err error) {
 	switch {
 	case slices.Contains(pathTools, r.tool):
@@ -88,7 +92,11 @@ func (r *Rule) specify(name, spec string) (err error) {
 	case r.tool == task, r.tool == skill:
 		r.name = strings.ToLower(spec)
 	default:
-		return errdefs.Validation.Errorf("the tool %s takes no specifier here: write %s; only Bash, Read, Edit, Write, Glob, Grep, WebFetch, Task and Skill take one", name, name)
+		remedy := "write " + name
+		if meant := near.Names(name, specific); len(meant) > 0 {
+			remedy = "did you mean " + meant[0] + "? For all of " + name + " write " + name
+		}
+		return errdefs.Validation.Errorf("the tool %s takes no specifier here: %s; only %s and %s take one", name, remedy, strings.Join(specific[:len(specific)-1], ", "), specific[len(specific)-1])
 	}
 	return err
 }

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/pack"
+)
+
+func packCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "pack",
+		Short:   "Check and show PromptPack files",
+		Example: "  pawl pack validate support.pack.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("pack what? validate FILE, or show FILE")
+		},
+	}
+	cmd.AddCommand(packValidateCommand(s), packShowCommand(s))
+	return cmd
+}
+
+// oneFile says what is wrong with a command line that does not name one pack.
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage("name a pack, such as support.pack.json")
+	}
+	return nil
+}
+
+func packValidateCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Say what is wrong with packs, and what of them has no effect",
+		Long: `Prints a line for each problem: where it is (as in prompts.chat.validators[0].type), what is wrong, and what would be right; with several
+files, the file stands before it. Lines that begin with "warning:" are about what the format allows and Pawl does not act on, or what may
+be a mistake; they don't count. The exit code is 1 when there is a problem, and 2 when a file can't be read. A pack without problems and
+warnings prints nothing.`,
+		Example: "  pawl pack validate support.pack.json\n  pawl pack validate packs/*.pack.json",
+		Args:    oneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			wrong := false
+			for _, name := range args {
+				p, err := pack.Load(name)
+				var problems, warnings []pack.Problem
+				var invalid *pack.Error
+				switch {
+				case errors.As(err, &invalid):
+					problems, warnings = invalid.Problems, invalid.Warnings
+				case err != nil:
+					return wrongUse(err)
+				default:
+					warnings = p.Warnings
+				}
+				file := ""
+				if len(args) > 1 {
+					file = name + ": "
+				}
+				var lines strings.Builder
+				for _, p := range problems {
+					lines.WriteString(clean(file+p.String()) + "\n")
+				}
+				for _, w := range warnings {
+					lines.WriteString("warning: " + clean(file+w.String()) + "\n")
+				}
+				if _, err := io.WriteString(s.out, lines.String()); err != nil {
+					return err
+				}
+				wrong = wrong || len(problems) > 0
+			}
+			if wrong {
+				return &exitError{exitFailed, nil}
+			}
+			return nil
+		},
+	}
+}
+
+func packShowCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FILE [PROMPT]",
+		Short: "Show what a pack has",
+		Long: `Prints the pack's prompts, or one of them, with their variables, tools and how these may be used, parameters, validators and how much of a reply each
+holds back, and templates with their fragments in place; then the pack's tools, agents and skills. Warnings go to standard error. A pack with problems is wrong use.`,
+		Example: "  pawl pack show support.pack.json\n  pawl pack show support.pack.json chat",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usage("want a file and a prompt, got %d arguments", len(args))
+			}
+			return oneFile(cmd, args)
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := pack.Load(args[0])
+			if err != nil {
+				return wrongUse(err)
+			}
+			for _, w := range p.Warnings {
+				fmt.Fprintln(s.err, "pawl: warning:", clean(w.String()))
+			}
+			o := &outline{}
+			if len(args) == 2 {
+				prompt, err := p.Prompt(args[1])
+				if err != nil {
+					return wrongUse(err)
+				}
+				o.prompt(p, prompt)
+			} else {
+				o.pack(p)
+			}
+			_, err = io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n"))
+			return err
+		},
+	}
+}
+
+// outline writes down what a pack has.
+type outline struct{ lines []string }
+
+// line writes one line, so deep; of a text with several, blanks stand in place of the breaks.
+func (o *outline) line(deep int, format string, args ...any) {
+	o.lines = append(o.lines, strings.Repeat("  ", deep)+clean(fmt.Sprintf(format, args...)))
+}
+
+// about is what stands behind a name, unless it is empty.
+func about(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+func (o *outline) pack(p *pack.Pack) {
+	o.line(0, "%s %s: %s", p.ID, p.Version, p.Name)
+	if p.Description != "" {
+		o.line(1, "%s", p.Description)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Prompts)) {
+		o.lines = append(o.lines, "")
+		o.prompt(p, p.Prompts[name])
+	}
+	o.list("tools", slices.Sorted(maps.Keys(p.Tools)), func(name string) string { return name + about(p.Tools[name].Description) })
+	if p.Agents != nil {
+		o.list("agents, the first is "+p.Agents.Entry, slices.Sorted(maps.Keys(p.Agents.Members)), func(name string) string {
+			a, _ := p.Agent(name)
+			return name + about(a.Description)
+		})
+	}
+	var skills []string
+	for _, s := range p.Skills {
+		skills = append(skills, s.Path+s.Name+about(s.Description))
+	}
+	o.list("skills", skills, func(text string) string { return text })
+}
+
+// list is a section of its own, if there is anything in it.
+func (o *outline) list(title string, names []string, of func(string) string) {
+	if len(names) == 0 {
+		return
+	}
+	o.lines = append(o.lines, "")
+	o.line(0, "%s", title)
+	for _, name := range names {
+		o.line(1, "%s", of(name))
+	}
+}
+
+func (o *outline) prompt(p *pack.Pack, pr *pack.Prompt) {
+	o.line(0, "prompt %s %s: %s", pr.ID, pr.Version, pr.Name)
+	if pr.Description != "" {
+		o.line(1, "%s", pr.Description)
+	}
+	for _, v := range pr.Variables {
+		what := "optional"
+		if v.Required {
+			what = "required"
+		} else if v.Default != nil {
+			what = "default " + inJSON(v.Default)
+		}
+		o.line(1, "variable %s (%s, %s)%s", v.Name, v.Type, what, about(v.Description))
+	}
+	if len(pr.Tools) > 0 {
+		var names []string
+		for _, t := range p.ToolsOf(pr) {
+			names = append(names, t.Name)
+		}
+		if names == nil {
+			names = []string{"none"}
+		}
+		o.line(1, "tools %s; choice %s, at most %d rounds and %d calls a turn", strings.Join(names, ", "), pr.ToolPolicy.ToolChoice, pr.ToolPolicy.MaxRounds, pr.ToolPolicy.MaxToolCallsPerTurn)
+	}
+	if text := parameters(pr.Parameters); text != "" {
+		o.line(1, "parameters %s", text)
+	}
+	for _, g := range pr.Guards() {
+		what := "notes a violation"
+		if g.FailOnViolation {
+			what = "blocks; holds back " + g.Holds()
+		}
+		o.line(1, "validator %s: %s", g.Type, what)
+	}
+	for _, name := range slices.Sorted(maps.Keys(pr.ModelOverrides)) {
+		o.line(1, "another template or parameters for %s", name)
+	}
+	o.line(1, "template")
+	for line := range strings.Lines(pr.Template()) {
+		o.lines = append(o.lines, "    | "+strings.TrimRight(line, "\r\n"))
+	}
+}
+
+func inJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+func parameters(p pack.Parameters) string {
+	var out []string
+	add := func(name string, v any, given bool) {
+		if given {
+			out = append(out, fmt.Sprintf("%s %v", name, v))
+		}
+	}
+	add("temperature", value(p.Temperature), p.Temperature != nil)
+	add("max_tokens", value(p.MaxTokens), p.MaxTokens != nil)
+	add("top_p", value(p.TopP), p.TopP != nil)
+	add("top_k", value(p.TopK), p.TopK != nil && *p.TopK > 0)
+	add("frequency_penalty", value(p.FrequencyPenalty), p.FrequencyPenalty != nil)
+	add("presence_penalty", value(p.PresencePenalty), p.PresencePenalty != nil)
+	return strings.Join(out, ", ")
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/pack/guard"
+)
+
+func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
+	w := newWorld(t)
+	good := `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+"prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x"}}}`
+	warned := strings.Replace(good, `"system_template"`, `"pipeline": {"stages": []}, "system_template"`, 1)
+	wrong := strings.Replace(warned, `"name": "Chat"`, `"labl\u001b[31m": "Chat"`, 1)
+	for _, c := range []struct {
+		args      []string
+		code      int
+		out, errs string
+	}{
+		{[]string{w.file("good.json", good)}, 0, "", ""},
+		{[]string{w.file("warned.json", warned)}, 0, "warning: prompts.chat.pipeline: it has no effect: the stages are always the same (line 2, column 72)\n", ""},
+		{
+			[]string{w.file("wrong.json", wrong)},
+			1,
+			"prompts.chat.name: it is missing: add it, such as \"Support\" (line 2, column 13)\nprompts.chat[\"labl\\x1b[31m\"]: there is no such field: remove it (line 2, column 36)\n" +
+				"warning: prompts.chat.pipeline: it has no effect: the stages are always the same (line 2, column 82)\n", "",
+		},
+		{[]string{w.file("good.json", good), w.file("empty.json", "")}, 1, filepath.Join(w.dir, "empty.json") + ": $: it is no JSON: it is empty: write a pack in braces (line 1, column 1)\n", ""},
+		{[]string{filepath.Join(w.dir, "none.json")}, 2, "", "there is no file"},
+		{nil, 2, "", "name a pack"},
+		{[]string{"--strict", "x"}, 2, "", "unknown flag"},
+		{[]string{w.dir}, 2, "", "is a directory"},
+	} {
+		r := w.pawl(append([]string{"pack", "validate"}, c.args...)...)
+		if r.code != c.code || r.out != c.out || !strings.Contains(r.err, c.errs) || (c.errs == "") != (r.err == "") {
+			t.Errorf("%v: exit %d, %q, %q", c.args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestThePacksOfOthersAreValidButOne(t *testing.T) {
+	dir := os.Getenv("PAWL_FIXTURES")
+	if dir == "" {
+		t.Skip("no packs of others: set PAWL_FIXTURES to a directory with promptpack/packs/*.json")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "promptpack", "packs", "*.json"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d packs, %v", len(files), err)
+	}
+	w := newWorld(t)
+	for _, file := range files {
+		want := 0
+		if strings.Contains(file, "guardrail-bad-type") {
+			want = 1
+		}
+		if r := w.pawl("pack", "validate", file); r.code != want || r.err != "" || want == 1 && !strings.Contains(r.out, "prompts.chat.validators[0].type: there is no validator \"pii_leakge\"") {
+			t.Errorf("%s: exit %d, %q, %q", file, r.code, r.out, r.err)
+		}
+		if r := w.pawl("pack", "show", file); r.code != 2*want || want == 0 && !strings.Contains(r.out, "\nprompt ") {
+			t.Errorf("%s: exit %d, %q", file, r.code, r.err)
+		}
+	}
+}
+
+func TestPackShowPrintsWhatAPackHas(t *testing.T) {
+	w := newWorld(t)
+	r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json")
+	for _, want := range []string{
+		"full-pack v1.2.3-rc.1+build.5: Everything\n", "\nprompt closing 1.0.0: Closing\n", "  variable topics (array, default [\"orders\",2,0.5,true,{\"a\":\"b\"}])\n", "  variable age (integer, required)\n",
+		"  tools lookup_order; choice required, at most 3 rounds and 7 calls a turn\n", "top_k 40", "  validator max_length: notes a violation\n", "  another template or parameters for gpt-4\n",
+		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  ./skills/orders\n  @acme/billing\n  escalation: When stuck\n",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is not in\n%s", want, r.out)
+		}
+	}
+	if r.code != 0 || !strings.Contains(r.err, "pawl: warning: workflow: it has no effect") {
+		t.Errorf("exit %d, %q", r.code, r.err)
+	}
+	if r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json", "closing"); r.code != 0 || r.out != "prompt closing 1.0.0: Closing\n  template\n    | Say goodbye.\n" {
+		t.Errorf("exit %d, %q", r.code, r.out)
+	}
+	if r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json", "closng"); r.code != 2 || !strings.Contains(r.err, "did you mean closing?") {
+		t.Errorf("exit %d, %q", r.code, r.err)
+	}
+	if r := w.pawl("pack", "show", "../../pack/testdata/wrong/unknown_field.json"); r.code != 2 || r.out != "" || !strings.Contains(r.err, "promts: there is no such field") {
+		t.Errorf("exit %d, %q, %q", r.code, r.out, r.err)
+	}
+}
+
+var consoleBlock = regexp.MustCompile("(?s)```console\n\\$ pawl ([^\n]*)\n(.*?)```")
+
+// What docs/packs.md shows of the program is what it does.
+func TestThePageOfPacksShowsWhatHappens(t *testing.T) {
+	w := newWorld(t)
+	text := page(t, "docs/packs.md")
+	files(t, text, w.dir)
+	w.file("wrong.pack.json", `{
+  "id": "support",
+  "name": "Support",
+  "version": "1.0.0",
+  "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+  "prompts": {
+    "chat": {
+      "id": "chat",
+      "name": "Chat",
+      "version": "1.0.0",
+      "validators": [ {"type": "pii_leakge"}],
+      "system_template": "You help people with their orders."}}, "evals": [{"id": "a", "type": "contains", "trigger": "every_turn"}]
+}`)
+	for _, typ := range guard.Known(nil) {
+		if !strings.Contains(text, "`"+typ+"`") {
+			t.Errorf("%s is not in the page", typ)
+		}
+	}
+	t.Chdir(w.dir)
+	blocks := consoleBlock.FindAllStringSubmatch(text, -1)
+	if len(blocks) != 2 {
+		t.Fatalf("%d blocks", len(blocks))
+	}
+	for _, b := range blocks {
+		if r := w.pawl(strings.Fields(b[1])...); r.out != b[2] || r.err != "" {
+			t.Errorf("pawl %s: %q, %q, want %q", b[1], r.out, r.err, b[2])
+		}
+	}
+	if r := w.pawl("pack", "validate", "support.pack.json"); r != (ran{}) {
+		t.Errorf("%+v", r)
+	}
+}

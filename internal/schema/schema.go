@@ -1,0 +1,180 @@
+// Package schema checks JSON against a JSON Schema, without ever loading anything from elsewhere.
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Schema is compiled once and may be used by many goroutines.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// name is the schema's own, which has nothing to do with the working directory.
+const name = "schema:///schema"
+
+// Compile reads a schema. References are followed only inside it.
+func Compile(text []byte) (*Schema, error) {
+	doc, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(nothing{})
+	if err := c.AddResource(name, doc); err != nil {
+		return nil, err
+	}
+	s, err := c.Compile(name)
+	var invalid *jsonschema.SchemaValidationError
+	var ve *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &ve) {
+		return nil, errors.New(first(ve))
+	} else if err != nil {
+		return nil, err
+	}
+	// A schema that refers to itself without end compiles, and refuses everything.
+	if err := s.Validate(map[string]any{}); endless(err) {
+		return nil, err
+	}
+	return &Schema{s}, nil
+}
+
+// first is one line of what is wrong with a schema: the deepest fault, the first of them.
+func first(ve *jsonschema.ValidationError) string {
+	var all []Fault
+	leaves(ve, false, &all)
+	slices.SortFunc(all, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(len(b.At), len(a.At)), cmp.Compare(strings.Join(a.At, "/"), strings.Join(b.At, "/")), -cmp.Compare(a.Why(), b.Why()))
+	})
+	return "/" + strings.Join(all[0].At, "/") + ": " + all[0].Why()
+}
+
+func endless(err error) bool {
+	var ve *jsonschema.ValidationError
+	if !errors.As(err, &ve) {
+		return false
+	}
+	if _, ok := ve.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(ve.Causes, func(c *jsonschema.ValidationError) bool { return endless(c) })
+}
+
+// nothing refuses to load references: a schema never makes us read a file or open a connection.
+type nothing struct{}
+
+func (nothing) Load(url string) (any, error) {
+	return nil, fmt.Errorf("reference to %s: only references inside the schema are followed", url)
+}
+
+// Parse decodes JSON for [Schema.Check], and refuses numbers that no float64 comes near: the validator computes exactly, which takes it
+// forever or ends in a panic.
+func Parse(text []byte) (any, error) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return v, bounded(v)
+}
+
+func bounded(v any) error {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, m := range v {
+			if err := bounded(m); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, m := range v {
+			if err := bounded(m); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		if !Bounded(v) {
+			return fmt.Errorf("the number %s is out of range", clip(v.String()))
+		}
+	}
+	return nil
+}
+
+// Bounded reports whether n has few enough digits, and an exponent near enough, to be computed with.
+func Bounded(n json.Number) bool {
+	const mostDigits, mostExponent = 1000, 400
+	_, exponent, _ := strings.Cut(strings.ToLower(n.String()), "e")
+	e, err := strconv.Atoi(exponent)
+	return len(n) <= mostDigits && (exponent == "" || err == nil && e <= mostExponent && e >= -mostExponent)
+}
+
+func clip(s string) string {
+	if len(s) > 500 {
+		s = strings.ToValidUTF8(s[:500], "") + fmt.Sprintf("… (%d bytes)", len(s))
+	}
+	return s
+}
+
+// Fault is one place where a value is wrong.
+type Fault struct {
+	At   []string             // names and indexes down to it
+	In   []string             // of the schema that refuses it, as a pointer into the schema's text
+	Kind jsonschema.ErrorKind // what refuses it
+}
+
+// Why says in English what is wrong.
+func (f Fault) Why() string { return f.Kind.LocalizedString(english) }
+
+var english = message.NewPrinter(language.English)
+
+// Check gives every fault of v, which comes from [Parse], in no particular order. A value that is none of several alternatives (oneOf) has the faults of each, or with choices is itself
+// the one fault.
+func (s *Schema) Check(v any, choices bool) ([]Fault, error) {
+	var ve *jsonschema.ValidationError
+	if err := s.compiled.Validate(v); err == nil {
+		return nil, nil
+	} else if !errors.As(err, &ve) {
+		return nil, err
+	}
+	var out []Fault
+	leaves(ve, choices, &out)
+	return out, nil
+}
+
+func leaves(e *jsonschema.ValidationError, choices bool, out *[]Fault) {
+	_, fragment, _ := strings.Cut(e.SchemaURL, "#")
+	f := Fault{At: e.InstanceLocation, In: pointer(fragment), Kind: e.ErrorKind}
+	_, choice := e.ErrorKind.(*kind.OneOf)
+	if len(e.Causes) == 0 || choice && choices {
+		*out = append(*out, f)
+		return
+	}
+	for _, c := range e.Causes {
+		leaves(c, choices, out)
+	}
+}
+
+// pointer splits a JSON pointer, as it stands in an address.
+func pointer(p string) []string {
+	if plain, err := url.PathUnescape(p); err == nil {
+		p = plain
+	}
+	if p == "" {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	}
+	return parts
+}

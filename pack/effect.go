@@ -1,0 +1,94 @@
+package pack
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// ineffective is what a pack can ask for and nobody does yet: whoever acts on more takes a line away. In a path, * stands for any name or index; unless is a value that asks for nothing. What
+// only informs (names, descriptions, metadata, tested models, what compiled the file) is no wish, and not here.
+var ineffective = []struct {
+	path, reason string
+	unless       any
+}{
+	{"workflow", "workflows can't be run yet", nil},
+	{"evals.*", "evals can't be run yet", nil},
+	{"prompts.*.evals.*", "evals can't be run yet", nil},
+	{"prompts.*.pipeline", "the stages are always the same", nil},
+	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
+	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
+	{"prompts.*.media.image.require_caption", "files have no captions yet", false},
+	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet", nil},
+	{"prompts.*.media.*.max_pages", "pages are not counted yet", nil},
+	{"prompts.*.media.*.require_metadata", "files have no metadata yet", false},
+	{"prompts.*.media.*.extraction_mode", "documents go to the model as they are", "raw"},
+	{"prompts.*.media.*.validation_params", "nobody knows what they mean", map[string]any{}},
+	{"prompts.*.media.examples", "models are not shown them yet", []any{}},
+	{"agents.members.*.input_modes", "agents are reached from within the pack alone, with text", []any{"text/plain"}},
+	{"agents.members.*.output_modes", "agents are reached from within the pack alone, with text", []any{"text/plain"}},
+}
+
+// features are those of templates that are not there.
+var features = []string{"conditionals", "loops", "filters"}
+
+// ineffective warns of what has no effect, by name.
+func (r *report) ineffective(p *Pack) {
+	for _, e := range ineffective {
+		r.each(strings.Split(e.path, "."), nil, r.root, func(at path, n *node) {
+			if !reflect.DeepEqual(n.any(), e.unless) {
+				r.warn(at, "it has no effect: "+e.reason, "")
+			}
+		})
+	}
+	for i, f := range p.TemplateEngine.Features {
+		for _, missing := range features {
+			if f == missing {
+				r.warn(path{"template_engine", "features", i}, fmt.Sprintf("it has no effect: templates have no %s", f), "")
+			}
+		}
+	}
+	if v := p.TemplateEngine.Version; v != "" && v != "v1" && v != "1" {
+		r.warn(path{"template_engine", "version"}, "it has no effect: templates are read as v1", "")
+	}
+	for i, s := range p.Skills {
+		if strings.HasPrefix(s.Path, "@") {
+			r.warn(path{"skills", i}, "it has no effect: packages of skills can't be fetched", "name a directory or a file")
+		}
+	}
+}
+
+// each calls f for all values that a path with stars leads to.
+func (r *report) each(steps []string, at path, n *node, f func(path, *node)) {
+	if n == nil || n.kind == 'n' {
+		return
+	}
+	if len(steps) == 0 {
+		f(at, n)
+		return
+	}
+	if steps[0] != "*" {
+		r.each(steps[1:], at.to(steps[0]), n.member(steps[0]), f)
+		return
+	}
+	for i, c := range n.children {
+		if n.kind == '{' {
+			r.each(steps[1:], at.to(c.name), c, f)
+		} else {
+			r.each(steps[1:], at.to(i), c, f)
+		}
+	}
+}
+
+// evalTypes are those that the specification's own runtime has.
+var evalTypes = strings.Fields(`
+	a2a_eval a2a_eval_session agent_invoked agent_not_invoked agent_response_contains answer_relevancy audio_duration audio_emotion audio_format banned_words bias composition_branch_taken
+	composition_output composition_parallel_complete composition_step_output contains contains_any content_excludes content_includes content_includes_any content_matches content_not_includes
+	contextual_precision contextual_recall contextual_relevancy cosine_similarity cost_budget directional faithfulness field_presence guardrail_triggered hallucination image_dimensions image_format
+	image_moderation invariant_fields_preserved is_valid_json json_path json_schema json_valid latency_budget length llm_judge llm_judge_conversation llm_judge_session llm_judge_tool_calls
+	max_length max_sentences min_length no_tool_errors outcome_equivalent pii_leakage regex required_fields rest_eval rest_eval_session role_violation sentence_count skill_activated
+	skill_activation_order skill_not_activated text_sentiment text_toxicity tool_anti_pattern tool_args tool_args_excluded_session tool_args_session tool_call_chain tool_call_count
+	tool_call_sequence tool_called tool_calls_with_args tool_efficiency tool_exec tool_no_repeat tool_result_has_media tool_result_includes tool_result_matches tool_result_media_type tools_called
+	tools_called_session tools_not_called tools_not_called_session tools_not_called_with_args toxicity transitioned_to valid_json video_duration video_resolution workflow_complete
+	workflow_spoke_in_state workflow_state_is workflow_tool_access workflow_transition_order workflow_transitioned_to spoke_in_state state_is
+`)

@@ -1,0 +1,121 @@
+package pack
+
+import (
+	"fmt"
+	"maps"
+	"mime"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// Admit says whether a user may send the files of a message: whether the prompt takes files of their type and format, how large each is, and how many images there are. The error,
+// errdefs.Validation, names everything at once. A prompt without media says nothing about files. How large a file is that is only an address is not known here, and not looked at.
+func (p *Prompt) Admit(m message.Message) error {
+	if p.Media == nil {
+		return nil
+	}
+	var wrong []string
+	images := 0
+	for f := range message.Of[message.File](m) {
+		name := f.Name
+		if name == "" {
+			name = f.MIME
+		}
+		kind := p.Media.kind(f)
+		if kind == "image" {
+			images++
+		}
+		if err := p.Media.admit(kind, f); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s: %s", clip(name), err))
+		}
+	}
+	if limit := p.Media.Image; limit != nil && limit.MaxPerMessage > 0 && images > limit.MaxPerMessage {
+		wrong = append(wrong, fmt.Sprintf("there are %d images: send at most %d", images, limit.MaxPerMessage))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return errdefs.Validation.Errorf("pack: prompt %s: %s", p.ID, strings.Join(wrong, "; "))
+}
+
+// kind is image, audio, video, the name of a type in Other that has the file's format, or document.
+func (m *Media) kind(f message.File) string {
+	switch general, _, _ := strings.Cut(f.MIME, "/"); general {
+	case "image", "audio", "video":
+		return general
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Other)) {
+		if allows(m.Other[name].AllowedFormats, f) {
+			return name
+		}
+	}
+	return "document"
+}
+
+func (m *Media) admit(kind string, f message.File) error {
+	if !m.Enabled {
+		return fmt.Errorf("this prompt takes no files")
+	}
+	if len(m.SupportedTypes) > 0 && !slices.Contains(m.SupportedTypes, kind) {
+		return fmt.Errorf("this prompt takes no files of the type %s: send %s", kind, strings.Join(m.SupportedTypes, " or "))
+	}
+	size, formats := m.limits(kind)
+	if len(formats) > 0 && !allows(formats, f) {
+		return fmt.Errorf("it is no %s", strings.Join(formats, " or "))
+	}
+	if size > 0 && len(f.Data) > size<<20 {
+		return fmt.Errorf("it has more than %d MiB", size)
+	}
+	return nil
+}
+
+func (m *Media) limits(kind string) (megabytes int, formats []string) {
+	switch {
+	case kind == "image" && m.Image != nil:
+		return m.Image.MaxSizeMB, m.Image.AllowedFormats
+	case kind == "audio" && m.Audio != nil:
+		return m.Audio.MaxSizeMB, m.Audio.AllowedFormats
+	case kind == "video" && m.Video != nil:
+		return m.Video.MaxSizeMB, m.Video.AllowedFormats
+	case kind == "document" && m.Document != nil:
+		return m.Document.MaxSizeMB, m.Document.AllowedFormats
+	}
+	other := m.Other[kind]
+	return other.MaxSizeMB, other.AllowedFormats
+}
+
+// sameFormats are names of formats that mean what others do.
+var sameFormats = map[string]string{
+	"jpg": "jpeg", "tif": "tiff", "svg+xml": "svg", "mpeg": "mp3", "mpga": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "x-m4a": "m4a", "quicktime": "mov", "x-msvideo": "avi", "x-matroska": "mkv",
+	"plain": "txt", "text": "txt", "markdown": "md", "vnd.openxmlformats-officedocument.wordprocessingml.document": "docx", "vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+	"vnd.openxmlformats-officedocument.presentationml.presentation": "pptx", "msword": "doc", "vnd.ms-excel": "xls",
+}
+
+// format is the usual name of a format, of a file's ending or of a MIME type.
+func format(name string) string {
+	name = strings.TrimPrefix(strings.ToLower(name), ".")
+	if _, sub, ok := strings.Cut(name, "/"); ok {
+		name = sub
+	}
+	if same, ok := sameFormats[name]; ok {
+		return same
+	}
+	return name
+}
+
+// allows reports whether a file has one of some formats, by its MIME type, or where that names none (application/octet-stream), by the end of its name.
+func allows(formats []string, f message.File) bool {
+	mimeType, _, err := mime.ParseMediaType(f.MIME)
+	if err != nil {
+		mimeType = strings.ToLower(f.MIME)
+	}
+	is := format(mimeType)
+	if ending := filepath.Ext(f.Name); ending != "" && (is == "octet-stream" || is == "") {
+		is = format(ending)
+	}
+	return slices.ContainsFunc(formats, func(name string) bool { return format(name) == is })
+}
