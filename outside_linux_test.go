@@ -147,18 +147,6 @@ func TestACommandReadsNothingThatPawlKeeps(t *testing.T) {
 	}
 }
 
-// The home directory lies in the project, as in many containers.
-func TestTheUsersSettingsAreNotWrittenWhereTheHomeLiesInTheProject(t *testing.T) {
-	dir := world(t, map[string]string{"home/.agents/settings.json": "{}"})
-	t.Setenv("HOME", filepath.Join(dir, "home"))
-	for _, does := range []string{`write {"file_path":"home/.agents/settings.json","content":"{\"env\":{\"A\":\"b\"}}"}`, `bash echo '{"env":{"A":"c"}}' >home/.agents/settings.json`} {
-		said, _ := asks(t, unasked(t, dir, says()), does[:4], does)
-		if now, err := os.ReadFile(filepath.Join(dir, "home/.agents/settings.json")); err != nil || string(now) != "{}" {
-			t.Errorf("the user's settings, which need no approval, were written and nobody was asked: %s %s %v", said, now, err)
-		}
-	}
-}
-
 // Approvals may lie in a directory that commands may write.
 func TestApprovalsInAWritableDirectoryAreNotForged(t *testing.T) {
 	dir, state := world(t, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash(touch:*)"]}}`}), t.TempDir()

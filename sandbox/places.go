@@ -91,7 +91,7 @@ var settings = []string{".git/hooks", ".git/config", ".agents", ".claude", ".vsc
 // SettingNames lists what in a project decides what runs outside of a fence later, whether it is there or not, relative to the project and with slashes: see [Settings].
 func SettingNames() []string { return slices.Clone(settings) }
 
-// Settings lists what in a project decides what runs outside of a fence later, and is there: the settings of agents (the user's, too, where the home directory lies in it), and git's hooks and configuration, where they really are if that is in the project (a
+// Settings lists what in a project decides what runs outside of a fence later, and is there: the settings of agents, and git's hooks and configuration, where they really are if that is in the project (a
 // symbolic link itself can't be protected). Of git that is what it reads for the project, for its worktrees and submodules, and for repositories in the project, as far as they are found among the first 4,000
 // names (but not in node_modules) and are no more than 100: the .git file of a worktree, configuration and what it includes, and the directories of hooks, core.hooksPath too. Git is not asked: it would run
 // what a repository says. The paths are absolute and resolved. They are for Policy.Protect, where [Capabilities] Inside holds.
@@ -112,10 +112,6 @@ func Settings(root string) []string {
 	}
 	for _, rel := range settings {
 		add(filepath.Join(root, filepath.FromSlash(rel)))
-	}
-	for _, home := range homes() { // the user's own settings need no approval
-		add(filepath.Join(home, ".agents"))
-		add(filepath.Join(home, ".claude"))
 	}
 	for _, path := range gitSettings(root) {
 		add(path)

@@ -114,12 +114,11 @@ func TestOfGitTheSettingsAreWhatItReadsAndRuns(t *testing.T) {
 			p.git(p.out, "clone", "-q", "--bare", "main", p.in)
 		}, []string{"config", "hooks"}},
 		"a home": {func(p *place) {
-			p.lay(p.in+"/home/.agents/x", "")
 			p.lay(p.in+"/home/.gitconfig", "")
 			p.lay(p.in+"/home/repository/HEAD", "")
 			p.lay(p.in+"/home/repository/.git/HEAD", "")
 			p.home = p.in + "/home"
-		}, []string{"home/.agents", "home/.gitconfig"}},
+		}, []string{"home/.gitconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
