@@ -10,7 +10,7 @@ import (
 
 func TestEditsOfWhatRunsOutsideOfTheSandboxLaterAreAskedAbout(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".git/hooks", ".agents", "sub/.git"} {
+	for _, name := range []string{".git/hooks", ".agents", "sub/.git", "scripts/hooks", "unused"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -18,7 +18,13 @@ func TestEditsOfWhatRunsOutsideOfTheSandboxLaterAreAskedAbout(t *testing.T) {
 	if err := os.Symlink(".git/hooks", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/config": "[core]\n\thooksPath = scripts/hooks\n[include]\n\tpath = ../shared.gitconfig\n", "shared.gitconfig": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	steering := []string{
+		"scripts/hooks/pre-commit", "shared.gitconfig",
 		".git/hooks/pre-commit", "./x/../.git/config", ".git/info/attributes", ".git", "sub/.git/config", ".agents/settings.json", ".claude/settings.local.json", ".vscode/tasks.json", ".envrc",
 		filepath.Join(dir, ".agents/rules/a.md"), "link/pre-commit",
 	}
@@ -47,7 +53,7 @@ func TestEditsOfWhatRunsOutsideOfTheSandboxLaterAreAskedAbout(t *testing.T) {
 				}
 				grants.Forget("s1")
 			}
-			for _, name := range []string{"main.go", ".gitignore", ".github/workflows/ci.yml", "docs/.agents.md", "src/.agents/x", "a.envrc"} {
+			for _, name := range []string{"main.go", "scripts/x", "unused/x", ".gitignore", ".github/workflows/ci.yml", "docs/.agents.md", "src/.agents/x", "a.envrc"} {
 				if d := judged(t, m, call("write "+name)); d.Verdict != hook.Allow && mode != hook.ModePlan {
 					t.Errorf("%s: %s: %v %s", mode, name, d.Verdict, d.Reason)
 				}

@@ -133,6 +133,21 @@ var attacks = map[string]func() error{
 		}
 		return err
 	},
+	"terminal": func() error { // no attack either
+		master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+		if err != nil {
+			return err
+		}
+		n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+		if err == nil {
+			err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+		return err
+	},
 	"proxy": func() error { // the way that Hosts leave
 		u, err := url.Parse(os.Getenv("HTTP_PROXY"))
 		if err != nil || u.Host == "" {

@@ -345,6 +345,18 @@ func TestProcessesOutsideAreOutOfReach(t *testing.T) {
 	})
 }
 
+// What runs on the machine is no secret, unless processes are apart: docs/fence.md says so.
+func TestArgumentsOfProcessesOutsideAreSeenWhereProcessesAreNotApart(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		out, err := p.run(p.fence(caps, Policy{}), `tr '\0' ' ' <"/proc/$OWNER/cmdline"`)
+		apart := caps.Backend == "bubblewrap" && caps.ABI < scopesABI
+		if seen := err == nil && strings.Contains(out, os.Args[0]); seen == apart {
+			t.Errorf("%q %v", out, err)
+		}
+	})
+}
+
 func TestNoConnectionLeavesWhenTheNetworkIsNone(t *testing.T) {
 	p := newPlace(t)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -452,6 +464,46 @@ func TestDevicesAreOutOfReach(t *testing.T) {
 	})
 }
 
+// The terminal at which a person is asked: a command must not draw on it, nor take what is typed there.
+func TestThePersonsTerminalIsOutOfReach(t *testing.T) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		component.Absent(t, "there are no terminals: "+err.Error(), "mount devpts at /dev/pts")
+	}
+	defer func() { _ = master.Close() }()
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("{ read x; echo got $x; } </dev/pts/%d; echo drawn >/dev/pts/%[1]d && echo written", n)
+	typed := func() {
+		if _, err := master.WriteString("typed\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	typed()
+	p := newPlace(t)
+	if out, err := p.run(p.fence(Capabilities{}, Policy{Off: true}), script); err != nil || out != "got typed\nwritten" {
+		t.Fatalf("it is no attack: %q %v", out, err)
+	}
+	typed()
+	each(t, func(t *testing.T, caps Capabilities) {
+		p := newPlace(t)
+		f := p.fence(caps, Policy{Network: Network{All: true}})
+		out, err := p.run(f, script)
+		if err == nil || strings.Contains(out, "typed") || strings.Contains(out, "written") {
+			t.Errorf("a command uses a terminal outside: %s %v", out, err)
+		}
+		// One of its own it has where it has a /dev of its own.
+		if out, err := p.attack(f, "terminal"); (err == nil) != (caps.Backend == "bubblewrap") {
+			t.Errorf("a terminal of its own: %s %v", out, err)
+		}
+	})
+}
+
 func TestTheTemporaryDirectoryOfAnotherFenceIsOutside(t *testing.T) {
 	each(t, func(t *testing.T, caps Capabilities) {
 		p := newPlace(t)
@@ -520,6 +572,55 @@ func TestSecretsCannotBeReadAndTheRestCan(t *testing.T) {
 			if out, err := p.run(f, "cat /etc/shadow"); err == nil && out != "" {
 				t.Error("/etc/shadow can be read")
 			}
+		}
+	})
+}
+
+// Tokens of logins, and what other projects' sessions said.
+func TestWhatPawlKeepsCannotBeRead(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		for name, dirs := range map[string][2]string{"at home": {}, "elsewhere": {"/config", "/state"}} {
+			p := newPlace(t)
+			config, state := p.home+"/.config", p.home+"/.local/state"
+			if dirs[0] != "" {
+				config, state = p.out+dirs[0], p.out+dirs[1]
+				t.Setenv("XDG_CONFIG_HOME", config)
+				t.Setenv("XDG_STATE_HOME", state)
+			}
+			p.lay(config+"/pawl/mcp/wiki.json", "secret")
+			p.lay(config+"/other/x", "open")
+			p.lay(state+"/pawl/journal.db", "secret")
+			f := p.fence(caps, Policy{})
+			if out, err := p.run(f, "cat "+config+"/other/x; cat "+config+"/pawl/mcp/* "+state+"/pawl/journal.db"); err == nil || !strings.HasPrefix(out, "open") || strings.Contains(out, "secret\n") || strings.HasSuffix(out, "secret") {
+				t.Errorf("%s: %q %v", name, out, err)
+			}
+			if !caps.Inside.Holds {
+				continue
+			}
+			f = p.fence(caps, Policy{Write: []string{filepath.Dir(state)}}) // a directory around it
+			if out, err := p.run(f, "echo forged >"+state+"/pawl/journal.db || mv "+state+" "+state+"2 || mv "+state+"/pawl "+state+"/p"); err == nil {
+				t.Errorf("%s: %q", name, out)
+			}
+			if b, err := os.ReadFile(state + "/pawl/journal.db"); string(b) != "secret" || err != nil {
+				t.Errorf("%s: a command wrote what is remembered of all projects: %q %v", name, b, err)
+			}
+		}
+	})
+}
+
+// A secret is known by its place: a command must not move that away for the next one.
+func TestWhatASecretLiesInIsNotMovedAway(t *testing.T) {
+	each(t, func(t *testing.T, caps Capabilities) {
+		if !caps.Inside.Holds {
+			return
+		}
+		p := newPlace(t)
+		f := p.fence(caps, Policy{Root: p.home})
+		if out, err := p.run(f, `cd "$HOME" && mv .docker moved`); err == nil {
+			t.Error(out)
+		}
+		if out, err := p.run(f, `cat "$HOME/.docker/other"; cat "$HOME"/moved/*`); !strings.HasPrefix(out, "open") || strings.Contains(out, "secret") {
+			t.Error(out, err)
 		}
 	})
 }

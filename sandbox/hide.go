@@ -287,7 +287,7 @@ func (p Policy) MatchesInside(text string) bool {
 // view is what a command that starts now can't see.
 type view struct {
 	hidden []string // all that is there and hidden
-	held   []string // of these, those whose directories keep their names
+	held   []string // those whose directories keep their names: elsewhere they would not be known
 	read   []string // Policy.Read, without what is hidden all the same
 	kept   []string // what stays read-only of what may be written
 }
@@ -295,7 +295,13 @@ type view struct {
 // look says what there is to hide now.
 func (f *Fence) look() (view, error) {
 	p := f.policy
-	v := view{hidden: p.hidden(), read: p.Read, kept: p.Protect}
+	v := view{hidden: p.hidden(), read: p.Read}
+	for _, path := range p.Protect { // what somebody outside has removed needs no protection; a command can't
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			v.kept = append(v.kept, path)
+		}
+	}
+	v.held = slices.Clone(v.hidden)
 	if len(p.HidePatterns)+len(p.ProtectPatterns) > 0 {
 		hits, err := p.found()
 		if err != nil {

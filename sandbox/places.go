@@ -10,7 +10,7 @@ import (
 
 // atHome are places with secrets, from the home directory. What is not there costs nothing.
 var atHome = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/op", ".config/pawl/mcp", ".config/rclone", ".oci",
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/glab-cli", ".config/doctl", ".config/op", ".config/pawl", ".local/state/pawl", ".config/rclone", ".oci",
 	".docker/config.json", ".config/containers/auth.json", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg", ".git-credentials", ".config/git/credentials", ".password-store",
 	".local/share/keyrings", ".local/share/kwalletd", ".config/age", ".config/sops", ".vault-token", ".terraform.d/credentials.tfrc.json", ".pgpass", ".my.cnf", ".npmrc",
 	".yarnrc.yml", ".pypirc", ".gem/credentials", ".bundle/config", ".cargo/credentials", ".cargo/credentials.toml", ".m2/settings.xml", ".gradle/gradle.properties",
@@ -18,7 +18,7 @@ var atHome = []string{
 	".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera",
 	"snap/firefox", "snap/chromium", ".var/app/org.mozilla.firefox", ".var/app/com.google.Chrome",
 	"Library/Keychains", "Library/Cookies", "Library/Safari", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
-	"Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC", "Library/Application Support/pawl/mcp",
+	"Library/Application Support/BraveSoftware", "Library/Application Support/Microsoft Edge", "Library/Application Support/com.apple.TCC", "Library/Application Support/pawl",
 }
 
 // ofSystem are those that root could read.
@@ -30,8 +30,8 @@ var ofSystem = []string{
 // ofOrchestrators are readable to everybody in a container.
 var ofOrchestrators = []string{"/run/secrets", "/var/run/secrets"}
 
-// Secrets lists the places that commands can't read: keys, tokens, browsers' profiles and shells' histories of the user, and what of the system only root can read. They
-// are the ones that are there now, resolved.
+// Secrets lists the places that commands can't read: keys, tokens, browsers' profiles and shells' histories of the user, what Pawl itself keeps (its directories in $XDG_CONFIG_HOME and $XDG_STATE_HOME, or
+// in ~/.config and ~/.local/state), and what of the system only root can read. They are the ones that are there now, resolved.
 func Secrets() []string {
 	return slices.DeleteFunc(places(), func(path string) bool {
 		_, err := os.Lstat(path)
@@ -41,19 +41,13 @@ func Secrets() []string {
 
 // places are the secrets that are there, and those that may come.
 func places() []string {
-	homes := []string{os.Getenv("HOME")} // both: who changed HOME still has keys in the other one
-	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		homes = append(homes, u.HomeDir)
-	}
 	var all []string
-	for _, home := range homes {
-		if real, err := filepath.EvalSymlinks(home); err == nil && filepath.IsAbs(real) {
-			for _, rel := range atHome {
-				all = append(all, filepath.Join(real, rel))
-			}
+	for _, home := range homes() {
+		for _, rel := range atHome {
+			all = append(all, filepath.Join(home, rel))
 		}
 	}
-	all = append(all, ofOrchestrators...)
+	all = append(append(all, own()...), ofOrchestrators...)
 	if os.Geteuid() == 0 {
 		all = append(all, ofSystem...)
 		keys, _ := filepath.Glob("/etc/ssh/*_key")
@@ -67,21 +61,60 @@ func places() []string {
 	return slices.DeleteFunc(union(all, nil), func(path string) bool { return path == "/dev/null" })
 }
 
+// homes are the user's home directories, without symbolic links: who changed HOME still has keys in the other one.
+func homes() (out []string) {
+	all := []string{os.Getenv("HOME")}
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		all = append(all, u.HomeDir)
+	}
+	for _, home := range all {
+		if real, err := filepath.EvalSymlinks(home); err == nil && filepath.IsAbs(real) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// own are Pawl's directories where the environment has them elsewhere than at home: tokens of logins, and what is remembered of all projects (journal, approvals).
+func own() (out []string) {
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		if dir, err := filepath.Abs(filepath.Join(os.Getenv(name), "pawl")); err == nil && os.Getenv(name) != "" {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
 // settings are what in a project decides what runs outside of a fence later.
 var settings = []string{".git/hooks", ".git/config", ".agents", ".claude", ".vscode", ".envrc"}
 
 // SettingNames lists what in a project decides what runs outside of a fence later, whether it is there or not, relative to the project and with slashes: see [Settings].
 func SettingNames() []string { return slices.Clone(settings) }
 
-// Settings lists what in a project decides what runs outside of a fence later, and is there: git's hooks and configuration, and the settings of agents. They are for
-// Policy.Protect, where [Capabilities] Inside holds.
+// Settings lists what in a project decides what runs outside of a fence later, and is there: the settings of agents, and git's hooks and configuration, where they really are if that is in the project (a
+// symbolic link itself can't be protected). Of git that is what it reads for the project, for its worktrees and submodules, and for repositories in the project, as far as they are found among the first 4,000
+// names (but not in node_modules) and are no more than 100: the .git file of a worktree, configuration and what it includes, and the directories of hooks, core.hooksPath too. Git is not asked: it would run
+// what a repository says. The paths are absolute and resolved. They are for Policy.Protect, where [Capabilities] Inside holds.
 func Settings(root string) []string {
+	root, err := filepath.Abs(root)
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil
+	}
 	var out []string
-	for _, rel := range settings {
-		path := filepath.Join(root, filepath.FromSlash(rel))
-		if real, err := filepath.EvalSymlinks(path); err == nil && real == path {
-			out = append(out, path)
+	add := func(path string) {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil && real != root && inside(root, real) && !covered(out, real) {
+			out = append(out, real)
 		}
+	}
+	for _, rel := range settings {
+		add(filepath.Join(root, filepath.FromSlash(rel)))
+	}
+	for _, path := range gitSettings(root) {
+		add(path)
 	}
 	return out
 }
@@ -124,4 +157,9 @@ func defaultCache(root string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, "pawl", digest(root)), nil
+}
+
+// covered reports whether a path is one of dirs, or lies in one.
+func covered(dirs []string, path string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return inside(dir, path) })
 }

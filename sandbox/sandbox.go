@@ -11,7 +11,8 @@
 // # What holds
 //
 //   - Writes go to Root, to Write, to the tool caches and to a private temporary directory (TMPDIR), and nowhere else. What they create is no device.
-//   - Reads go everywhere but to [Secrets], Hide and HidePatterns; of /dev there are null, zero, full, random, urandom, tty, ptmx, pts and fd.
+//   - Reads go everywhere but to [Secrets], Hide and HidePatterns; of /dev there are null, zero, full, random, urandom, tty and fd, and with bubblewrap terminals (ptmx, pts) of the command's own.
+//     With Landlock alone there are none, since they would be the user's: programs that need one (script, tmux, expect) fail.
 //   - The environment has the variables of a list (see [Environ]) and those that Env names.
 //   - Network none: no connection leaves. Hosts: connections go through a proxy of ours, which asks [Dial]'s rules.
 //   - No Unix socket is opened, so no docker, ssh-agent or D-Bus. Pairs of sockets work.
@@ -25,7 +26,11 @@
 // the environment has an effect on it. Other packages' init functions may run before; they should not have side effects. Where bubblewrap is
 // installed and works, the helper runs in its namespaces: everything else is mounted read-only, and the network is a private loopback. Capabilities has what that adds.
 //
-// To know, on Linux: a command can't signal what another command left running, nor reach its ports, as each command is in a fence of its own. Entries of a directory with
+// bubblewrap's program is looked for in the system's own directories, then on PATH. One of PATH is not taken when it lies in the current directory or in a repository, and a policy that lets commands write it, or a
+// directory that it lies in, is refused: it runs outside of the fence.
+//
+// To know, on Linux: processes outside, and their command lines, can be seen in /proc (not their environments, memory and files), unless there is bubblewrap and a kernel before 6.12, where what a command leaves
+// running ends with it instead. A command can't signal what another command left running, nor reach its ports, as each command is in a fence of its own. Entries of a directory with
 // secrets in it (the home directory, and what it lies in) that are made after Open can't be read. Names can be listed everywhere; it is contents that are hidden. With
 // bubblewrap, a command that a signal killed has exit code 128 and the signal's number.
 //
@@ -137,6 +142,8 @@ type Capabilities struct {
 	Hosts    Status `json:"hosts"`              // some hosts only
 	Signals  Status `json:"signals"`            // processes outside can't be signalled
 	Limits   Status `json:"limits"`
+
+	bwrap string // the program of bubblewrap, absolute and without symbolic links
 }
 
 // Probe says what can be enforced here. It finds out once, by trying.

@@ -26,7 +26,9 @@ func seatbelt(p Policy, v view, writes []string, port int) string {
 	line("(version 1)")
 	line("(allow default)")
 	line("(deny file-write*)")
-	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$") (subpath "/dev/fd"))`)
+	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (subpath "/dev/fd"))`)
+	line(`(deny file-read-data file-write* (regex #"^/dev/ttys[0-9]+$"))`) // a person's terminal; those that a command makes have the extension
+	line(`(allow file-read-data file-write* (require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty")))`)
 	paths("allow file-write*", writes)
 	paths("deny file-write*", v.kept)
 	paths("deny file-read* file-write*", v.hidden)

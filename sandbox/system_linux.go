@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -50,7 +51,10 @@ var keptCapabilities = map[int]string{
 	unix.CAP_SETGID: "CAP_SETGID", unix.CAP_SETUID: "CAP_SETUID",
 }
 
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+
+// terminals are devices only where there is a /dev of the command's own: elsewhere they are the person's, too.
+const terminals = "/dev/pts"
 
 // probe is what can be enforced here.
 var probe = sync.OnceValue(func() Capabilities {
@@ -69,6 +73,7 @@ func capabilitiesOf(abi int, bwrap string, bwrapErr error, yes Status, no func(s
 		return c
 	}
 	if bwrap != "" {
+		c.bwrap = bwrap
 		c.Backend, c.Writes, c.Metadata, c.Inside, c.Network, c.Loopback, c.Hosts, c.Signals, c.Limits = "bubblewrap", yes, yes, yes, yes, yes, yes, yes, yes
 		return c
 	}
@@ -86,13 +91,16 @@ func capabilitiesOf(abi int, bwrap string, bwrapErr error, yes Status, no func(s
 	return c
 }
 
+// systemPrograms are the system's own directories for programs, NixOS's too.
+var systemPrograms = []string{"/usr/bin", "/bin", "/usr/local/bin", "/run/wrappers/bin", "/run/current-system/sw/bin"}
+
 // tryBubblewrap gives the path of a bubblewrap that works.
 func tryBubblewrap() (string, error) {
-	path, err := exec.LookPath("bwrap")
+	path, err := findBubblewrap(systemPrograms, os.Getenv("PATH"))
 	if err != nil {
-		return "", errors.New("bwrap is not on PATH")
+		return "", err
 	}
-	cmd := exec.Command(path, append(namespaces(landlockABI(), true), "--", path, "--version")...) //nolint:gosec // the path is from PATH
+	cmd := exec.Command(path, append(namespaces(landlockABI(), true), "--", path, "--version")...) //nolint:gosec // no command can have put it there
 	cmd.Env = []string{}
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -100,6 +108,60 @@ func tryBubblewrap() (string, error) {
 		return "", fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
 	return path, nil
+}
+
+// findBubblewrap gives the path of bubblewrap, without symbolic links. It will run outside of any fence, so it must not be a command's work: the system's own directories come first, and of those of a PATH, in
+// which one of a project may be, none counts that is not absolute or lies in a project. What a policy lets be written is looked at when there is one.
+func findBubblewrap(system []string, path string) (string, error) {
+	err := errors.New("bwrap is neither in the system's directories nor on PATH")
+	for i, dir := range slices.Concat(system, filepath.SplitList(path)) {
+		program := filepath.Join(dir, "bwrap")
+		if _, e := exec.LookPath(program); e != nil || !filepath.IsAbs(dir) {
+			continue
+		}
+		real, e := filepath.EvalSymlinks(program)
+		if e != nil {
+			continue
+		}
+		if of := cmp.Or(projectOf(dir), projectOf(real)); of != "" && i >= len(system) {
+			err = fmt.Errorf("%s is not used: it is on PATH by %s, which looks like a project, where a command may have written it", program, of)
+			continue
+		}
+		return real, nil
+	}
+	return "", err
+}
+
+// projectOf is the directory that looks like a project's in which dir lies, by its name or where links lead: the current one, or one with a repository; "" for none.
+func projectOf(dir string) string {
+	names := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		names = append(names, real)
+	}
+	here, _ := os.Stat(".")
+	for _, at := range names {
+		for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+			if info, err := os.Stat(at); err == nil && os.SameFile(info, here) { //nolint:gosec // names are looked at, nothing is done with them
+				return at
+			}
+			if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil { //nolint:gosec // the same
+				return at
+			}
+		}
+	}
+	return ""
+}
+
+// replaceable says why a program that runs outside of the fence can't be trusted with its commands: one of them could put another one in its place.
+func (f *Fence) replaceable(program string) error {
+	for path := program; path != filepath.Dir(path); path = filepath.Dir(path) {
+		for _, dir := range f.writes() {
+			if inside(dir, path) && unix.Access(path, unix.W_OK) == nil {
+				return fmt.Errorf("commands may write %s, and so replace %s, which makes the fence: leave that out of what they may write, or install the package bubblewrap elsewhere", path, program)
+			}
+		}
+	}
+	return nil
 }
 
 // namespaces are bubblewrap's flags for every fence.
@@ -149,11 +211,10 @@ func (f *Fence) enforce() (err error) {
 	s.token = rand.Text()
 	hosts := !p.Network.All && len(p.Network.Hosts) > 0
 	if f.caps.Backend == "bubblewrap" {
-		path, err := exec.LookPath("bwrap")
-		if err != nil {
+		if err := f.replaceable(f.caps.bwrap); err != nil {
 			return err
 		}
-		s.bwrap = append([]string{path}, namespaces(f.caps.ABI, !p.Network.All)...)
+		s.bwrap = append([]string{f.caps.bwrap}, namespaces(f.caps.ABI, !p.Network.All)...)
 	}
 	if s.exe, err = os.Open("/proc/self/exe"); err != nil {
 		return fmt.Errorf("open this program: %w", err)
@@ -198,7 +259,7 @@ func (f *Fence) draw(v view) (err error) {
 		plan.Families = []uint16{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 	}
 	if f.caps.Backend == "bubblewrap" {
-		plan.Write = append(plan.Write, "/dev/shm") // its own
+		plan.Write, plan.Devices = append(plan.Write, "/dev/shm"), append(slices.Clip(devices), terminals) // its own
 	}
 	if s.plan, err = sealed(plan); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
@@ -344,9 +405,4 @@ func (f *Fence) mounts(v view) []string {
 		}
 	}
 	return append(args, readOnly...)
-}
-
-// covered reports whether a path is one of dirs, or lies in one.
-func covered(dirs []string, path string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool { return inside(dir, path) })
 }

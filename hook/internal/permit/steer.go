@@ -26,7 +26,29 @@ func (w *World) Steers(c *Call, further Further) string {
 			}
 		}
 	}
+	if len(c.writes) == 0 {
+		return ""
+	}
+	var found []string // that are not known by their names: a directory of hooks, a file that git's configuration includes
+	for _, dir := range append([]string{w.real}, further.written()...) {
+		found = append(found, sandbox.Settings(dir)...)
+	}
+	for _, p := range c.writes {
+		for _, name := range p.names {
+			if slices.ContainsFunc(found, func(path string) bool { _, in := below(w.folded(path), w.folded(name)); return in }) {
+				return p.Shown
+			}
+		}
+	}
 	return ""
+}
+
+// written are the directories that may be written, without symbolic links.
+func (f Further) written() (out []string) {
+	for _, names := range f.writable {
+		out = append(out, names[len(names)-1])
+	}
+	return out
 }
 
 // settingIn reports whether p is one of the settings in a directory, known by some names, or lies in one.
