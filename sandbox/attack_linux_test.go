@@ -52,7 +52,7 @@ var attacks = map[string]func() error{
 	},
 	"shut": func() error { // a directory that the user's own commands can open again
 		dir := os.Getenv("SHUT")
-		for _, name := range []string{"/sub/deep", "/lone", "/edits"} {
+		for _, name := range []string{"/sub/deep", "/lone", "/edits", "/.git"} {
 			if err := os.MkdirAll(dir+name, 0o700); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ var attacks = map[string]func() error{
 				return err
 			}
 		}
-		for _, name := range []string{"/sub", "/lone", "/edits"} {
+		for _, name := range []string{"/sub", "/lone", "/edits", "/.git"} {
 			if err := os.Chmod(dir+name, 0); err != nil {
 				return err
 			}
@@ -68,6 +68,9 @@ var attacks = map[string]func() error{
 		hits, err := Policy{Root: dir, HidePatterns: []string{dir + "/sub/**/.env", dir + "/lone/.env"}, ProtectPatterns: []string{dir + "/edits/*"}}.found()
 		for _, h := range hits {
 			fmt.Println(strings.TrimPrefix(h.path, dir), h.seen)
+		}
+		for _, path := range Settings(dir) {
+			fmt.Println("kept", strings.TrimPrefix(path, dir))
 		}
 		return err
 	},

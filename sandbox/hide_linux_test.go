@@ -305,7 +305,7 @@ func TestADirectoryThatIsShutIsTakenForWhatItMayHold(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	out, err := cmd.CombinedOutput()
-	if want := "/edits true\n/lone false\n/sub false\nthrough\n"; string(out) != want || err != nil {
+	if want := "/edits true\n/lone false\n/sub false\nkept /.git\nthrough\n"; string(out) != want || err != nil {
 		t.Errorf("%s %v", out, err)
 	}
 }

@@ -106,6 +106,9 @@ func Settings(root string) []string {
 	var out []string
 	add := func(path string) {
 		real, err := filepath.EvalSymlinks(path)
+		if dir := shut(path, err); dir != "" { // a command may have done that, and another one opens it again
+			real, err = dir, nil
+		}
 		if err == nil && real != root && inside(root, real) && !covered(out, real) {
 			out = append(out, real)
 		}
