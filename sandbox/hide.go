@@ -234,7 +234,7 @@ func (s *seeker) walk(dir, rel string, pats []pattern) error {
 // shut gives the directory that keeps us from looking at a path, and whose mode we, and so commands, can change; "" when err says something else.
 func shut(path string, err error) string {
 	for errors.Is(err, fs.ErrPermission) {
-		info, e := os.Lstat(path)
+		info, e := os.Lstat(path) //nolint:gosec // it is looked at only
 		switch {
 		case e == nil && info.IsDir() && ours(info):
 			return path

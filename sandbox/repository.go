@@ -61,7 +61,7 @@ func (r *repositories) worktree(dir string) {
 // repository looks at git's own directory for a worktree, which is "" when it is not known.
 func (r *repositories) repository(git, worktree string) {
 	git, err := filepath.EvalSymlinks(git)
-	if _, e := os.Lstat(filepath.Join(git, "HEAD")); err != nil || e != nil || r.seen[git] || len(r.seen) >= mostRepositories {
+	if _, e := os.Lstat(filepath.Join(git, "HEAD")); err != nil || e != nil || r.seen[git] || len(r.seen) >= mostRepositories { //nolint:gosec // it is looked at only
 		return
 	}
 	r.seen[git] = true
@@ -109,7 +109,7 @@ func (r *repositories) modules(dir string) {
 			continue
 		}
 		git := filepath.Join(dir, e.Name())
-		if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil {
+		if _, err := os.Lstat(filepath.Join(git, "HEAD")); err == nil { //nolint:gosec // it is looked at only
 			r.repository(git, "")
 		} else {
 			r.modules(git)
@@ -193,7 +193,7 @@ func from(dir, path string) string {
 
 // readGit reads a file that a repository names: it may be a pipe, without an end, or a device that does something when it is opened.
 func readGit(path string) (string, bool) {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { //nolint:gosec // it is looked at only
 		return "", false
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // paths of git's are looked at, nothing is done with them
