@@ -80,7 +80,7 @@ func printFindings(w io.Writer, asJSON bool, all []finding, settings []settingFi
 		}
 	}
 	for _, d := range settings {
-		if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", d.mark(), clean(d.Name), clean(d.Text)); err != nil {
+		if _, err := fmt.Fprintf(w, "%-7s  %s: %s\n", d.mark(), escapedLine(d.Name), escapedLine(d.Text)); err != nil {
 			return err
 		}
 	}
