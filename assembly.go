@@ -78,6 +78,13 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if prompt := promptOf(known, tools); prompt != "" {
 		o.System += "\n\n" + prompt
 	}
+	if p != nil {
+		for _, problem := range p.UnknownTools(append(namesOf(tools), project.SkillToolName, agent.TaskName, loop.SearchName)) {
+			if problem.Remedy != "" { // another name was meant; what is meant for another program is not told of
+				a.problems = append(a.problems, problem.String())
+			}
+		}
+	}
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
 	permission, err := hook.Permission(a.permissions)
 	if err != nil {

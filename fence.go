@@ -183,7 +183,7 @@ func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fenc
 		return rules, fencing{}, err
 	}
 	f, err := o.fence(dir, s, hide, protect, sandbox.Probe())
-	rules.Fence = f.holds
+	rules.Fence, rules.Kept = f.holds, f.holds
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))
 	}

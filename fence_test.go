@@ -75,6 +75,11 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	if strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") || len(warnings) > 0 {
 		t.Errorf("%s %q", text, warnings)
 	}
+	if text, _ := asks(t, serve(t, dir, says(), func(o *pawl.Options) {
+		o.NoProject, o.Sandbox, o.Permissions = true, &policy, hook.Permissions{Mode: hook.ModeDontAsk, Deny: rules}
+	}), "c", "bash grep -r 3 . ; cat open"); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") {
+		t.Errorf("a search from above: %s", text)
+	}
 	lay(t, dir, map[string]string{"late/.env": "s3cr3t"})
 	if text, _ := asks(t, bound, "b", "bash sh look.sh"); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") {
 		t.Errorf("a file that came later: %s", text)

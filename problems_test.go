@@ -63,3 +63,18 @@ func TestARunThatDoesNotBeginLeavesTheWarningsToTheNext(t *testing.T) {
 		t.Errorf("%q", warned)
 	}
 }
+
+func TestARunWarnsOfRulesAboutToolsThatThereAreNot(t *testing.T) {
+	dir := world(t, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Rread", "deploy_nowhere"], "ask": ["Task"]}, "disallowedTools": ["bsh"]}`})
+	rt := serve(t, dir, thinking(func(model.Request) message.Message { return message.Assistant("done") }))
+	_, warned := asks(t, rt, "s", "go")
+	said := strings.Join(warned, "\n")
+	for _, what := range []string{`no tool "Rread"`, `no tool "bsh"`} {
+		if strings.Count(said, what) != 1 {
+			t.Errorf("%s: %s", what, said)
+		}
+	}
+	if strings.Contains(said, "deploy_nowhere") || strings.Contains(said, "Task") {
+		t.Errorf("nothing else was meant: %s", said)
+	}
+}

@@ -113,7 +113,7 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		if err != nil {
 			return both, out, err
 		}
-		policy, changed, p.Fence = f.policy, true, p.Fence && f.holds
+		policy, changed, p.Fence, p.Kept = f.policy, true, p.Fence && f.holds, p.Fence && f.holds
 	}
 	if changed {
 		out.Sandbox = &policy

@@ -73,6 +73,8 @@ func (h *handler) answer(r ran, tell func(NoticeKind, string)) answer {
 		a.err = errdefs.NotAvailable.Errorf("it was killed by %s", signal)
 	case r.Code == 0:
 		h.read(r, &a, tell)
+	case (r.Code == 126 || r.Code == 127) && h.Event == PreToolUse: // a shell says so of a program that it can't run, or doesn't find: who was to judge did not
+		a.err = errdefs.NotAvailable.Errorf("its program could not be started (exit code %d)", r.Code)
 	case r.Code == 2:
 		a.verdict, a.reason = Deny, words
 	default:

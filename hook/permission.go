@@ -71,6 +71,7 @@ type Permissions struct {
 	Rules            []Rule   // more rules, with their places
 	Dir              string   // the project, which paths are relative to; "" is the current directory
 	Fence            bool     // commands run in a sandbox that writes only the project
+	Kept             bool     // that sandbox also has what [Kept] gives of these permissions, so that it need not be asked whether a command reads what a rule denies
 	Readable         []string // further directories that may be read unasked, absolute, such as that of long outputs
 	Writable         []string // further directories, absolute, that are as the project is: what may be read and edited unasked there may be in them. Where their links lead is looked up by [Permission] only
 	// Safety is asked before the rules allow anything: what it denies is denied in every mode, and where it asks, an ask rule would. Given here it is bound by the mode and by
@@ -117,7 +118,7 @@ type Judgment struct {
 // its command line (a script that is started, a link that a recursive command follows) is out of sight: that is the sandbox's.
 //
 // Where it can't be told whether a deny rule is about a command (a value that is not known, a recursive search from above), a person is asked, and in
-// ModeBypass it is refused. A command that can't be parsed is refused when there is a deny rule for some commands or paths, and asked about otherwise.
+// ModeBypass it is refused. With Permissions.Kept that is not so for reading: the sandbox hides what the rule names. A command that can't be parsed is refused when there is a deny rule for some commands or paths, and asked about otherwise.
 //
 // Allow rules have to match whole: every name of a path; every command of a script, or it only reads (cat, grep, git log …) or passes text on (tee). They permit no script that
 // hides something, writes where Edit is not permitted, sets variables that steer other programs (PATH, LD_PRELOAD, GIT_…), or uses an option that the rule leaves open
@@ -339,7 +340,8 @@ func (j *permissionJudge) bound(v Verdict, c *permit.Call) (is, may *permit.Rule
 		case permit.Yes:
 			return r, nil
 		case permit.May:
-			if may == nil && (v != Deny || !c.Searches()) {
+			hidden := v == Deny && j.p.Kept && c.Unread == nil && c.Kind() == permit.Command && r.Hidden() // by the sandbox, so nothing has to be guessed
+			if may == nil && !hidden && (v != Deny || !c.Searches()) {
 				may = r
 			}
 		}

@@ -1,6 +1,7 @@
 package hook_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,5 +49,38 @@ func TestWhatDenyRulesNameCanBeKeptFromPrograms(t *testing.T) {
 	}
 	if _, _, err := hook.Kept(hook.Permissions{Deny: []string{"Read("}}); !errdefs.Validation.Is(err) {
 		t.Error(err)
+	}
+}
+
+// Where the sandbox hides what a rule names, a search above it is nobody's question.
+func TestWhatTheSandboxHidesIsNotGuessedAt(t *testing.T) {
+	dir, out := project(t), t.TempDir()
+	if err := errors.Join(os.Mkdir(out+"/deep", 0o755), os.WriteFile(out+"/deep/a.key", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rule, call string
+		want       hook.Verdict
+	}{
+		{"Read(./secret/**)", "bash grep -r foo .", hook.Allow},
+		{"Read(./secret/**)", "bash rg foo", hook.Allow},
+		{"Read(./secret/**)", "bash cat $FILE", hook.Allow},
+		{"Read(./secret/**)", "bash find . -type f | xargs wc -l", hook.Allow},
+		{"Read(./secret/**)", "bash kill $PPID", hook.Allow},
+		{"Read(.env)", "bash grep -rn foo --exclude=.env .", hook.Allow},
+		{"Read(./secret/**)", "bash cat secret/key", hook.Deny},
+		{"Read(./secret/**)", "bash xargs -a secret/key echo", hook.Deny},
+		{"Read(./secret/**)", "bash <secret/key cat", hook.Deny},
+		{"Read(/" + out + "/**/*.key)", "bash grep -r foo " + out, hook.Ask}, // it is looked for nowhere, so nothing hides it
+		{"Edit(go.mod)", "bash git merge x", hook.Ask},                       // a new one can be made
+	} {
+		p := hook.Permissions{Dir: dir, Fence: true, Kept: true, Deny: []string{c.rule}}
+		if d := judged(t, permission(t, p), call(c.call)); d.Verdict != c.want && !(c.want == hook.Allow && d.Verdict == hook.Continue) {
+			t.Errorf("%s with %s: %v", c.call, c.rule, d)
+		}
+		p.Mode = hook.ModeBypass
+		if d := judged(t, permission(t, p), call(c.call)); (d.Verdict == hook.Deny) != (c.want != hook.Allow) {
+			t.Errorf("%s with %s in mode bypassPermissions: %v", c.call, c.rule, d)
+		}
 	}
 }

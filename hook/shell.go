@@ -106,7 +106,7 @@ func (n Notice) String() string { return fmt.Sprintf("%s hook %s: %s", n.Event, 
 // hookEventName of another event, and output that begins with { and is not JSON, or goes on after 1 MiB, are no answer.
 //
 // A hook that gives no answer, that can't be started, that is killed (by exit codes of 129 to 159 a shell says that of its command) or not done in time fails closed: PreToolUse denies,
-// PostToolUse withholds the result, any other one is a warning. At its timeout, and when the run is cancelled, all that it started is killed with it: see package internal/process.
+// PostToolUse withholds the result, any other one is a warning. So it is of PreToolUse when a shell doesn't find its program (exit codes 126 and 127). At its timeout, and when the run is cancelled, all that it started is killed with it: see package internal/process.
 // Processes that it leaves behind are stopped too when they hold its output, else by Close.
 //
 // A Once hook runs once in a session of this process: after a resume in another one it may run again. An event without a session counts for its run. One that gave no

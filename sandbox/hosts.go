@@ -167,6 +167,30 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return nil, errors.Join(errs...)
 }
 
+// Refuses says of a host, without looking it up, why no connection goes there: an error with class errdefs.PolicyDenied for one that is not in the list, and for an address that is refused. A name that is allowed may still
+// lead to such an address.
+func (d *Dialer) Refuses(host string) error {
+	switch {
+	case d.policy.Off:
+		return nil
+	case d.policy.Network.None():
+		return errdefs.PolicyDenied.Errorf("sandbox: dial %s: the policy allows no network", host)
+	case !d.policy.Network.Allows(host):
+		return errdefs.PolicyDenied.Errorf("sandbox: dial %s: the host is not allowed: to allow it, add it to sandbox.network.hosts in the settings (Network.Hosts of the policy)", host)
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil && canonical(host) == "localhost" {
+		ip, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+	}
+	if err != nil {
+		return nil //nolint:nilerr // it is a name
+	}
+	if why := d.refuses(host, ip.Unmap()); why != "" {
+		return errdefs.PolicyDenied.Errorf("sandbox: dial %s: it is %s: to allow it, add the address to sandbox.network.hosts in the settings (Network.Hosts of the policy)", host, why)
+	}
+	return nil
+}
+
 // refuses says why not this address.
 func (d *Dialer) refuses(host string, ip netip.Addr) string {
 	why := guarded(ip)

@@ -188,3 +188,30 @@ func TestAClientWithTheTransportReachesWhatIsAllowed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Nobody needs to be asked about a host that no connection would go to.
+func TestWhatADialRefusesIsKnownBeforehand(t *testing.T) {
+	for _, c := range []struct {
+		network Network
+		host    string
+		refused bool
+	}{
+		{Network{All: true}, "example.com", false},
+		{Network{All: true}, "127.0.0.1", true},
+		{Network{All: true}, "localhost", true},
+		{Network{All: true}, "::ffff:127.0.0.1", true},
+		{Network{All: true}, "169.254.169.254", true},
+		{Network{All: true, Hosts: []string{"127.0.0.1"}}, "127.0.0.1", false},
+		{Network{All: true, Hosts: []string{"localhost"}}, "localhost", false},
+		{Network{Hosts: []string{"*.example.com"}}, "a.example.com", false},
+		{Network{Hosts: []string{"*.example.com"}}, "example.org", true},
+		{Network{}, "example.com", true},
+	} {
+		if err := Dial(Policy{Network: c.network}).Refuses(c.host); c.refused != errdefs.PolicyDenied.Is(err) || !c.refused && err != nil {
+			t.Errorf("%+v %s: %v", c.network, c.host, err)
+		}
+	}
+	if err := Dial(Policy{Off: true}).Refuses("127.0.0.1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -26,6 +26,7 @@ type progress struct {
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
+	answer     string          // the reply that is the answer, unless the run goes on behind it
 }
 
 // below is a run of a subagent.
@@ -61,8 +62,11 @@ func (p *progress) event(e event.Event) {
 			}
 			return
 		}
+		p.answer = ""
 		if p.holdAnswer && (len(d.Message.ToolCalls()) > 0 || d.Cut()) {
 			p.say(p.held.String())
+		} else if p.holdAnswer {
+			p.answer = p.held.String()
 		}
 		p.held.Reset()
 		p.endText()
@@ -102,6 +106,11 @@ func (p *progress) event(e event.Event) {
 			p.line("36", "≈ compacted: %d tokens are some %d now, the last %d messages stay as they are", d.TokensBefore, d.TokensAfter, d.Preserved)
 		}
 	case journal.Stopped:
+		if e.ParentRun == "" && (d.Again != "" || d.Steered) { // it was not the answer
+			p.say(p.answer)
+			p.answer = ""
+			p.endText()
+		}
 		for _, text := range d.Errors {
 			p.line("33", "warning: %s", clean(text))
 		}

@@ -87,3 +87,26 @@ func TestTheProgressKeepsRunsApart(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
+
+// A reply behind which the run goes on was not the answer, and is not lost.
+func TestTheProgressShowsAReplyBehindWhichTheRunGoesOn(t *testing.T) {
+	for _, stopped := range []journal.Stopped{{Again: "test it first"}, {Steered: true}, {}} {
+		var out bytes.Buffer
+		p := newProgress(&out, &out, false)
+		p.holdAnswer = true
+		say := func(text string) {
+			p.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: text})
+			p.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ModelFinished{Message: message.Assistant(text)}}})
+		}
+		say("First end.")
+		p.event(event.Event{Entry: journal.Entry{Run: "r", Data: stopped}})
+		goes := stopped.Again != "" || stopped.Steered
+		if goes {
+			say("The end.")
+			p.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.Stopped{}}})
+		}
+		if got, want := out.String(), map[bool]string{true: "First end.\n", false: ""}[goes]; got != want {
+			t.Errorf("%+v: %q, want %q", stopped, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
@@ -168,14 +169,19 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		case d.Refused():
 			return called(names[d.Call], "error", d.Call), d.Reason + hooks
 		}
-		if hooks = notes("input", d.Input, "context for the model", d.Context) + hooks; hooks != "" {
-			return called(names[d.Call], "changed by a hook", d.Call), hooks
+		if d.Context+hooks != "" {
+			return called(names[d.Call], "changed by a hook", d.Call), notes("input", d.Input, "context for the model", d.Context) + hooks
+		} else if d.Input != "" { // a hook's, or the names that the tool has for what the model said
+			return called(names[d.Call], "as it was judged", d.Call), notes("input", d.Input)
 		}
 	case journal.Prepared:
 		if d.Edit.Head != nil || d.Edit.Tail != nil {
 			var b strings.Builder
 			for _, m := range slices.Concat(d.Edit.Head, d.Edit.Tail) {
 				b.WriteString(words(m))
+			}
+			if skills := pawl.ActivatedSkills(d); len(skills) > 0 {
+				return "activated by the prompt: skill " + clean(strings.Join(skills, ", ")), b.String()
 			}
 			return "put into the transcript by hooks", b.String()
 		}

@@ -24,7 +24,8 @@ func trustCommand(s streams) *cobra.Command {
 and all else that lets something happen wait until a person has approved it. The approval is of that content: a change of it is asked about again.
 What the files forbade when Pawl last worked here counts until its removal is approved, too.
 At a terminal the approval is asked for; elsewhere the command itself is it.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  pawl trust --list\n  pawl trust ../project",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := ""
 			if len(args) == 1 {

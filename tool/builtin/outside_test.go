@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 func TestOutsideOfTheProjectIsReadOnlyWhereThatIsAskedFor(t *testing.T) {
@@ -100,4 +102,33 @@ func real(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func TestWhatIsRefusedAnyhowIsRefusedBeforeAnybodyIsAsked(t *testing.T) {
+	w := open(t, map[string]string{"a": "x"}, WithSandbox(sandbox.Policy{Network: sandbox.Network{Hosts: []string{"example.com"}}}))
+	set, err := tool.NewSet(append(w.Tools(), w.WebFetch())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, input string
+		refused     bool
+	}{
+		{"web_fetch", `{"url":"https://example.com/x"}`, false},
+		{"web_fetch", `{"url":"https://example.org/x"}`, true},
+		{"web_fetch", `{"url":"https://user@example.com/x"}`, true},
+		{"read", `{"file_path":"a"}`, false},
+		{"read", `{"file_path":"../a"}`, true},
+		{"read", `{"file_path":"missing"}`, false}, // it may be there when it is read
+		{"grep", `{"pattern":"x","path":"/"}`, true},
+		{"write", `{"file_path":"new/b","content":""}`, false},
+		{"edit", `{"file_path":"/a","old_string":"x","new_string":"y"}`, true},
+	} {
+		if err := set.Vet(t.Context(), message.ToolCall{Name: c.name, Input: c.input}); c.refused != errdefs.PolicyDenied.Is(err) || !c.refused && err != nil {
+			t.Errorf("%s %s: %v", c.name, c.input, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.Dir(), "new")); err == nil {
+		t.Error("looking made a directory")
+	}
 }

@@ -17,7 +17,7 @@ func (r *reached) guesses() {
 		r.guess(inCode(in.Text.Text), false)
 	}
 	for i, a := range r.cmd.Args {
-		if !a.Known {
+		if !a.Known || a.Number || strings.HasPrefix(a.Text, "--exclude") { // kill $PPID; what is left out
 			continue
 		}
 		if r.pattern(i) {

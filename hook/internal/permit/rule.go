@@ -110,6 +110,12 @@ func (r *Rule) OfCommands() bool { return r.tool == bash }
 // OfReading is for Read, not for what only lists or searches.
 func (r *Rule) OfReading() bool { return r.tool == read }
 
+// Hidden reports whether a sandbox keeps what the rule names from being read by programs: see [World.Kept].
+func (r *Rule) Hidden() bool {
+	hide, _ := r.world.Kept(r)
+	return len(hide) > 0
+}
+
 // Binds says whether a rule that refuses is about a call, by whatever tool it reaches what the rule names.
 func (r *Rule) Binds(c *Call) Match {
 	m := No
