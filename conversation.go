@@ -61,7 +61,7 @@ type conversationOptions struct {
 	vars      map[string]any
 	loader    *pack.Loader
 	run       []agent.RunOption
-	resumes   bool
+	host      engine.Host
 }
 
 // WithModel talks to m, whatever the environment says.
@@ -81,7 +81,10 @@ func WithVars(vars map[string]any) Option {
 // WithLoader reads the pack with l, which may know more types of validators. Default: the one of pack.Load.
 func WithLoader(l *pack.Loader) Option { return func(o *conversationOptions) { o.loader = l } }
 
-// WithRunOptions gives options to each turn: a budget, hooks, a tracer, who is asked.
+// WithHost has h asked and interrupted, and told of every event. Default: nobody, so that calls wait for ResolveTool.
+func WithHost(h engine.Host) Option { return func(o *conversationOptions) { o.host = h } }
+
+// WithRunOptions gives options to each turn: a budget, hooks, a tracer, an attribute. The journal and the host are those of WithJournal and WithHost all the same.
 func WithRunOptions(opts ...agent.RunOption) Option {
 	return func(o *conversationOptions) { o.run = append(o.run, opts...) }
 }
@@ -115,7 +118,7 @@ func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 
 // Resume opens a conversation that is on record under the name session, in the store of [WithJournal]. One that isn't there is errdefs.NotFound. A turn that was under way goes on with [Conversation.Continue].
 func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (*Conversation, error) {
-	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...)
+	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...) //nolint:contextcheck // nothing is called yet
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (
 		err = errdefs.NotFound.Errorf("pawl: resume: there is no session %q in this journal: give WithJournal the store that it is in", session)
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.Close()) //nolint:contextcheck // nothing runs
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
@@ -230,8 +233,8 @@ func (c *Conversation) ContinueStream(ctx context.Context) iter.Seq2[event.Event
 }
 
 func (c *Conversation) stream(ctx context.Context, run func(context.Context, ...agent.RunOption) (*Response, error)) iter.Seq2[event.Event, error] {
-	return stream(ctx, nil, func(ctx context.Context, h engine.Host) (*agent.Result, error) {
-		resp, err := run(ctx, agent.WithEngineHost(engine.Publishing(&c.bus, h)))
+	return stream(ctx, c.host(), func(ctx context.Context, h engine.Host) (*agent.Result, error) {
+		resp, err := run(ctx, agent.WithEngineHost(h))
 		if resp == nil {
 			return nil, err
 		}
@@ -356,6 +359,11 @@ func (c *Conversation) Close() error {
 	return c.closeErr
 }
 
+// host is where turns run: the caller's host, and whoever subscribed.
+func (c *Conversation) host() engine.Host {
+	return engine.Publishing(&c.bus, c.opts.host)
+}
+
 // turnKey is the key of a turn under way in a context.
 type turnKey struct{ c *Conversation }
 
@@ -373,7 +381,7 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.ctx, cancel) //nolint:contextcheck // Close cancels what runs
+	stop := context.AfterFunc(c.ctx, cancel)
 	out := func() {
 		stop()
 		cancel()

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
@@ -149,12 +148,11 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 		return nil, c.failed(ctx, err)
 	}
 	defer leave()
-	d, err := c.driver()
+	d, err := c.driver() //nolint:contextcheck // nothing is called yet
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	all := append([]agent.RunOption{agent.WithEngineHost(engine.Publishing(&c.bus, nil))}, c.opts.run...)
-	res, err := f(ctx, d, append(append(all, opts...), agent.WithJournal(c.opts.store))...)
+	res, err := f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store)}, opts)...)
 	if res == nil {
 		return nil, c.failed(ctx, err)
 	}
