@@ -12,7 +12,6 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -142,45 +141,39 @@ func (c *Conversation) driver() (driver, error) {
 }
 
 // take takes a turn.
-func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*Response, error) {
-	ctx, leave, err := c.enter(ctx)
+func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (resp *Response, err error) {
+	inside, leave, err := c.enter(ctx)
 	if err != nil {
-		return nil, c.failed(ctx, err)
+		c.tell(ctx, nil, err)
+		return nil, err
 	}
 	defer leave()
-	d, err := c.driver() //nolint:contextcheck // nothing is called yet
-	if err != nil {
-		return nil, c.failed(ctx, err)
+	seen := &found{}
+	res, err := c.drive(context.WithValue(inside, turnKey{c}, seen), opts, f)
+	if res != nil {
+		resp = &Response{Result: res}
+		var blocked *guard.Violation
+		resp.Violations, blocked = seen.all()
+		switch {
+		case err != nil:
+		case res.Status == agent.StatusInterrupted && len(res.Pending) > 0:
+		case blocked != nil && errdefs.Refused.Is(res.Err):
+			err = blocked
+		default:
+			err = res.Err
+		}
 	}
-	res, err := f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store)}, opts)...)
-	if res == nil {
-		return nil, c.failed(ctx, err)
-	}
-	resp := &Response{Result: res}
-	seen, _ := ctx.Value(turnKey{c}).(*found)
-	blocked := (*guard.Violation)(nil)
-	resp.Violations, blocked = seen.all()
-	switch {
-	case err != nil:
-	case res.Status == agent.StatusInterrupted && len(res.Pending) > 0:
-	case blocked != nil && errdefs.Refused.Is(res.Err):
-		err = blocked
-	default:
-		err = res.Err
-	}
+	c.tell(ctx, res, err)
 	return resp, err
 }
 
-// failed tells listeners of a turn that did not begin: nothing of it is on record.
-func (c *Conversation) failed(ctx context.Context, err error) error {
-	if ctx != nil && c.bus.Listening() {
-		c.bus.Publish(ctx, event.Event{Delta: notBegun, Text: err.Error()})
+func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+	d, err := c.driver() //nolint:contextcheck // nothing is called yet
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store)}, opts)...)
 }
-
-// notBegun is the delta of a turn that did not begin.
-const notBegun event.Delta = "turn.failed"
 
 // heard has the validators judge what a user says.
 func (c *Conversation) heard(ctx context.Context, text string) error {
