@@ -56,6 +56,7 @@ type Option func(*conversationOptions)
 type conversationOptions struct {
 	model     model.Model
 	name, key string
+	endpoint  []model.Option
 	store     journal.Store
 	session   string
 	vars      map[string]any
@@ -179,6 +180,9 @@ func (c *Conversation) GetVar(name string) (value any, ok bool) {
 
 // Session is the name of the conversation in its journal.
 func (c *Conversation) Session() string { return c.session }
+
+// Model is the name of the model that it talks to; "" where that doesn't say.
+func (c *Conversation) Model() string { return c.modelName() }
 
 // Response is what came of a turn.
 type Response struct {

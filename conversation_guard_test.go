@@ -80,7 +80,10 @@ func TestABlockedReplyIsNeitherShownNorOnRecordAndItsMessageIs(t *testing.T) {
 				t.Error("a blocked reply called a tool")
 			}
 			blocked := false
-			for e := range store.Read(t.Context(), c.Session(), 0) {
+			for e, err := range store.Read(t.Context(), c.Session(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				d, ok := e.Data.(journal.ModelFinished)
 				blocked = blocked || ok && d.Stop == model.StopFilter && strings.Contains(d.Reason, "banned_words")
 			}
@@ -96,10 +99,15 @@ func TestABlockedReplyIsNeitherShownNorOnRecordAndItsMessageIs(t *testing.T) {
 
 func TestNothingOfABannedWordIsShownHoweverTheReplyIsCut(t *testing.T) {
 	c := converse(t, packOf(t, plain+banned), chunks{listening(scripted.Text("No guaranteed thing, no guarantee."))})
-	for e := range c.Stream(t.Context(), "a") {
+	var end error
+	for e, err := range c.Stream(t.Context(), "a") {
+		end = err
 		if e.Delta == event.TextDelta && strings.HasSuffix(e.Text, "guara") {
 			t.Errorf("shown: %q", e.Text)
 		}
+	}
+	if !errdefs.PolicyDenied.Is(end) {
+		t.Errorf("it ended with %v", end)
 	}
 	wantLines(t, transcript(t, c), "user: a", "assistant: No guaranteed thing, no I can't say.")
 }

@@ -12,7 +12,10 @@ import (
 // WithModelName talks to a model by its name: PROVIDER/NAME as with [OpenModel], or a name that says by itself whose it is, which is one that begins with claude, gemini, gpt, o1 or o3, or has a colon (Ollama's, such as qwen3:8b).
 //
 // Without it, and without WithModel, the conversation talks to the default model of the first provider whose key is in the environment: OPENAI_API_KEY, ANTHROPIC_API_KEY, then GEMINI_API_KEY or GOOGLE_API_KEY.
-func WithModelName(name string) Option { return func(o *conversationOptions) { o.name = name } }
+// The options are those of OpenModel.
+func WithModelName(name string, opts ...model.Option) Option {
+	return func(o *conversationOptions) { o.name, o.endpoint = name, opts }
+}
 
 // WithAPIKey uses key with the model of [WithModelName], whatever the environment has.
 func WithAPIKey(key string) Option { return func(o *conversationOptions) { o.key = key } }
@@ -47,7 +50,7 @@ func (o *conversationOptions) open() (model.Model, error) {
 	case o.model != nil:
 		return o.model, nil
 	case o.name != "":
-		return o.named(o.name)
+		return o.named(o.name, o.endpoint...)
 	case o.key != "":
 		return nil, errdefs.Validation.Errorf("pawl: open: WithAPIKey is given, and nothing that says whose key it is: add WithModelName")
 	}
@@ -65,14 +68,27 @@ func (o *conversationOptions) open() (model.Model, error) {
 	return nil, errdefs.NotAvailable.Errorf("pawl: open: nothing says which model to talk to: give WithModel or WithModelName, or set one of %s", strings.Join(looked, ", "))
 }
 
-func (o *conversationOptions) named(name string) (model.Model, error) {
+// judging is the model of another name that a validator asks for. The explicit key, and where its provider is, are for that provider alone.
+func (o *conversationOptions) judging(name string) (model.Model, error) {
 	full, err := detect(name)
 	if err != nil {
 		return nil, err
 	}
-	var opts []model.Option
+	if own, err := detect(o.name); err == nil {
+		if p, _, _ := strings.Cut(own, "/"); strings.HasPrefix(full, p+"/") {
+			return o.named(full, o.endpoint...)
+		}
+	}
+	return OpenModel(full)
+}
+
+func (o *conversationOptions) named(name string, opts ...model.Option) (model.Model, error) {
+	full, err := detect(name)
+	if err != nil {
+		return nil, err
+	}
 	if o.key != "" {
-		opts = append(opts, model.WithKey(o.key))
+		opts = append(slices.Clip(opts), model.WithKey(o.key))
 	}
 	return OpenModel(full, opts...)
 }

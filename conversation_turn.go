@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
-	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/internal/judged"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/pack/guard"
@@ -189,7 +189,7 @@ func (c *Conversation) heard(ctx context.Context, text string) error {
 		case g.FailOnViolation:
 			return v
 		default:
-			noteOf(ctx, c, v)
+			c.notes(ctx, nil, v)
 		}
 	}
 	return nil
@@ -200,15 +200,11 @@ func (c *Conversation) ask(ctx context.Context, q guard.Question) (string, error
 	m := c.model
 	if q.Model != "" {
 		var err error
-		if m, err = c.opts.named(q.Model); err != nil {
+		if m, err = c.opts.judging(q.Model); err != nil {
 			return "", err
 		}
 	}
-	resp, err := m.Complete(ctx, model.Request{System: q.System, Messages: message.NewHistory(message.User(q.Prompt))})
-	if err != nil {
-		return "", err
-	}
-	return resp.Message.Text(), nil
+	return judged.Ask(ctx, m, q)
 }
 
 // found is what validators found in a turn.
@@ -228,53 +224,22 @@ func (f *found) all() ([]*guard.Violation, *guard.Violation) {
 	return out, f.blocked
 }
 
-func noteOf(ctx context.Context, c *Conversation, vs ...*guard.Violation) {
+// notes keeps what was found in the turn that ctx is of.
+func (c *Conversation) notes(ctx context.Context, blocked *guard.Violation, noted ...*guard.Violation) {
 	if f, ok := ctx.Value(turnKey{c}).(*found); ok {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.noted = append(f.noted, vs...)
-	}
-}
-
-func blockOf(ctx context.Context, c *Conversation, v *guard.Violation) {
-	if f, ok := ctx.Value(turnKey{c}).(*found); ok {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.blocked = v
-	}
-}
-
-// round counts the replies with tool calls since a person said something.
-func round(talk message.History) (n int) {
-	for i := talk.Len() - 1; i >= 0; i-- {
-		switch m := talk.At(i); m.Role() {
-		case message.RoleAssistant:
-			if len(m.ToolCalls()) > 0 {
-				n++
-			}
-		case message.RoleUser:
-			if !ours(m) {
-				return n
-			}
+		f.noted = append(f.noted, noted...)
+		if blocked != nil {
+			f.blocked = blocked
 		}
 	}
-	return n
-}
-
-// ours reports whether the loop said a message, on its own account.
-func ours(m message.Message) bool {
-	for p := range m.Parts() {
-		if t, ok := p.(message.Text); !ok || t.Provider != "pawl" {
-			return false
-		}
-	}
-	return true
 }
 
 // rounds refuses calls that a model makes although it was told to make none.
 func rounds(policy pack.ToolPolicy) hook.Middleware {
 	return hook.Middleware{Name: "tool_policy", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
-		if round(u.Messages) > policy.MaxRounds {
+		if judged.Round(u.Messages) > policy.MaxRounds {
 			return hook.Denied(fmt.Sprintf("this turn had its %d rounds of tools: answer without", policy.MaxRounds)), nil
 		}
 		return hook.Decision{}, nil
@@ -283,130 +248,11 @@ func rounds(policy pack.ToolPolicy) hook.Middleware {
 
 // rules puts the prompt's tool policy and validators around the model.
 func (c *Conversation) rules(p *pack.Prompt) model.Middleware {
-	r := ruled{conversation: c, policy: p.ToolPolicy}
+	r := judged.Rules{MaxRounds: p.ToolPolicy.MaxRounds, Found: c.notes}
 	for _, g := range p.Guards() {
 		if g.Output {
-			r.guards = append(r.guards, g.With(c.ask))
+			r.Guards = append(r.Guards, g.With(c.ask))
 		}
 	}
-	return func(m model.Model) model.Model {
-		r.Model = m
-		if d, ok := m.(model.Describer); ok {
-			return struct {
-				ruled
-				model.Describer
-			}{r, d}
-		}
-		return r
-	}
-}
-
-// ruled is a model whose replies are judged before anybody sees them.
-type ruled struct {
-	model.Model
-	conversation *Conversation
-	policy       pack.ToolPolicy
-	guards       []*guard.Guard
-}
-
-// choose lets the model answer in words once it has called tools, and makes it when it may call no more.
-func (r ruled) choose(req model.Request) model.Request {
-	if len(req.Tools) == 0 {
-		return req
-	}
-	switch n := round(req.Messages); {
-	case n >= r.policy.MaxRounds:
-		req.ToolChoice = model.ToolsNone
-	case n > 0 && req.ToolChoice == model.ToolsRequired:
-		req.ToolChoice = model.ToolsAuto
-	}
-	return req
-}
-
-// Complete implements model.Model.
-func (r ruled) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	resp, err := r.Model.Complete(ctx, r.choose(req))
-	if err != nil || resp == nil || len(r.guards) == 0 {
-		return resp, err
-	}
-	j := r.judge()
-	j.take(resp.Message.Text())
-	return j.end(ctx, resp)
-}
-
-// CompleteStream implements model.Model.
-func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	req = r.choose(req)
-	if len(r.guards) == 0 {
-		return r.Model.CompleteStream(ctx, req, cb)
-	}
-	j := r.judge()
-	return r.Model.CompleteStream(ctx, req, func(s model.StreamResult) (err error) {
-		s.Text = j.take(s.Text)
-		if s.Final && s.Response != nil {
-			if !j.heard { // a model that does not stream
-				s.Text += j.take(s.Response.Message.Text())
-			}
-			shown := j.shown.Len()
-			if s.Response, err = j.end(ctx, s.Response); err != nil {
-				return err
-			}
-			s.Text += j.shown.String()[shown:]
-		}
-		if s.Text == "" && s.Reasoning == "" && !s.Final {
-			return nil
-		}
-		return cb(s)
-	})
-}
-
-// judged is a reply that is being judged.
-type judged struct {
-	ruled
-	filter  *guard.Filter
-	shown   strings.Builder
-	heard   bool
-	blocked *guard.Violation
-}
-
-func (r ruled) judge() *judged { return &judged{ruled: r, filter: guard.NewFilter(r.guards...)} }
-
-// take gives what may be shown now that piece has come.
-func (j *judged) take(piece string) string {
-	if piece == "" || j.blocked != nil {
-		return ""
-	}
-	j.heard = true
-	return j.show(j.filter.Write(piece))
-}
-
-// show notes what is shown, and says in place of the rest what a violation has to say.
-func (j *judged) show(text string, err error) string {
-	if errors.As(err, &j.blocked) {
-		if before := j.shown.String() + text; before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\n") {
-			text += " "
-		}
-		text += j.blocked.Message()
-	}
-	j.shown.WriteString(text)
-	return text
-}
-
-// end judges the whole reply, and gives it as it may be on record: one that is blocked has what was shown of it, and no calls. Its calls alone say nothing to anybody.
-func (j *judged) end(ctx context.Context, resp *model.Response) (*model.Response, error) {
-	if j.blocked == nil && (j.heard || len(resp.Message.ToolCalls()) == 0) {
-		text, err := j.filter.End(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err() // nobody judged it
-		}
-		j.show(text, err)
-	}
-	noteOf(ctx, j.conversation, j.filter.Noted()...)
-	if j.blocked == nil {
-		return resp, nil
-	}
-	blockOf(ctx, j.conversation, j.blocked)
-	out := *resp
-	out.Message, out.Stop, out.Reason = message.Assistant(j.shown.String()), model.StopFilter, j.blocked.Error()
-	return &out, nil
+	return r.Middleware
 }
