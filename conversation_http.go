@@ -91,8 +91,22 @@ func (t HTTPTool) caller() (func(context.Context, json.RawMessage) (any, error),
 	if addr := u.Hostname(); !slices.Contains(t.Allow, addr) && (addr == "localhost" || strings.Trim(addr, "0123456789.:abcdefABCDEF") == "" && strings.ContainsAny(addr, ".:")) {
 		policy.Network = sandbox.Network{All: true} // naming an address allows it: here it has to be in Allow for that
 	}
-	client := &http.Client{Transport: sandbox.Dial(policy).Transport(), Timeout: t.Timeout}
+	client := &http.Client{Transport: sandbox.Dial(policy).Transport(), Timeout: t.Timeout, CheckRedirect: t.redirected}
 	return func(ctx context.Context, input json.RawMessage) (any, error) { return t.call(ctx, client, input) }, nil
+}
+
+// redirected refuses to follow a server to where it was not allowed to, and with secrets to anywhere else.
+func (t HTTPTool) redirected(r *http.Request, via []*http.Request) error {
+	from, to := via[0].URL, r.URL
+	switch {
+	case len(via) >= 10:
+		return errdefs.NotAvailable.Errorf("it redirects without end")
+	case from.Hostname() != to.Hostname() && !(sandbox.Network{Hosts: t.Allow}).Allows(to.Hostname()):
+		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed", to.Hostname())
+	case (from.Scheme != to.Scheme || from.Host != to.Host) && len(t.Environment) > 0:
+		return errdefs.PolicyDenied.Errorf("it redirects to %s://%s, which the headers from the environment are not for", to.Scheme, to.Host)
+	}
+	return nil
 }
 
 func (t HTTPTool) call(ctx context.Context, client *http.Client, input json.RawMessage) (any, error) {

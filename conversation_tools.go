@@ -24,6 +24,8 @@ type Pending struct {
 type handler struct {
 	run   func(ctx context.Context, input json.RawMessage) (any, error)
 	check func(args map[string]any) Pending // nil: no person is asked
+
+	idempotent bool
 }
 
 // OnTool has fn answer the calls of a tool of the pack, from the next turn on. The arguments are checked against the tool's parameters before, and are what JSON gives: numbers are float64. A text is shown to the model as it is, a tool.Result whole, anything else as JSON;
@@ -122,7 +124,7 @@ func tools(tools []pack.Tool, handlers map[string]handler) (all []tool.Tool, mis
 				return nil, errdefs.NotFound.Errorf("nobody answers %s", t.Name)
 			}
 		}
-		all = append(all, packTool{tool.Definition{Tool: t.Model()}, h.run})
+		all = append(all, packTool{tool.Definition{Tool: t.Model(), Annotations: tool.Annotations{Idempotent: h.idempotent}}, h.run})
 	}
 	return all, missing
 }
