@@ -119,7 +119,7 @@ func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 
 // Resume opens a conversation that is on record under the name session, in the store of [WithJournal]. One that isn't there is errdefs.NotFound. A turn that was under way goes on with [Conversation.Continue].
 func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (*Conversation, error) {
-	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...) //nolint:contextcheck // nothing is called yet
+	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...)
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +334,7 @@ func (c *Conversation) Fork(ctx context.Context) (*Conversation, error) {
 	vars, handlers := maps.Clone(c.vars), maps.Clone(c.handlers)
 	c.mu.Unlock()
 	o.vars = vars
-	fork, err := begin(c.pack, c.prompt, c.model, o) //nolint:contextcheck // it outlives ctx
+	fork, err := begin(c.pack, c.prompt, c.model, o)
 	if err == nil {
 		fork.handlers, fork.crew = handlers, nil
 	}

@@ -493,3 +493,46 @@ func TestATurnThatFailedIsOnRecord(t *testing.T) {
 	}
 	wantLines(t, transcript(t, c), "user: a", `assistant: [look {"city":"x"}]`, "tool: [look = snow]")
 }
+
+func TestAHundredConversationsTakeAThousandOperationsAtOnce(t *testing.T) {
+	file, store := packOf(t, looks), journal.Memory()
+	var wg sync.WaitGroup
+	for range 100 {
+		c := converse(t, file, scripted.New(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("one"), scripted.Text("two")), pawl.WithJournal(store))
+		c.OnTool("look", func(map[string]any) (any, error) { c.SetVar("seen", true); return "x", nil })
+		c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
+		ops := []func() error{
+			func() error { _, err := c.Send(t.Context(), "a"); return err },
+			func() error {
+				for _, err := range c.Stream(t.Context(), "b") {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			func() error { c.SetVar("k", 1); return nil },
+			func() error { c.SetVars(map[string]any{"l": 2}); return nil },
+			func() error { c.GetVar("k"); return nil },
+			func() error { _, err := c.Messages(t.Context()); return err },
+			func() error { _, err := c.PendingTools(t.Context()); return err },
+			func() error { return c.AddMessage(t.Context(), message.User("c")) },
+			func() error { c.OnTool("pay", func(map[string]any) (any, error) { return "y", nil }); return nil },
+			func() error {
+				f, err := c.Fork(t.Context())
+				if err != nil {
+					return err
+				}
+				return f.Close()
+			},
+		}
+		for _, op := range ops {
+			wg.Go(func() {
+				if err := op(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}

@@ -50,9 +50,12 @@ func (c *Conversation) members() ([]member, error) {
 		if a, ok := c.pack.Agent(p.ID); ok {
 			m.card.Description = a.Description
 		}
+		all, missing := tools(c.pack.ToolsOf(p), handlers)
+		m.missing = missing
 		for _, id := range c.pack.AgentsOf(p) {
 			a, _ := c.pack.Agent(id)
-			m.handoffs = append(m.handoffs, agent.Handoff{ToAgentID: id, Description: a.Description})
+			h := agent.Handoff{ToAgentID: id, Description: a.Description}
+			m.handoffs, all = append(m.handoffs, h), append(all, agent.HandoffTool(h))
 			if to, err := c.pack.Prompt(id); err != nil {
 				return nil, err
 			} else if !known[id] {
@@ -60,9 +63,6 @@ func (c *Conversation) members() ([]member, error) {
 				todo = append(todo, to)
 			}
 		}
-		all, missing := tools(c.pack.ToolsOf(p), handlers)
-		m.missing = missing
-		all = append(all, agent.HandoffTools(context.Background(), nil, m.handoffs)...)
 		cfg := loop.Config{
 			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all,
 			Middleware: []model.Middleware{c.rules(p)}, Hooks: []hook.Middleware{rounds(p.ToolPolicy), asking(handlers)},
@@ -168,7 +168,7 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 }
 
 func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
-	d, err := c.driver() //nolint:contextcheck // nothing is called yet
+	d, err := c.driver()
 	if err != nil {
 		return nil, err
 	}
