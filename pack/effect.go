@@ -16,6 +16,7 @@ var ineffective = []struct {
 	{"evals.*", "evals can't be run yet", nil},
 	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
+	{"skills", "conversations can't load skills yet", []any{}},
 	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
 	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
 	{"prompts.*.media.image.require_caption", "files have no captions yet", false},

@@ -67,7 +67,7 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 		"docs/sessions.md":      {"completed Done.\n"},
 		"docs/observability.md": {"chat test\ninvoke_agent pawl\n"},
 		"docs/agents.md":        {"completed The reviewer found two bugs.\n", ".end\n"},
-		"docs/packs.md":         {textBlock.FindStringSubmatch(page(t, "docs/packs.md"))[1]},
+		"docs/packs.md":         texts(page(t, "docs/packs.md")),
 	} {
 		blocks := goBlock.FindAllStringSubmatch(page(t, name), -1)
 		if len(blocks) != len(want) {
@@ -98,6 +98,14 @@ var (
 	fileBlock = regexp.MustCompile("(?s)```json ([^\n]+)\n(.*?)```")
 	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")
 )
+
+// texts are the blocks of text that a page shows.
+func texts(page string) (all []string) {
+	for _, m := range textBlock.FindAllStringSubmatch(page, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
 
 // files writes the files that a page shows.
 func files(t *testing.T, text, dir string) {

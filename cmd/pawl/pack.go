@@ -17,14 +17,14 @@ import (
 func packCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pack",
-		Short:   "Check and show PromptPack files",
+		Short:   "Check, show and try PromptPack files",
 		Example: "  pawl pack validate support.pack.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usage("pack what? validate FILE, or show FILE")
+			return usage("pack what? validate FILE, show FILE, or run FILE PROMPT TEXT")
 		},
 	}
-	cmd.AddCommand(packValidateCommand(s), packShowCommand(s))
+	cmd.AddCommand(packValidateCommand(s), packShowCommand(s), packRunCommand(s))
 	return cmd
 }
 

@@ -1,0 +1,432 @@
+package pawl
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/pack"
+	"github.com/pawl-dev/pawl/pack/guard"
+)
+
+// Conversation talks by a prompt of a pack. All that was said, done and asked is in its session's journal; the Conversation itself has variables and handlers only. Its methods are safe for
+// concurrent use, also from handlers of tools: turns (Send, Stream, Continue, AddMessage, Clear) follow each other in the order of their calls, nothing else waits for them.
+//
+// A handler must not take a turn of its own conversation, nor close it: it would wait for itself. Where it passes its context on, that is errdefs.Conflict.
+type Conversation struct {
+	pack   *pack.Pack
+	prompt *pack.Prompt
+	opts   conversationOptions
+	model  model.Model
+	bus    event.Bus
+	turn   chan struct{} // holds a token while nobody has the turn
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	idle   chan struct{} // closed once Close was called and nobody is inside any more
+
+	closing  sync.Once
+	closeErr error
+
+	mu       sync.Mutex // guards what follows; never held while anything of the program's own runs
+	session  string
+	closed   bool
+	inside   int
+	vars     map[string]any
+	handlers map[string]handler
+	version  int      // of the handlers
+	crew     []member // what the handlers make; nil: to be made again
+}
+
+// Option shapes a [Conversation].
+type Option func(*conversationOptions)
+
+type conversationOptions struct {
+	model     model.Model
+	name, key string
+	endpoint  []model.Option
+	store     journal.Store
+	session   string
+	vars      map[string]any
+	loader    *pack.Loader
+	run       []agent.RunOption
+	host      engine.Host
+}
+
+// WithModel talks to m, whatever the environment says.
+func WithModel(m model.Model) Option { return func(o *conversationOptions) { o.model = m } }
+
+// WithJournal keeps the conversation in s, so that it outlasts the process. Default: in memory, until it is dropped.
+func WithJournal(s journal.Store) Option { return func(o *conversationOptions) { o.store = s } }
+
+// WithSession names the conversation in its journal: one of that name is gone on with, or else begun. Default: a new name.
+func WithSession(name string) Option { return func(o *conversationOptions) { o.session = name } }
+
+// WithVars sets variables, as [Conversation.SetVars] does.
+func WithVars(vars map[string]any) Option {
+	return func(o *conversationOptions) { o.vars = maps.Clone(vars) }
+}
+
+// WithLoader reads the pack with l, which may know more types of validators. Default: the one of pack.Load.
+func WithLoader(l *pack.Loader) Option { return func(o *conversationOptions) { o.loader = l } }
+
+// WithHost has h asked and interrupted, and told of every event. Default: nobody, so that calls wait for ResolveTool.
+func WithHost(h engine.Host) Option { return func(o *conversationOptions) { o.host = h } }
+
+// WithRunOptions gives options to each turn: a budget, hooks, a tracer, an attribute. The journal and the host are those of WithJournal and WithHost all the same.
+func WithRunOptions(opts ...agent.RunOption) Option {
+	return func(o *conversationOptions) { o.run = append(o.run, opts...) }
+}
+
+// Open reads a pack file and opens a conversation by one of its prompts. Nothing is called yet, and nothing is written.
+//
+// It fails with errdefs.NotFound where there is no such file or prompt, with Validation where the pack is wrong (a *pack.Error with all problems) or asks for what the model can't do, and with NotAvailable where nothing says which model to talk to: see [WithModelName].
+func Open(path, prompt string, opts ...Option) (*Conversation, error) {
+	var o conversationOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	load := pack.Load
+	if o.loader != nil {
+		load = o.loader.Load
+	}
+	p, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	pr, err := p.Prompt(prompt)
+	if err != nil {
+		return nil, err
+	}
+	m, err := o.open()
+	if err != nil {
+		return nil, err
+	}
+	return begin(p, pr, m, o)
+}
+
+// Resume opens a conversation that is on record under the name session, in the store of [WithJournal]. One that isn't there is errdefs.NotFound. A turn that was under way goes on with [Conversation.Continue].
+func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (*Conversation, error) {
+	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...)
+	if err != nil {
+		return nil, err
+	}
+	st, err := c.state(ctx)
+	if err == nil && st.Seq == 0 {
+		err = errdefs.NotFound.Errorf("pawl: resume: there is no session %q in this journal: give WithJournal the store that it is in", session)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// begin makes a conversation of its parts.
+func begin(p *pack.Pack, pr *pack.Prompt, m model.Model, o conversationOptions) (*Conversation, error) {
+	if o.store == nil {
+		o.store = journal.Memory()
+	}
+	if o.session == "" {
+		o.session = "s-" + strings.ToLower(rand.Text())
+	}
+	c := &Conversation{
+		pack: p, prompt: pr, opts: o, model: m, session: o.session, turn: make(chan struct{}, 1), idle: make(chan struct{}),
+		vars: maps.Clone(o.vars), handlers: map[string]handler{},
+	}
+	if c.vars == nil {
+		c.vars = map[string]any{}
+	}
+	c.turn <- struct{}{}
+	if _, err := c.members(); err != nil { // what the model can't do is known before the first turn
+		return nil, err
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// SetVar sets a variable of the pack's templates, from the next turn on: the turn under way keeps the prompt that it has. The value belongs to the conversation then. nil is as if it was never set.
+func (c *Conversation) SetVar(name string, value any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vars[name] = value
+}
+
+// SetVars sets several variables at once.
+func (c *Conversation) SetVars(vars map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.vars, vars)
+}
+
+// GetVar gives the value that a variable was set to; ok is false when it was not. Defaults of the pack are not values.
+func (c *Conversation) GetVar(name string) (value any, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	value, ok = c.vars[name]
+	return value, ok && value != nil
+}
+
+// Session is the name of the conversation in its journal.
+func (c *Conversation) Session() string { return c.session }
+
+// Model is the name of the model that it talks to; "" where that doesn't say.
+func (c *Conversation) Model() string { return c.modelName() }
+
+// Response is what came of a turn.
+type Response struct {
+	*agent.Result // Text is the answer; Pending are the calls that wait for a person: then the turn is not over, see [Conversation.Continue]
+	// Violations are what validators found in the replies: one that blocks is the last, and those that only note come in the order in which they were found.
+	Violations []*guard.Violation
+}
+
+// Send says text, and files, and waits for the answer.
+//
+// Before anything is on record or any model is called, it fails with errdefs.Validation where a variable is missing or wrong, a tool has no handler, or the prompt does not take the files; with a *guard.Violation (errdefs.PolicyDenied) where a validator refuses what is said; with
+// Conflict where the turn before is not over; with NotAvailable after Close. With a Response come the error of a turn that failed, and the *guard.Violation of a reply that a validator blocked: its text is the validator's message then.
+// Calls that wait for a person are no error.
+func (c *Conversation) Send(ctx context.Context, text string, files ...message.File) (*Response, error) {
+	return c.send(ctx, text, files)
+}
+
+func (c *Conversation) send(ctx context.Context, text string, files []message.File, opts ...agent.RunOption) (*Response, error) {
+	var parts []message.Part
+	if text != "" {
+		parts = append(parts, message.Text{Text: text})
+	}
+	for _, f := range files {
+		parts = append(parts, f)
+	}
+	m := message.New(message.RoleUser, parts...)
+	return c.take(ctx, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
+		if err := c.over(ctx, "send"); err != nil {
+			return nil, err
+		}
+		if err := c.prompt.Admit(m); err != nil {
+			return nil, err
+		}
+		if err := c.heard(ctx, text); err != nil {
+			return nil, err
+		}
+		return d.run(ctx, agent.Request{ContextID: c.session, Message: m}, opts...)
+	})
+}
+
+// Stream is Send, ranged over: the turn runs in the ranging goroutine, and its events are those of [Runtime.RunStream]. What of a reply is shown, validators have judged. Breaking out cancels the turn. A turn that does
+// not complete yields its error last; one that waits for a person does not: its journal.Asked events say what for, as PendingTools does.
+func (c *Conversation) Stream(ctx context.Context, text string, files ...message.File) iter.Seq2[event.Event, error] {
+	return c.stream(ctx, func(ctx context.Context, opts ...agent.RunOption) (*Response, error) {
+		return c.send(ctx, text, files, opts...)
+	})
+}
+
+// ContinueStream is Continue, ranged over as [Conversation.Stream] is.
+func (c *Conversation) ContinueStream(ctx context.Context) iter.Seq2[event.Event, error] {
+	return c.stream(ctx, c.goOn)
+}
+
+func (c *Conversation) stream(ctx context.Context, run func(context.Context, ...agent.RunOption) (*Response, error)) iter.Seq2[event.Event, error] {
+	return stream(ctx, c.host(), func(ctx context.Context, h engine.Host) (*agent.Result, error) {
+		resp, err := run(ctx, agent.WithEngineHost(h))
+		if resp == nil {
+			return nil, err
+		}
+		return resp.Result, err
+	})
+}
+
+// Continue goes on with the turn that is not over: one that waited for people, once each of them has answered, and one whose process died. Before that it waits further, and calls no model. errdefs.NotFound where no turn is under way.
+func (c *Conversation) Continue(ctx context.Context) (*Response, error) { return c.goOn(ctx) }
+
+func (c *Conversation) goOn(ctx context.Context, opts ...agent.RunOption) (*Response, error) {
+	return c.take(ctx, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
+		return d.resume(ctx, c.session, opts...)
+	})
+}
+
+// AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. errdefs.Conflict where a turn is not over, Validation for a message of another role, or with tool calls.
+func (c *Conversation) AddMessage(ctx context.Context, m message.Message) error {
+	switch {
+	case m.Blank():
+		return errdefs.Validation.Errorf("pawl: add message: it says nothing")
+	case m.Role() == message.RoleUser:
+		return c.note(ctx, "add message", m, nil)
+	case m.Role() != message.RoleAssistant || len(m.ToolCalls()) > 0:
+		return errdefs.Validation.Errorf("pawl: add message: want one of role user or assistant, without tool calls; got role %q", m.Role())
+	}
+	return c.note(ctx, "add message", message.User("(a message is added)"), func(h message.History) message.History { return h.Append(m) })
+}
+
+// Clear empties the transcript: the next turn knows nothing of what was said before. The journal keeps it; variables and handlers stay. A turn that is not over is given up.
+func (c *Conversation) Clear(ctx context.Context) error {
+	return c.note(ctx, "", message.User("(the transcript is cleared)"), func(message.History) message.History { return message.History{} })
+}
+
+// note is a turn in which nobody says anything: seed makes the transcript of what there was before it; nil adds m. With an action, a turn must not be under way.
+func (c *Conversation) note(ctx context.Context, action string, m message.Message, seed func(message.History) message.History) error {
+	ctx, leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	st, err := c.state(ctx)
+	if err != nil {
+		return err
+	}
+	if action != "" && st.Run != "" {
+		return unfinished(action, st)
+	}
+	opts := []agent.RunOption{agent.WithJournal(c.opts.store)}
+	if seed != nil {
+		opts = append(opts, agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
+			b := agent.DefaultBoard(ctx)
+			h := b.Channel(engine.MainChannel)
+			b.SetChannel(engine.MainChannel, seed(h.Slice(0, h.Len()-1)))
+			return b, nil
+		}))
+	}
+	who := st.Agent // who has the conversation keeps it
+	if who == "" {
+		who = c.prompt.ID
+	}
+	still := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
+		return b, nil
+	})
+	res, err := agent.Run(ctx, agent.Agent{ID: who}, still, agent.Request{ContextID: c.session, Message: m}, opts...)
+	if err != nil {
+		return err
+	}
+	return res.Err
+}
+
+// Messages is the transcript as the model is told it, read from the journal.
+func (c *Conversation) Messages(ctx context.Context) (message.History, error) {
+	st, err := c.state(ctx)
+	return st.Messages, err
+}
+
+// Fork is a conversation of its own that begins as this one stands now, in the same journal under another name: with its variables and handlers, which later changes on either side don't touch. A turn that is not over is
+// not the fork's: its calls are answered with that. Closing one leaves the other open.
+func (c *Conversation) Fork(ctx context.Context) (*Conversation, error) {
+	st, err := c.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := c.opts
+	o.session = "" // nothing was said yet: there is nothing to share
+	if st.Seq > 0 {
+		if o.session, err = journal.Fork(ctx, o.store, c.session, st.Seq, ""); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	vars, handlers := maps.Clone(c.vars), maps.Clone(c.handlers)
+	c.mu.Unlock()
+	o.vars = vars
+	fork, err := begin(c.pack, c.prompt, c.model, o)
+	if err == nil {
+		fork.handlers, fork.crew = handlers, nil
+	}
+	return fork, err
+}
+
+// Close cancels the turns that run or wait, waits for them, and ends subscriptions. What they did is on record: the session can be opened again. A turn that has not ended 10 s later is left behind, with errdefs.Timeout. A second call gives the
+// first one's error again. The journal and the model stay open: they are whose they were.
+func (c *Conversation) Close() error {
+	c.closing.Do(func() {
+		c.mu.Lock()
+		if c.closed = true; c.inside == 0 {
+			close(c.idle)
+		}
+		c.mu.Unlock()
+		c.cancel()
+		timer := time.NewTimer(closeTimeout)
+		defer timer.Stop()
+		select {
+		case <-c.idle:
+		case <-timer.C:
+			c.closeErr = errdefs.Timeout.Errorf("pawl: close: a turn of session %s did not end within %v of being cancelled, and is left behind: what ignores its context has to heed it", c.session, closeTimeout)
+		}
+		c.bus.Close()
+	})
+	return c.closeErr
+}
+
+// host is where turns run: the caller's host, and whoever subscribed.
+func (c *Conversation) host() engine.Host {
+	return engine.Publishing(&c.bus, c.opts.host)
+}
+
+// turnKey is the key of a turn under way in a context.
+type turnKey struct{ c *Conversation }
+
+// enter waits for the turn, or for ctx, or for Close.
+func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if ctx.Value(turnKey{c}) != nil {
+		return nil, nil, errdefs.Conflict.Errorf("pawl: a handler of session %s can't take a turn of it: it would wait for itself", c.session)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, errdefs.NotAvailable.Errorf("pawl: the conversation is closed: open it again, by its session %s", c.session)
+	}
+	c.inside++
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.ctx, cancel)
+	out := func() {
+		stop()
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.inside--; c.closed && c.inside == 0 {
+			close(c.idle)
+		}
+	}
+	select {
+	case <-c.turn: // waiters on a channel are served in the order they came
+	case <-ctx.Done():
+		defer out()
+		return nil, nil, ctx.Err()
+	}
+	return context.WithValue(ctx, turnKey{c}, &found{}), func() {
+		c.turn <- struct{}{}
+		out()
+	}, nil
+}
+
+func (c *Conversation) state(ctx context.Context) (journal.State, error) {
+	log, err := journal.Open(ctx, c.opts.store, c.session)
+	if err != nil {
+		return journal.State{}, err
+	}
+	return log.State(), nil
+}
+
+// over refuses to begin something while a turn is under way: what it has done, or people have said, would be lost.
+func (c *Conversation) over(ctx context.Context, action string) error {
+	st, err := c.state(ctx)
+	if err != nil || st.Run == "" {
+		return err
+	}
+	return unfinished(action, st)
+}
+
+func unfinished(action string, st journal.State) error {
+	if len(st.Pending) > 0 {
+		return errdefs.Conflict.Errorf("pawl: %s: the turn before waits for a person: %s; answer with ResolveTool or RejectTool, then Continue, or Clear", action, asked(st.Pending))
+	}
+	return errdefs.Conflict.Errorf("pawl: %s: the turn before is not over: Continue, or Clear", action)
+}

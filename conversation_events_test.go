@@ -1,0 +1,141 @@
+package pawl_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/model/scripted"
+)
+
+var five = []pawl.EventType{pawl.EventSend, pawl.EventResponse, pawl.EventToolCall, pawl.EventToolResult, pawl.EventError}
+
+// collect reads what a subscription has once its conversation is closed.
+func collect(t *testing.T, c *pawl.Conversation, s *pawl.Subscription) (all []pawl.Event) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for e := range s.Events() {
+		if e.Timestamp.IsZero() || time.Since(e.Timestamp) > time.Hour {
+			t.Errorf("%s was at %v", e.Type, e.Timestamp)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestListenersAreToldTheFiveEventsInOrder(t *testing.T) {
+	c := converse(t, packOf(t, looks), scripted.New(
+		scripted.Calls(callOf("c", "look", `{"city":"Bern"}`), callOf("d", "look", `{}`)), scripted.Text("It snows."), scripted.Fail(400)))
+	s := c.Subscribe(t.Context(), event.Policy{}, five...)
+	if _, err := c.Send(t.Context(), "0"); err == nil {
+		t.Fatal("a tool has no handler")
+	}
+	c.OnTool("look", func(map[string]any) (any, error) { return "snow", nil })
+	c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
+	send(t, c, "Weather?")
+	if _, err := c.Send(t.Context(), "And?"); err == nil {
+		t.Fatal("the model fails")
+	}
+	var got []string
+	for _, e := range collect(t, c, s) {
+		id, name := e.Tool()
+		line := strings.Join([]string{string(e.Type), e.Text(), id, name, fmt.Sprint(e.Args())}, "|")
+		switch e.Type {
+		case pawl.EventError:
+			line = fmt.Sprint(e.Type, "|", e.Data["class"], "|", e.Error() != "")
+		case pawl.EventToolResult:
+			line += fmt.Sprint("|", e.Data["outcome"])
+		}
+		got = append(got, line)
+	}
+	wantLines(t, got,
+		"error|validation|true",
+		"send|Weather?|||map[]",
+		"tool_result||d||map[]|denied",
+		"tool_call||c|look|map[city:Bern]",
+		"tool_result||c|look|map[]|ok",
+		"response|It snows.|||map[]",
+		"send|And?|||map[]",
+		"error|validation|true")
+}
+
+func TestListenersAreToldTheFinerEventsOnlyWhenTheyAskForThem(t *testing.T) {
+	c := converse(t, packOf(t, plain), scripted.New(scripted.Text("one two")))
+	all, deltas := c.Subscribe(t.Context(), event.Policy{}), c.Subscribe(t.Context(), event.Policy{}, "text.delta")
+	for _, err := range c.Stream(t.Context(), "a") {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var types []string
+	for _, e := range collect(t, c, all) {
+		types = append(types, string(e.Type))
+		if _, ok := e.Raw.Data.(journal.ModelFinished); ok && e.Text() != "one two" {
+			t.Errorf("the reply is %q", e.Text())
+		}
+	}
+	for _, want := range []string{"session.created", "run.started", "send", "model.started", "text.delta", "model.finished", "run.finished", "response"} {
+		if !slices.Contains(types, want) {
+			t.Errorf("no %s in %q", want, types)
+		}
+	}
+	text := ""
+	for _, e := range collect(t, c, deltas) {
+		text += e.Text()
+	}
+	if text != "one two" {
+		t.Errorf("deltas %q", text)
+	}
+}
+
+func TestASlowListenerLosesWhatItsPolicySays(t *testing.T) {
+	var turns []scripted.Turn
+	for i := range 10 {
+		turns = append(turns, scripted.Text(fmt.Sprint(i)))
+	}
+	c := converse(t, packOf(t, plain), scripted.New(turns...))
+	s := c.Subscribe(t.Context(), event.Policy{Full: event.DropOldest, Buffer: 2}, pawl.EventResponse)
+	for range 10 {
+		send(t, c, "a")
+	}
+	var texts []string
+	for _, e := range collect(t, c, s) {
+		texts = append(texts, e.Text())
+	}
+	wantLines(t, texts, "8", "9")
+	if s.Lost() != 8 {
+		t.Errorf("lost %d", s.Lost())
+	}
+}
+
+func TestListenersAndConversationsLeaveNoGoroutines(t *testing.T) {
+	file := packOf(t, plain)
+	before := runtime.NumGoroutine()
+	for range 50 {
+		c, err := pawl.Open(file, "chat", pawl.WithModel(scripted.New(scripted.Text("1"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c.Subscribe(ctx, event.Policy{Full: event.DropNewest, Buffer: 1})
+		}
+		send(t, c, "a")
+		if n := runtime.NumGoroutine(); n > before+20 { // those of other tests may end or begin
+			t.Fatalf("%d goroutines, before %d", n, before)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

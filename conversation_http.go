@@ -1,0 +1,277 @@
+package pawl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// HTTPTool says how a tool is answered by an HTTP call. Only URL is required.
+type HTTPTool struct {
+	// URL may have {name} for arguments of the call, in its path and its query, each escaped as one part. Scheme and host stand in it as they are.
+	URL    string
+	Method string // default: POST; with GET, HEAD and DELETE the arguments that URL doesn't have go into the query, else all of them are the JSON body
+	// Header is sent with each call. Environment names variables whose values are sent, by header: {"Authorization": "SHOP_TOKEN"}. They are read at each call; one that is not set fails it.
+	Header      http.Header
+	Environment map[string]string
+	// Result says which part of a JSON answer the model is told: "data.items[0].name". "" is all of it, as it is.
+	Result   string
+	Timeout  time.Duration // of a call, with its answer: 0 is 30 s
+	MaxBytes int           // of an answer: 0 is 1 MiB; a longer one is an error
+	// Allow names hosts and addresses that may be reached besides URL's own host: those that it redirects to; and, since addresses of this machine and of private networks are refused, "localhost" or such an address.
+	Allow []string
+	// Idempotent says that the server takes a call twice for one: it gets the header Idempotency-Key, the same for the same call, and a call whose outcome is unknown is made again.
+	Idempotent bool
+}
+
+// The defaults of HTTPTool.
+const (
+	httpToolTimeout = 30 * time.Second
+	httpToolBytes   = 1 << 20
+)
+
+var (
+	httpPlace = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	httpStep  = regexp.MustCompile(`^(?:\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\])`)
+)
+
+// OnToolHTTP answers a tool of the pack by an HTTP call. An answer that is not 2xx is an error to the model, with what the server says. It fails with errdefs.Validation when t is wrong.
+func (c *Conversation) OnToolHTTP(name string, t HTTPTool) error {
+	call, err := t.caller()
+	if err != nil {
+		return fmt.Errorf("pawl: OnToolHTTP %s: %w", name, err)
+	}
+	c.handle(name, handler{run: call, idempotent: t.Idempotent})
+	return nil
+}
+
+// caller makes what calls the server.
+func (t HTTPTool) caller() (func(context.Context, json.RawMessage) (any, error), error) {
+	u, err := url.Parse(httpPlace.ReplaceAllString(t.URL, "x"))
+	switch {
+	case err != nil:
+		return nil, errdefs.Validation.Errorf("URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, errdefs.Validation.Errorf("URL %q: want http or https, and a host", t.URL)
+	case t.Timeout < 0 || t.MaxBytes < 0:
+		return nil, errdefs.Validation.Errorf("Timeout and MaxBytes: want more than 0, or 0 for the default")
+	}
+	if rest, _ := strings.CutPrefix(t.URL, u.Scheme+"://"); strings.Contains(strings.SplitN(rest, "/", 2)[0], "{") || u.Fragment != "" || u.User != nil {
+		return nil, errdefs.Validation.Errorf("URL %q: arguments go into the path and the query; there is no fragment and no user in it", t.URL)
+	}
+	if _, err := pathOf(t.Result); err != nil {
+		return nil, err
+	}
+	if t.Method == "" {
+		t.Method = http.MethodPost
+	}
+	if t.Timeout == 0 {
+		t.Timeout = httpToolTimeout
+	}
+	if t.MaxBytes == 0 {
+		t.MaxBytes = httpToolBytes
+	}
+	t.Header, t.Environment = t.Header.Clone(), maps.Clone(t.Environment)
+	policy := sandbox.Policy{Network: sandbox.Network{Hosts: append(slices.Clone(t.Allow), u.Hostname())}}
+	if addr := u.Hostname(); !slices.Contains(t.Allow, addr) && (addr == "localhost" || strings.Trim(addr, "0123456789.:abcdefABCDEF") == "" && strings.ContainsAny(addr, ".:")) {
+		policy.Network = sandbox.Network{All: true} // naming an address allows it: here it has to be in Allow for that
+	}
+	client := &http.Client{Transport: sandbox.Dial(policy).Transport(), Timeout: t.Timeout, CheckRedirect: t.redirected}
+	return func(ctx context.Context, input json.RawMessage) (any, error) { return t.call(ctx, client, input) }, nil
+}
+
+// redirected refuses to follow a server to where it was not allowed to, and with secrets to anywhere else.
+func (t HTTPTool) redirected(r *http.Request, via []*http.Request) error {
+	from, to := via[0].URL, r.URL
+	switch {
+	case len(via) >= 10:
+		return errdefs.NotAvailable.Errorf("it redirects without end")
+	case from.Hostname() != to.Hostname() && !(sandbox.Network{Hosts: t.Allow}).Allows(to.Hostname()):
+		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed", to.Hostname())
+	case (from.Scheme != to.Scheme || from.Host != to.Host) && len(t.Environment) > 0:
+		return errdefs.PolicyDenied.Errorf("it redirects to %s://%s, which the headers from the environment are not for", to.Scheme, to.Host)
+	}
+	return nil
+}
+
+func (t HTTPTool) call(ctx context.Context, client *http.Client, input json.RawMessage) (any, error) {
+	args := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	if err := d.Decode(&args); err != nil {
+		return nil, err
+	}
+	req, err := t.request(ctx, args, input)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(t.MaxBytes)+1))
+	switch {
+	case err != nil:
+		return nil, errdefs.NotAvailable.Errorf("the answer broke off: %w", withoutURL(err))
+	case len(body) > t.MaxBytes:
+		return nil, errdefs.Validation.Errorf("the answer has more than %d bytes", t.MaxBytes)
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return tool.Result{Content: fmt.Sprintf("%s\n%s", resp.Status, body), IsError: true}, nil
+	case t.Result == "":
+		return string(body), nil
+	}
+	return pick(body, t.Result)
+}
+
+// request makes the call. What a server is told of arguments can't lead elsewhere: they are escaped where they stand.
+func (t HTTPTool) request(ctx context.Context, args map[string]any, input json.RawMessage) (*http.Request, error) {
+	used, missing := map[string]bool{}, ""
+	path, query, hasQuery := strings.Cut(t.URL, "?")
+	fill := func(in string, escape func(string) string) string {
+		return httpPlace.ReplaceAllStringFunc(in, func(place string) string {
+			name := place[1 : len(place)-1]
+			v, ok := args[name]
+			if !ok || v == nil {
+				missing = name
+			}
+			used[name] = true
+			return escape(textOf(v))
+		})
+	}
+	segment := func(s string) string {
+		if s == "." || s == ".." || s == "" { // it would be another path
+			missing = strconv.Quote(s) + " in the path"
+		}
+		return url.PathEscape(s)
+	}
+	to := fill(path, segment)
+	if hasQuery {
+		to += "?" + fill(query, url.QueryEscape)
+	}
+	if missing != "" {
+		return nil, errdefs.Validation.Errorf("the address needs %s", missing)
+	}
+	var body io.Reader
+	if t.Method == http.MethodGet || t.Method == http.MethodHead || t.Method == http.MethodDelete {
+		more := url.Values{}
+		for name, v := range args {
+			if !used[name] {
+				more.Set(name, textOf(v))
+			}
+		}
+		if len(more) > 0 {
+			to += map[bool]string{true: "&", false: "?"}[hasQuery] + more.Encode()
+		}
+	} else {
+		body = bytes.NewReader(input)
+	}
+	req, err := http.NewRequestWithContext(ctx, t.Method, to, body)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("%w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if t.Idempotent {
+		req.Header.Set("Idempotency-Key", tool.FromContext(ctx).Key)
+	}
+	for name, vs := range t.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = slices.Clone(vs)
+	}
+	for name, variable := range t.Environment {
+		v, ok := os.LookupEnv(variable)
+		if !ok {
+			return nil, errdefs.Validation.Errorf("%s is not in the environment, which the header %s needs", variable, name)
+		}
+		req.Header.Set(name, v)
+	}
+	return req, nil
+}
+
+// withoutURL takes the address, which may have secrets, out of an error.
+func withoutURL(err error) error {
+	if u, ok := err.(*url.Error); ok { //nolint:errorlint // it is the outermost
+		return u.Err
+	}
+	return err
+}
+
+// textOf is an argument as it stands in an address.
+func textOf(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// pathOf reads name.member[0].member.
+func pathOf(s string) (path []any, err error) {
+	for rest := s; rest != ""; {
+		m := httpStep.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, errdefs.Validation.Errorf("Result %q: want names and indexes, such as data.items[0].name", s)
+		}
+		if rest = rest[len(m[0]):]; m[1] != "" {
+			path = append(path, m[1])
+			continue
+		}
+		i, err := strconv.Atoi(m[2])
+		if err != nil {
+			return nil, errdefs.Validation.Errorf("Result %q: %w", s, err)
+		}
+		path = append(path, i)
+	}
+	return path, nil
+}
+
+// pick gives a part of a JSON text.
+func pick(body []byte, where string) (any, error) {
+	path, err := pathOf(where)
+	if err != nil {
+		return nil, err
+	}
+	at := json.RawMessage(body)
+	for _, step := range path {
+		found := false
+		switch step := step.(type) {
+		case string:
+			var o map[string]json.RawMessage
+			if err := json.Unmarshal(at, &o); err == nil {
+				at, found = o[step]
+			}
+		case int:
+			var a []json.RawMessage
+			if err := json.Unmarshal(at, &a); err == nil && step < len(a) {
+				at, found = a[step], true
+			}
+		}
+		if !found {
+			return nil, errdefs.NotFound.Errorf("the answer has no %s", where)
+		}
+	}
+	var text string
+	if json.Unmarshal(at, &text) == nil {
+		return text, nil
+	}
+	return at, nil
+}

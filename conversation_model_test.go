@@ -1,0 +1,144 @@
+package pawl_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
+)
+
+// noKeys has no provider's key in the environment, but those given.
+func noKeys(t *testing.T, but ...string) {
+	t.Helper()
+	for _, p := range pawl.Providers() {
+		for _, key := range p.Keys {
+			t.Setenv(key, "")
+		}
+	}
+	for _, key := range but {
+		t.Setenv(key, "k")
+	}
+}
+
+// talksTo is the model that a conversation's run was begun with.
+func talksTo(t *testing.T, opts ...pawl.Option) (string, error) {
+	t.Helper()
+	store := journal.Memory()
+	c, err := pawl.Open(packOf(t, plain), "chat", append(opts, pawl.WithJournal(store))...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close() }()
+	f, err := c.Fork(t.Context()) // what it talks to, its forks do
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	return f.Model(), nil
+}
+
+func TestTheModelIsTheExplicitOneOrByPrefixOrByEnvironment(t *testing.T) {
+	for name, tc := range map[string]struct {
+		opts []pawl.Option
+		keys []string
+		want string
+	}{
+		"explicit":              {[]pawl.Option{pawl.WithModel(scripted.New())}, []string{"OPENAI_API_KEY"}, "scripted/test"},
+		"by its full name":      {[]pawl.Option{pawl.WithModelName("anthropic/x")}, []string{"OPENAI_API_KEY"}, "anthropic/x"},
+		"claude":                {[]pawl.Option{pawl.WithModelName("claude-x")}, []string{"OPENAI_API_KEY"}, "anthropic/claude-x"},
+		"gemini":                {[]pawl.Option{pawl.WithModelName("gemini-x")}, nil, "gemini/gemini-x"},
+		"gpt":                   {[]pawl.Option{pawl.WithModelName("gpt-x")}, nil, "openai/gpt-x"},
+		"o1":                    {[]pawl.Option{pawl.WithModelName("o1-x")}, nil, "openai/o1-x"},
+		"o3":                    {[]pawl.Option{pawl.WithModelName("o3-x")}, nil, "openai/o3-x"},
+		"ollama":                {[]pawl.Option{pawl.WithModelName("qwen3:8b")}, nil, "ollama/qwen3:8b"},
+		"openai's key is first": {nil, []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, "openai/"},
+		"then anthropic's":      {nil, []string{"ANTHROPIC_API_KEY", "GOOGLE_API_KEY"}, "anthropic/"},
+		"then google's":         {nil, []string{"GOOGLE_API_KEY"}, "gemini/"},
+		"or gemini's":           {nil, []string{"GEMINI_API_KEY"}, "gemini/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noKeys(t, tc.keys...)
+			got, err := talksTo(t, tc.opts...)
+			if err != nil || !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		opts []pawl.Option
+		want *errdefs.Class
+	}{
+		"nothing says which":    {nil, errdefs.NotAvailable},
+		"a name of nobody's":    {[]pawl.Option{pawl.WithModelName("llama")}, errdefs.Validation},
+		"a key of nobody's":     {[]pawl.Option{pawl.WithAPIKey("k")}, errdefs.Validation},
+		"a key that has no use": {[]pawl.Option{pawl.WithModel(scripted.New()), pawl.WithAPIKey("k")}, errdefs.Validation},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noKeys(t)
+			if _, err := talksTo(t, tc.opts...); !tc.want.Is(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestAnExplicitKeyIsUsed(t *testing.T) {
+	noKeys(t, "OPENAI_API_KEY")
+	keys := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer s.Close()
+	c, err := pawl.Open(packOf(t, plain), "chat", pawl.WithModelName("gpt-x", model.WithBaseURL(s.URL)), pawl.WithAPIKey("explicit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if _, err := c.Send(t.Context(), "a"); !errdefs.Unauthorized.Is(err) {
+		t.Errorf("got %v", err)
+	}
+	if got := <-keys; got != "Bearer explicit" {
+		t.Errorf("the key was %q", got)
+	}
+}
+
+// team is a pack whose agents hand over to each other.
+const team = `"agents": {"entry": "chat", "members": {"chat": {}, "billing": {"description": "Knows of money."}}},`
+
+func TestAgentsOfThePackHandOverToEachOther(t *testing.T) {
+	file := packOf(t, `"system_template": "You are the front desk for {{name}}.", "tools": ["billing"], "variables": [{"name": "name", "type": "string", "required": true}]},
+		"billing": {"id": "billing", "name": "Billing", "version": "1.0.0", "system_template": "You bill {{name}}.", "tools": ["pay"], "variables": [{"name": "name", "type": "string", "required": true}]`, team)
+	m := listening(
+		scripted.Calls(callOf("h", "transfer_to_billing", `{"reason":"money"}`)), scripted.Text("One moment."),
+		scripted.Calls(callOf("p", "pay", `{"amount":500}`)), scripted.Text("Paid."), scripted.Text("Anything else?"))
+	c := converse(t, file, m)
+	var paid []string
+	c.OnToolAsync("pay", large, func(map[string]any) (any, error) { paid = append(paid, "x"); return "ok", nil })
+	c.SetVar("name", "Ada")
+	resp := send(t, c, "pay my bill")
+	wantLines(t, ids(resp.Pending), "p Pay 500?")
+	if err := c.ResolveTool(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Continue(t.Context())
+	if err != nil || resp.Text() != "Paid." || len(paid) != 1 {
+		t.Errorf("got %v, paid %d times", err, len(paid))
+	}
+	if err := c.AddMessage(t.Context(), message.User("thanks")); err != nil { // who has the conversation keeps it
+		t.Fatal(err)
+	}
+	send(t, c, "bye")
+	s := m.systems()
+	wantLines(t, s, "You are the front desk for Ada.", "You are the front desk for Ada.", "You bill Ada.", "You bill Ada.", "You bill Ada.")
+	if all := m.asked(); len(all[0].Tools) != 1 || all[0].Tools[0].Name != "transfer_to_billing" || !strings.Contains(all[0].Tools[0].Description, "money") || all[2].Tools[0].Name != "pay" {
+		t.Errorf("tools: %+v, then %+v", all[0].Tools, all[2].Tools)
+	}
+}

@@ -1,0 +1,333 @@
+package pawl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model/scripted"
+)
+
+// large asks a person about payments over 100.
+func large(args map[string]any) pawl.Pending {
+	if n, _ := args["amount"].(float64); n > 100 {
+		return pawl.Pending{Reason: "large", Message: fmt.Sprintf("Pay %v?", n)}
+	}
+	return pawl.Pending{}
+}
+
+// paying has both tools answered; what is paid goes to paid.
+func paying(c *pawl.Conversation, paid *[]string) *pawl.Conversation {
+	c.OnTool("look", func(map[string]any) (any, error) { return "seen", nil })
+	c.OnToolAsync("pay", large, func(args map[string]any) (any, error) {
+		*paid = append(*paid, fmt.Sprint(args["amount"], " to ", args["to"]))
+		return "paid", nil
+	})
+	return c
+}
+
+var twoPayments = []scripted.Turn{
+	scripted.Calls(callOf("a", "pay", `{"amount":500,"to":"Ada"}`), callOf("b", "pay", `{"amount":5,"to":"Bob"}`), callOf("c", "pay", `{"amount":900,"to":"Cy"}`)),
+	scripted.Text("done"),
+}
+
+func ids(all []journal.Pending) (out []string) {
+	for _, p := range all {
+		out = append(out, p.ID+" "+p.Prompt)
+	}
+	return out
+}
+
+func TestACallThatNeedsAPersonWaitsAndTheOthersRun(t *testing.T) {
+	m := listening(twoPayments...)
+	var paid []string
+	c := paying(converse(t, packOf(t, looks), m), &paid)
+	resp := send(t, c, "pay them")
+	if resp.Status != agent.StatusInterrupted {
+		t.Errorf("the turn is %s", resp.Status)
+	}
+	wantLines(t, ids(resp.Pending), "a Pay 500?", "c Pay 900?")
+	all, err := c.PendingTools(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, ids(all), "a Pay 500?", "c Pay 900?")
+	wantLines(t, paid, "5 to Bob")
+
+	// Neither a new turn nor Continue goes past a person.
+	if _, err := c.Send(t.Context(), "and?"); !errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), "pay (a), pay (c)") {
+		t.Errorf("Send: %v", err)
+	}
+	if err := c.AddMessage(t.Context(), message.User("and?")); !errdefs.Conflict.Is(err) {
+		t.Errorf("AddMessage: %v", err)
+	}
+	if err := c.ResolveToolWithArgs(t.Context(), "a", map[string]any{"amount": 50, "to": nil}); err != nil {
+		t.Fatal(err)
+	}
+	resp, err = c.Continue(t.Context())
+	if err != nil || resp.Status != agent.StatusInterrupted {
+		t.Errorf("Continue with one of two: %v, %v", resp, err)
+	}
+	wantLines(t, ids(resp.Pending), "c Pay 900?")
+	if n := len(m.asked()); n != 1 {
+		t.Errorf("the model was called %d times", n)
+	}
+	if err := c.RejectTool(t.Context(), "c", "too much"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ResolveTool(t.Context(), "c"); !errdefs.Conflict.Is(err) {
+		t.Errorf("a second answer: %v", err)
+	}
+	if err := c.ResolveToolWithArgs(t.Context(), "c", nil); !errdefs.Conflict.Is(err) {
+		t.Errorf("a second answer: %v", err)
+	}
+	if resp, err = c.Continue(t.Context()); err != nil || resp.Text() != "done" {
+		t.Errorf("Continue: %v", err)
+	}
+	wantLines(t, paid, "5 to Bob", "50 to <nil>")
+	h := m.asked()[1].Messages
+	if h.Len() != 3 || len(m.asked()) != 2 {
+		t.Fatalf("the model was told %d messages in %d calls", h.Len(), len(m.asked()))
+	}
+	var results []message.ToolResult
+	for r := range message.Of[message.ToolResult](h.Last()) {
+		results = append(results, r)
+	}
+	if len(results) != 3 || results[0].Name != "pay" || !strings.HasSuffix(results[0].Content, "paid") || !strings.Contains(results[0].Content, `{"amount":50}`) || !results[2].IsError || !strings.Contains(results[2].Content, "too much") {
+		t.Errorf("the model was told %+v", results)
+	}
+	if _, err := c.Continue(t.Context()); !errdefs.NotFound.Is(err) {
+		t.Errorf("nothing to continue: %v", err)
+	}
+}
+
+func TestAStreamWaitsForPeopleAsSendDoes(t *testing.T) {
+	var paid []string
+	c := paying(converse(t, packOf(t, looks), listening(twoPayments...)), &paid)
+	var asked []string
+	for e, err := range c.Stream(t.Context(), "pay them") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, ok := e.Data.(journal.Asked); ok {
+			asked = append(asked, q.ID+" "+q.Prompt)
+		}
+	}
+	wantLines(t, asked, "a Pay 500?", "c Pay 900?")
+	all, _ := c.PendingTools(t.Context())
+	wantLines(t, ids(all), asked...)
+	for _, id := range []string{"a", "c"} {
+		if err := c.ResolveTool(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := ""
+	for e, err := range c.ContinueStream(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Delta == event.TextDelta {
+			text += e.Text
+		}
+	}
+	if text != "done" || len(paid) != 3 {
+		t.Errorf("streamed %q, paid %q", text, paid)
+	}
+}
+
+func TestAnApprovalIsGivenInAnotherProcess(t *testing.T) {
+	file, db := packOf(t, looks), filepath.Join(t.TempDir(), "journal.db")
+	store := func() journal.Store {
+		s, err := sqlite.Open(db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	var before, after []string
+	first := paying(converse(t, file, scripted.New(twoPayments...), pawl.WithJournal(store())), &before)
+	send(t, first, "pay them")
+	session := first.Session()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second, err := pawl.Resume(t.Context(), session, file, "chat", pawl.WithJournal(store()), pawl.WithModel(scripted.New(twoPayments...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = second.Close() }()
+	paying(second, &after)
+	var wg sync.WaitGroup // one answer wins
+	won, mu := 0, sync.Mutex{}
+	for range 8 {
+		wg.Go(func() {
+			if err := second.ResolveTool(t.Context(), "a"); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				won++
+			} else if !errdefs.Conflict.Is(err) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := second.RejectTool(t.Context(), "c", "no"); err != nil || won != 1 {
+		t.Errorf("%d answers won, %v", won, err)
+	}
+	if resp, err := second.Continue(t.Context()); err != nil || resp.Text() != "done" {
+		t.Errorf("Continue: %v", err)
+	}
+	wantLines(t, before, "5 to Bob")
+	wantLines(t, after, "500 to Ada")
+	if _, err := pawl.Resume(t.Context(), "nobody", file, "chat", pawl.WithJournal(store()), pawl.WithModel(scripted.New())); !errdefs.NotFound.Is(err) {
+		t.Errorf("no such session: %v", err)
+	}
+}
+
+// broken is a journal that takes no questions.
+type broken struct{ journal.Store }
+
+func (b broken) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	for _, e := range entries {
+		if _, ok := e.Data.(journal.Asked); ok {
+			return errdefs.NotAvailable.Errorf("the disk is full")
+		}
+	}
+	return b.Store.Append(ctx, session, after, entries...)
+}
+
+func TestACallThatCantBeAskedAboutDoesNotRun(t *testing.T) {
+	t.Run("the journal is full", func(t *testing.T) {
+		var paid []string
+		c := paying(converse(t, packOf(t, looks), scripted.New(twoPayments...), pawl.WithJournal(broken{journal.Memory()})), &paid)
+		if _, err := c.Send(t.Context(), "pay them"); err == nil {
+			t.Error("the turn was completed")
+		}
+		wantLines(t, paid, "5 to Bob")
+	})
+	t.Run("the check panics", func(t *testing.T) {
+		c := converse(t, packOf(t, looks), scripted.New(twoPayments...))
+		c.OnTool("look", func(map[string]any) (any, error) { return "seen", nil })
+		c.OnToolAsync("pay", func(args map[string]any) pawl.Pending { return pawl.Pending{Reason: args["why"].(string)} },
+			func(map[string]any) (any, error) { return nil, errors.New("it ran") })
+		send(t, c, "pay them")
+		if all := transcript(t, c); strings.Contains(all[2], "it ran") {
+			t.Errorf("got %s", all[2])
+		}
+	})
+}
+
+func TestAForkGoesItsOwnWay(t *testing.T) {
+	m := listening(scripted.Text("1"), scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("2"))
+	c := converse(t, packOf(t, `"system_template": "For {{who}}.", "tools": ["look"]`+`, "variables": [{"name": "who", "type": "string", "required": true}]`), m)
+	c.SetVar("who", "Ada")
+	c.OnTool("look", func(map[string]any) (any, error) { return "the parent's", nil })
+	send(t, c, "a")
+	var forks []*pawl.Conversation
+	for range 2 {
+		f, err := c.Fork(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		forks = append(forks, f)
+	}
+	if forks[0].Session() == forks[1].Session() {
+		t.Errorf("two forks are %s", forks[0].Session())
+	}
+	forks[0].SetVar("who", "Bob")
+	forks[0].OnTool("look", func(map[string]any) (any, error) { return "the fork's", nil })
+	send(t, forks[0], "b")
+	send(t, forks[1], "b")
+	for i, who := range []string{"the fork's", "the parent's"} {
+		wantLines(t, transcript(t, forks[i]), "user: a", "assistant: 1", "user: b", `assistant: [look {"city":"x"}]`, "tool: [look = "+who+"]", "assistant: 2")
+	}
+	wantLines(t, transcript(t, c), "user: a", "assistant: 1")
+	if err := forks[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "b")
+	wantLines(t, m.systems(), "For Ada.", "For Bob.", "For Bob.", "For Ada.", "For Ada.", "For Ada.", "For Ada.")
+
+	empty := converse(t, packOf(t, plain), scripted.New(scripted.Text("1")))
+	f, err := empty.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	send(t, f, "a")
+	wantLines(t, transcript(t, empty))
+}
+
+func TestAForksQuestionsAreTheForks(t *testing.T) {
+	var paid []string
+	c := paying(converse(t, packOf(t, looks), scripted.New(append([]scripted.Turn{scripted.Text("hello")}, twoPayments...)...)), &paid)
+	send(t, c, "hello")
+	f, err := c.Fork(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	send(t, f, "pay them")
+	if err := c.ResolveTool(t.Context(), "a"); !errdefs.Conflict.Is(err) {
+		t.Errorf("the parent answered: %v", err)
+	}
+	for _, id := range []string{"a", "c"} {
+		if err := f.ResolveTool(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if resp, err := f.Continue(t.Context()); err != nil || resp.Text() != "done" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClearEmptiesTheTranscriptAndTheJournalKeepsIt(t *testing.T) {
+	store := journal.Memory()
+	var paid []string
+	m := listening(append([]scripted.Turn{scripted.Text("hello")}, twoPayments...)...)
+	file := packOf(t, looks)
+	c := paying(converse(t, file, m, pawl.WithJournal(store)), &paid)
+	if err := c.Clear(t.Context()); err != nil { // of nothing
+		t.Fatal(err)
+	}
+	send(t, c, "hello")
+	send(t, c, "pay them") // waits
+	if err := c.Clear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, transcript(t, c))
+	again := paying(converse(t, file, m, pawl.WithJournal(store), pawl.WithSession(c.Session())), &paid)
+	wantLines(t, transcript(t, again))
+	if all, _ := c.PendingTools(t.Context()); len(all) > 0 {
+		t.Errorf("pending: %v", ids(all))
+	}
+	send(t, again, "hello again")
+	if h := m.asked()[2].Messages; h.Len() != 1 || h.At(0).Text() != "hello again" {
+		t.Errorf("the model was told %d messages", h.Len())
+	}
+	found := false
+	for e, err := range store.Read(t.Context(), c.Session(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, ok := e.Data.(journal.Said)
+		found = found || ok && d.Message.Text() == "pay them"
+	}
+	if !found {
+		t.Error("the journal has forgotten")
+	}
+}

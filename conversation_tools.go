@@ -1,0 +1,214 @@
+package pawl
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/pack"
+	"github.com/pawl-dev/pawl/tool"
+)
+
+// Pending says that a call has to wait for a person, and why; the zero Pending lets it run.
+type Pending struct {
+	Reason  string // in short: "high_value_refund"
+	Message string // for the person; "": Reason
+}
+
+// handler answers a tool of the pack.
+type handler struct {
+	run   func(ctx context.Context, input json.RawMessage) (any, error)
+	check func(args map[string]any) Pending // nil: no person is asked
+
+	idempotent bool
+}
+
+// OnTool has fn answer the calls of a tool of the pack, from the next turn on. The arguments are checked against the tool's parameters before, and are what JSON gives: numbers are float64. A text is shown to the model as it is, a tool.Result whole, anything else as JSON;
+// an error, or a panic, as an error. A later handler takes the place of an earlier one. A name that no tool of the pack has is an error of the next Send, as is a tool without a handler.
+func (c *Conversation) OnTool(name string, fn func(args map[string]any) (any, error)) {
+	c.handle(name, handler{run: withArgs(func(_ context.Context, args map[string]any) (any, error) { return fn(args) })})
+}
+
+// OnTools is OnTool for several tools at once.
+func (c *Conversation) OnTools(fns map[string]func(args map[string]any) (any, error)) {
+	for name, fn := range fns {
+		c.OnTool(name, fn)
+	}
+}
+
+// OnToolCtx is OnTool with the context of the call, which ends with the turn: tool.FromContext has the call.
+func (c *Conversation) OnToolCtx(name string, fn func(ctx context.Context, args map[string]any) (any, error)) {
+	c.handle(name, handler{run: withArgs(fn)})
+}
+
+// OnTyped is OnToolCtx with the arguments as a T, read as JSON: what does not fit T is an error to the model.
+func OnTyped[T any](c *Conversation, name string, fn func(ctx context.Context, args T) (any, error)) {
+	c.handle(name, handler{run: func(ctx context.Context, input json.RawMessage) (any, error) {
+		var args T
+		if err := json.Unmarshal(input, &args); err != nil {
+			return nil, errdefs.Validation.Errorf("the arguments of %s don't fit: %w", name, err)
+		}
+		return fn(ctx, args)
+	}})
+}
+
+// OnToolAsync is OnTool for calls that may have to wait for a person. check looks at each call before it runs: with the zero Pending it runs at once; else the turn ends with the call in Response.Pending and stays so, over restarts too, until
+// ResolveTool or RejectTool and then Continue. The call is on record, and fn runs when it was approved, in the process that continues. A check that panics refuses the call.
+func (c *Conversation) OnToolAsync(name string, check func(args map[string]any) Pending, fn func(args map[string]any) (any, error)) {
+	c.handle(name, handler{check: check, run: withArgs(func(_ context.Context, args map[string]any) (any, error) { return fn(args) })})
+}
+
+func (c *Conversation) handle(name string, h handler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	handlers := maps.Clone(c.handlers) // a turn under way keeps its own
+	handlers[name] = h
+	c.handlers, c.crew = handlers, nil
+	c.version++
+}
+
+func withArgs(fn func(context.Context, map[string]any) (any, error)) func(context.Context, json.RawMessage) (any, error) {
+	return func(ctx context.Context, input json.RawMessage) (any, error) {
+		args := map[string]any{}
+		if err := json.Unmarshal(input, &args); err != nil {
+			return nil, err
+		}
+		return fn(ctx, args)
+	}
+}
+
+// packTool is a tool of the pack with its handler.
+type packTool struct {
+	def tool.Definition
+	run func(context.Context, json.RawMessage) (any, error)
+}
+
+// Definition implements tool.Tool.
+func (t packTool) Definition() tool.Definition { return t.def }
+
+// Execute implements tool.Tool.
+func (t packTool) Execute(ctx context.Context, input json.RawMessage) (tool.Result, error) {
+	out, err := t.run(ctx, input)
+	switch out := out.(type) {
+	case tool.Result:
+		return out, err
+	case string:
+		return tool.Result{Content: out}, err
+	case nil:
+		if err != nil {
+			return tool.Result{}, err
+		}
+	}
+	if err != nil {
+		return tool.Result{}, err
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return tool.Result{}, errdefs.Internal.Errorf("the result of %s is not JSON: %w", t.def.Name, err)
+	}
+	return tool.Result{Content: string(b)}, nil
+}
+
+// tools gives the tools of a prompt with their handlers, and the names of those that have none.
+func tools(tools []pack.Tool, handlers map[string]handler) (all []tool.Tool, missing []string) {
+	for _, t := range tools {
+		h, ok := handlers[t.Name]
+		if !ok {
+			missing = append(missing, t.Name)
+			h.run = func(context.Context, json.RawMessage) (any, error) {
+				return nil, errdefs.NotFound.Errorf("nobody answers %s", t.Name)
+			}
+		}
+		all = append(all, packTool{tool.Definition{Tool: t.Model(), Annotations: tool.Annotations{Idempotent: h.idempotent}}, h.run})
+	}
+	return all, missing
+}
+
+// asking is the gate of OnToolAsync.
+func asking(handlers map[string]handler) hook.Middleware {
+	return hook.Middleware{Name: "OnToolAsync", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		check := handlers[u.Call.Name].check
+		if check == nil {
+			return hook.Decision{}, nil
+		}
+		args := map[string]any{}
+		if err := json.Unmarshal([]byte(u.Call.Input), &args); err != nil {
+			return hook.Decision{}, err
+		}
+		switch p := check(args); {
+		case p == Pending{}:
+			return hook.Decision{}, nil
+		case p.Message == "":
+			return hook.Asking(p.Reason), nil
+		default:
+			return hook.Asking(p.Message), nil
+		}
+	}}
+}
+
+// PendingTools are the calls that wait for a person, read from the journal: any process has the same. Each has the ID that it is answered by, what to ask the person, and the call.
+func (c *Conversation) PendingTools(ctx context.Context) ([]journal.Pending, error) {
+	return agent.Pending(ctx, c.opts.store, c.session)
+}
+
+// ResolveTool approves a call that waits. It runs when the conversation continues. One answer wins, whoever gives it: any other gets errdefs.Conflict.
+func (c *Conversation) ResolveTool(ctx context.Context, id string) error {
+	return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Approved: true})
+}
+
+// ResolveToolWithArgs approves a call with other arguments: those in args take the place of the model's, the others stay, nil takes one away. What it came to is on record, and checked against the tool's parameters and the gates before it runs.
+func (c *Conversation) ResolveToolWithArgs(ctx context.Context, id string, args map[string]any) error {
+	pending, err := c.PendingTools(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pending {
+		if p.ID != id || p.Call == nil {
+			continue
+		}
+		all := map[string]json.RawMessage{} // numbers stay as the model wrote them
+		if err := json.Unmarshal([]byte(p.Call.Input), &all); err != nil {
+			return errdefs.Validation.Errorf("pawl: resolve %s: the arguments of the call are no object: %w", id, err)
+		}
+		for name, v := range args {
+			if v == nil {
+				delete(all, name)
+				continue
+			}
+			b, err := json.Marshal(v)
+			if err != nil {
+				return errdefs.Validation.Errorf("pawl: resolve %s: argument %s: %w", id, name, err)
+			}
+			all[name] = b
+		}
+		b, err := json.Marshal(all)
+		if err != nil {
+			return errdefs.Validation.Errorf("pawl: resolve %s: %w", id, err)
+		}
+		return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Approved: true, Input: string(b)})
+	}
+	return errdefs.Conflict.Errorf("pawl: resolve %s: no such call waits in session %s: it was answered, or never asked about", id, c.session)
+}
+
+// RejectTool refuses a call that waits; the model is told why when the conversation continues. As with ResolveTool, one answer wins.
+func (c *Conversation) RejectTool(ctx context.Context, id, reason string) error {
+	return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Text: reason})
+}
+
+// asked names what waits for a person.
+func asked(all []journal.Pending) string {
+	var names []string
+	for _, p := range all {
+		name := p.ID
+		if p.Call != nil {
+			name = p.Call.Name + " (" + p.ID + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,258 @@
+package pawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/judged"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/pack"
+	"github.com/pawl-dev/pawl/pack/guard"
+)
+
+// member is a prompt of the conversation: its own, or an agent's that it may come to.
+type member struct {
+	prompt   *pack.Prompt
+	card     agent.AgentCard
+	engine   *loop.Engine
+	handoffs []agent.Handoff
+	missing  []string // tools without a handler
+}
+
+// members makes engines of the prompts and the handlers, once for each change of those. The first one is the conversation's own prompt.
+func (c *Conversation) members() ([]member, error) {
+	c.mu.Lock()
+	handlers, crew, version := c.handlers, c.crew, c.version
+	c.mu.Unlock()
+	if crew != nil {
+		return crew, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(handlers)) {
+		if _, ok := c.pack.Tools[name]; !ok {
+			return nil, errdefs.Validation.Errorf("pawl: there is a handler for %q, which is no tool of the pack: it has %s", name, strings.Join(slices.Sorted(maps.Keys(c.pack.Tools)), ", "))
+		}
+	}
+	name := c.modelName()
+	todo, known := []*pack.Prompt{c.prompt}, map[string]bool{c.prompt.ID: true}
+	for len(todo) > 0 {
+		p := todo[0]
+		todo = todo[1:]
+		m := member{prompt: p, card: agent.AgentCard{Name: p.Name, Description: p.Description}}
+		if a, ok := c.pack.Agent(p.ID); ok {
+			m.card.Description = a.Description
+		}
+		all, missing := tools(c.pack.ToolsOf(p), handlers)
+		m.missing = missing
+		for _, id := range c.pack.AgentsOf(p) {
+			a, _ := c.pack.Agent(id)
+			h := agent.Handoff{ToAgentID: id, Description: a.Description}
+			m.handoffs, all = append(m.handoffs, h), append(all, agent.HandoffTool(h))
+			if to, err := c.pack.Prompt(id); err != nil {
+				return nil, err
+			} else if !known[id] {
+				known[id] = true
+				todo = append(todo, to)
+			}
+		}
+		cfg := loop.Config{
+			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all,
+			Middleware: []model.Middleware{c.rules(p)}, Hooks: []hook.Middleware{rounds(p.ToolPolicy), asking(handlers)},
+		}
+		if len(all) > 0 {
+			cfg.Settings.ToolChoice = p.ToolPolicy.Choice()
+			cfg.Limits = loop.Limits{Steps: p.ToolPolicy.MaxRounds + 1, ToolCalls: p.ToolPolicy.MaxToolCallsPerTurn}
+		}
+		var err error
+		if m.engine, err = loop.New(cfg); err != nil {
+			return nil, fmt.Errorf("pawl: prompt %s: %w", p.ID, err)
+		}
+		crew = append(crew, m)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version == c.version {
+		c.crew = crew
+	}
+	return crew, nil
+}
+
+// modelName is what overrides for models go by; "" where the model doesn't say.
+func (c *Conversation) modelName() string {
+	caps, _ := model.CapabilitiesOf(c.model)
+	return caps.Name
+}
+
+// driver runs a turn: an agent, or a team where the prompt can hand over.
+type driver struct {
+	run    func(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error)
+	resume func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
+}
+
+// driver renders the prompts with the variables of this moment.
+func (c *Conversation) driver() (driver, error) {
+	crew, err := c.members()
+	if err != nil {
+		return driver{}, err
+	}
+	c.mu.Lock()
+	vars := maps.Clone(c.vars)
+	c.mu.Unlock()
+	name := c.modelName()
+	var team []agent.Member
+	var wrong []error
+	for _, m := range crew {
+		if len(m.missing) > 0 {
+			wrong = append(wrong, errdefs.Validation.Errorf("pawl: nobody answers the tools of prompt %s: %s: give each an OnTool before Send", m.prompt.ID, strings.Join(m.missing, ", ")))
+		}
+		system, err := m.prompt.Render(name, vars)
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+		team = append(team, agent.Member{Agent: agent.Agent{ID: m.prompt.ID, Card: m.card, Instructions: system}, Engine: m.engine, Handoffs: m.handoffs})
+	}
+	if len(wrong) > 0 {
+		return driver{}, errors.Join(wrong...)
+	}
+	if len(team) == 1 {
+		one := team[0]
+		return driver{
+			func(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error) {
+				return agent.Run(ctx, one.Agent, one.Engine, req, opts...)
+			},
+			func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
+				return agent.Resume(ctx, one.Agent, one.Engine, session, opts...)
+			},
+		}, nil
+	}
+	t, err := agent.NewTeam(agent.TeamConfig{Members: team})
+	if err != nil {
+		return driver{}, err
+	}
+	return driver{t.Run, t.Resume}, nil
+}
+
+// take takes a turn.
+func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (resp *Response, err error) {
+	inside, leave, err := c.enter(ctx)
+	if err != nil {
+		c.tell(ctx, nil, err)
+		return nil, err
+	}
+	defer leave()
+	seen := &found{}
+	res, err := c.drive(context.WithValue(inside, turnKey{c}, seen), opts, f)
+	if res != nil {
+		resp = &Response{Result: res}
+		var blocked *guard.Violation
+		resp.Violations, blocked = seen.all()
+		switch {
+		case err != nil:
+		case res.Status == agent.StatusInterrupted && len(res.Pending) > 0:
+		case blocked != nil && errdefs.Refused.Is(res.Err):
+			err = blocked
+		default:
+			err = res.Err
+		}
+	}
+	c.tell(ctx, res, err)
+	return resp, err
+}
+
+func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
+	d, err := c.driver()
+	if err != nil {
+		return nil, err
+	}
+	return f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store)}, opts)...)
+}
+
+// heard has the validators judge what a user says.
+func (c *Conversation) heard(ctx context.Context, text string) error {
+	for _, g := range c.prompt.Guards() {
+		if !g.Input {
+			continue
+		}
+		v := g.With(c.ask).Judge(ctx, text)
+		switch {
+		case v == nil:
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case g.FailOnViolation:
+			return v
+		default:
+			c.notes(ctx, nil, v)
+		}
+	}
+	return nil
+}
+
+// ask asks a model on behalf of a validator.
+func (c *Conversation) ask(ctx context.Context, q guard.Question) (string, error) {
+	m := c.model
+	if q.Model != "" {
+		var err error
+		if m, err = c.opts.judging(q.Model); err != nil {
+			return "", err
+		}
+	}
+	return judged.Ask(ctx, m, q)
+}
+
+// found is what validators found in a turn.
+type found struct {
+	mu      sync.Mutex
+	noted   []*guard.Violation
+	blocked *guard.Violation
+}
+
+func (f *found) all() ([]*guard.Violation, *guard.Violation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := slices.Clone(f.noted)
+	if f.blocked != nil {
+		out = append(out, f.blocked)
+	}
+	return out, f.blocked
+}
+
+// notes keeps what was found in the turn that ctx is of.
+func (c *Conversation) notes(ctx context.Context, blocked *guard.Violation, noted ...*guard.Violation) {
+	if f, ok := ctx.Value(turnKey{c}).(*found); ok {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.noted = append(f.noted, noted...)
+		if blocked != nil {
+			f.blocked = blocked
+		}
+	}
+}
+
+// rounds refuses calls that a model makes although it was told to make none.
+func rounds(policy pack.ToolPolicy) hook.Middleware {
+	return hook.Middleware{Name: "tool_policy", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		if judged.Round(u.Messages) > policy.MaxRounds {
+			return hook.Denied(fmt.Sprintf("this turn had its %d rounds of tools: answer without", policy.MaxRounds)), nil
+		}
+		return hook.Decision{}, nil
+	}}
+}
+
+// rules puts the prompt's tool policy and validators around the model.
+func (c *Conversation) rules(p *pack.Prompt) model.Middleware {
+	r := judged.Rules{MaxRounds: p.ToolPolicy.MaxRounds, Found: c.notes}
+	for _, g := range p.Guards() {
+		if g.Output {
+			r.Guards = append(r.Guards, g.With(c.ask))
+		}
+	}
+	return r.Middleware
+}
