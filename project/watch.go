@@ -36,7 +36,11 @@ func Watch(ctx context.Context, dir string, opts ...Option) iter.Seq2[*Project, 
 		defer func() { _ = watcher.Close() }()
 		var held []pin // what was forbidden stays so also where it can't be remembered
 		w := &watch{watcher: watcher, load: func() (*Project, *trace, error) {
-			return load(ctx, dir, append(slices.Clip(opts), func(l *loader) { l.pins = held }))
+			p, tr, err := load(ctx, dir, append(slices.Clip(opts), func(l *loader) { l.pins = held }))
+			if p != nil {
+				p.opts = opts // held is for this goroutine
+			}
+			return p, tr, err
 		}}
 		for last := ""; ; {
 			p, tr, err := w.read()
