@@ -376,14 +376,9 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 	if ctx.Value(turnKey{c}) != nil {
 		return nil, nil, errdefs.Conflict.Errorf("pawl: a handler of session %s can't take a turn of it: it would wait for itself", c.session)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, nil, errdefs.NotAvailable.Errorf("pawl: the conversation is closed: open it again, by its session %s", c.session)
+	if err := c.arrive(); err != nil {
+		return nil, nil, err
 	}
-	c.inside++
-	c.mu.Unlock()
-	defer c.mu.Lock()
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.ctx, cancel)
 	out := func() {
@@ -405,6 +400,17 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 		c.turn <- struct{}{}
 		out()
 	}, nil
+}
+
+// arrive is the beginning of a turn, or of waiting for it: from then on Close waits for it.
+func (c *Conversation) arrive() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errdefs.NotAvailable.Errorf("pawl: the conversation is closed: open it again, by its session %s", c.session)
+	}
+	c.inside++
+	return nil
 }
 
 func (c *Conversation) state(ctx context.Context) (journal.State, error) {

@@ -86,15 +86,7 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 // there yet is made, so that it can be protected. journal are patterns for the files of the journal that the program gave.
 func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) {
 	within := func(path string) (string, bool) {
-		real := path
-		for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) { // as far as it is there
-			if r, err := filepath.EvalSymlinks(dir); err == nil {
-				real = filepath.Join(r, rest)
-				break
-			} else if dir == filepath.Dir(dir) {
-				break
-			}
-		}
+		real := sandbox.Resolved(path)
 		return real, slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
 			rel, err := filepath.Rel(dir, real)
 			return err == nil && filepath.IsLocal(rel) && rel != "."

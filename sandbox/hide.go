@@ -157,7 +157,7 @@ func (p Policy) found() ([]hit, error) {
 	s := seeker{policy: p}
 	byDir := map[string][]pattern{}
 	for _, pat := range append(p.hiding(), p.protecting()...) { // what is hidden is not looked at any more
-		pat.dir = resolveThere(pat.dir)
+		pat.dir = Resolved(pat.dir)
 		if pat.rest == "" {
 			if _, err := os.Lstat(pat.dir); err == nil {
 				s.hits = append(s.hits, hit{pat.dir, true, pat.seen})
@@ -266,8 +266,8 @@ func (s *seeker) hit(path string, e fs.DirEntry, by pattern, held bool) error {
 	return nil
 }
 
-// resolveThere is a path with the symbolic links of what exists of it resolved.
-func resolveThere(path string) string {
+// Resolved is a path with the symbolic links of what exists of it resolved; what does not exist is taken to be no link.
+func Resolved(path string) string {
 	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			return filepath.Join(real, rest)
@@ -360,7 +360,7 @@ func (p Policy) Readable() func(path string) bool {
 		shown[dir] = true
 	}
 	for _, pat := range patterns {
-		real := resolveThere(pat.dir)
+		real := Resolved(pat.dir)
 		if pat.rest == "" {
 			hidden[real] = true
 			delete(shown, real)

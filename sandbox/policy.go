@@ -149,9 +149,9 @@ func (p Policy) Resolve() (Policy, error) {
 		for i, text := range *list {
 			if validPattern(text) == "" { // else Open says what is wrong
 				pat := readPattern(text)
-				dir := filepath.Join(resolveThere(filepath.Dir(pat.dir)), filepath.Base(pat.dir)) // a link that is hidden itself may be another one later
+				dir := filepath.Join(Resolved(filepath.Dir(pat.dir)), filepath.Base(pat.dir)) // a link that is hidden itself may be another one later
 				if pat.rest != "" {
-					dir = resolveThere(pat.dir)
+					dir = Resolved(pat.dir)
 				}
 				(*list)[i] = HidePattern(dir, pat.rest)
 			}

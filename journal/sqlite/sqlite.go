@@ -53,7 +53,7 @@ const slice = 25 * time.Millisecond
 // readers is how many reads run at once; more of them queue. A read holds its connection for one page, never while a consumer works.
 const readers = 4
 
-// Path is the file of the journal, as it was given to Open.
+// Path is the file of the journal, absolute.
 func (s *Store) Path() string { return s.path }
 
 // Open opens the journal in the file path, and makes it if it isn't there: directories with mode 0700, the file with 0600. It fails

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/near"
+	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // area is a directory that the file tools reach into. A Root holds them in it, whatever links there are.
@@ -74,7 +75,7 @@ func (w *Workspace) locate(name string) (place, error) {
 		abs = filepath.Join(w.dir, abs)
 	}
 	abs = filepath.Clean(abs)
-	for _, abs := range []string{abs, resolved(abs)} { // one directory may have several names, through links above it
+	for _, abs := range []string{abs, sandbox.Resolved(abs)} { // one directory may have several names, through links above it
 		if a, rel, ok := w.areaAt(abs); ok {
 			p, err := w.follow(a.root, rel, name)
 			p.said = filepath.Join(a.real, rel)
@@ -128,18 +129,6 @@ func within(abs string, dirs ...string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// resolved is abs with the symbolic links of what exists of it resolved.
-func resolved(abs string) string {
-	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if r, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(r, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return abs
-		}
-	}
 }
 
 // follow resolves the symbolic links in rel as far as it exists, so that errors can say which link leads out, links with an absolute
