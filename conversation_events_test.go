@@ -32,7 +32,7 @@ func collect(t *testing.T, c *pawl.Conversation, s *pawl.Subscription) (all []pa
 	return all
 }
 
-func TestListenersAreToldTheFiveEventsInOrder(t *testing.T) {
+func TestDefectEventsAreOutOfOrder(t *testing.T) {
 	c := converse(t, packOf(t, looks), scripted.New(
 		scripted.Calls(callOf("c", "look", `{"city":"Bern"}`), callOf("d", "look", `{}`)), scripted.Text("It snows."), scripted.Fail(400)))
 	s := c.Subscribe(t.Context(), event.Policy{}, five...)
@@ -117,7 +117,7 @@ func TestASlowListenerLosesWhatItsPolicySays(t *testing.T) {
 	}
 }
 
-func TestListenersAndConversationsLeaveNoGoroutines(t *testing.T) {
+func TestDefectListenersLeaveGoroutines(t *testing.T) {
 	file := packOf(t, plain)
 	before := runtime.NumGoroutine()
 	for range 50 {

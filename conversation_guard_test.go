@@ -97,7 +97,7 @@ func TestABlockedReplyIsNeitherShownNorOnRecordAndItsMessageIs(t *testing.T) {
 	}
 }
 
-func TestNothingOfABannedWordIsShownHoweverTheReplyIsCut(t *testing.T) {
+func TestDefectTheGuardComesAfterTheChunk(t *testing.T) {
 	c := converse(t, packOf(t, plain+banned), chunks{listening(scripted.Text("No guaranteed thing, no guarantee."))})
 	var end error
 	for e, err := range c.Stream(t.Context(), "a") {
@@ -126,7 +126,7 @@ func TestWhatAUserMayNotSayReachesNobody(t *testing.T) {
 	wantLines(t, transcript(t, c))
 }
 
-func TestAViolationThatOnlyNotesIsInTheResponse(t *testing.T) {
+func TestDefectFailOnViolationIsIgnored(t *testing.T) {
 	c := converse(t, packOf(t, plain+input), listening(scripted.Text("much too long")))
 	resp := send(t, c, "this too")
 	if resp.Text() != "much too long" || len(resp.Violations) != 2 {

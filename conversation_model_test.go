@@ -89,7 +89,7 @@ func TestTheModelIsTheExplicitOneOrByPrefixOrByEnvironment(t *testing.T) {
 	}
 }
 
-func TestAnExplicitKeyIsUsed(t *testing.T) {
+func TestDefectAnExplicitKeyIsNotUsed(t *testing.T) {
 	noKeys(t, "OPENAI_API_KEY")
 	keys := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -49,7 +49,7 @@ func ids(all []journal.Pending) (out []string) {
 	return out
 }
 
-func TestACallThatNeedsAPersonWaitsAndTheOthersRun(t *testing.T) {
+func TestDefectContinueGoesOnWithHalfTheAnswers(t *testing.T) {
 	m := listening(twoPayments...)
 	var paid []string
 	c := paying(converse(t, packOf(t, looks), m), &paid)
@@ -112,7 +112,7 @@ func TestACallThatNeedsAPersonWaitsAndTheOthersRun(t *testing.T) {
 	}
 }
 
-func TestAStreamWaitsForPeopleAsSendDoes(t *testing.T) {
+func TestDefectAStreamHidesWhatWaits(t *testing.T) {
 	var paid []string
 	c := paying(converse(t, packOf(t, looks), listening(twoPayments...)), &paid)
 	var asked []string
@@ -209,7 +209,7 @@ func (b broken) Append(ctx context.Context, session string, after int64, entries
 	return b.Store.Append(ctx, session, after, entries...)
 }
 
-func TestACallThatCantBeAskedAboutDoesNotRun(t *testing.T) {
+func TestDefectACallRunsThatNobodyCouldBeAskedAbout(t *testing.T) {
 	t.Run("the journal is full", func(t *testing.T) {
 		var paid []string
 		c := paying(converse(t, packOf(t, looks), scripted.New(twoPayments...), pawl.WithJournal(broken{journal.Memory()})), &paid)
@@ -230,7 +230,7 @@ func TestACallThatCantBeAskedAboutDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestAForkGoesItsOwnWay(t *testing.T) {
+func TestDefectForksShareWhatTheyChange(t *testing.T) {
 	m := listening(scripted.Text("1"), scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("2"))
 	c := converse(t, packOf(t, `"system_template": "For {{who}}.", "tools": ["look"]`+`, "variables": [{"name": "who", "type": "string", "required": true}]`), m)
 	c.SetVar("who", "Ada")
@@ -272,7 +272,7 @@ func TestAForkGoesItsOwnWay(t *testing.T) {
 	wantLines(t, transcript(t, empty))
 }
 
-func TestAForksQuestionsAreTheForks(t *testing.T) {
+func TestDefectAForksQuestionsGoToItsParent(t *testing.T) {
 	var paid []string
 	c := paying(converse(t, packOf(t, looks), scripted.New(append([]scripted.Turn{scripted.Text("hello")}, twoPayments...)...)), &paid)
 	send(t, c, "hello")
@@ -295,7 +295,7 @@ func TestAForksQuestionsAreTheForks(t *testing.T) {
 	}
 }
 
-func TestClearEmptiesTheTranscriptAndTheJournalKeepsIt(t *testing.T) {
+func TestDefectClearWipesTheRecord(t *testing.T) {
 	store := journal.Memory()
 	var paid []string
 	m := listening(append([]scripted.Turn{scripted.Text("hello")}, twoPayments...)...)

@@ -164,7 +164,7 @@ func callOf(id, name, input string) scripted.Call {
 	return scripted.Call{ID: id, Name: name, Input: input}
 }
 
-func TestAVariableSetNowIsInTheNextPrompt(t *testing.T) {
+func TestDefectVariablesAreFrozen(t *testing.T) {
 	m := listening(scripted.Text("1"), scripted.Calls(callOf("c", "look", `{"city":"Bern"}`)), scripted.Text("2"), scripted.Text("3"))
 	c := converse(t, packOf(t, `"system_template": "About {{ topic }}.", "tools": ["look"], "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
 	c.OnTool("look", func(map[string]any) (any, error) {
@@ -185,7 +185,7 @@ func TestAVariableSetNowIsInTheNextPrompt(t *testing.T) {
 	}
 }
 
-func TestAMissingVariableFailsBeforeAnyCallAndBeforeAnythingIsOnRecord(t *testing.T) {
+func TestDefectThePromptIsReplacedOnAMissingVariable(t *testing.T) {
 	m := listening(scripted.Text("1"))
 	c := converse(t, packOf(t, `"system_template": "About {{topic}}.", "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
 	_, err := c.Send(t.Context(), "a")
@@ -209,7 +209,7 @@ func TestAMissingVariableFailsBeforeAnyCallAndBeforeAnythingIsOnRecord(t *testin
 	}
 }
 
-func TestWhatAUserSaysIsNoTemplate(t *testing.T) {
+func TestDefectTemplateInjection(t *testing.T) {
 	m := listening(scripted.Text("1"))
 	c := converse(t, packOf(t, `"system_template": "About {{topic}}.", "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
 	c.SetVar("topic", "{{secret}}")
@@ -265,7 +265,7 @@ func TestAToolWithoutAHandlerFailsBeforeAnyCall(t *testing.T) {
 	}
 }
 
-func TestTheToolPolicyBinds(t *testing.T) {
+func TestDefectToolPolicyIsIgnored(t *testing.T) {
 	look := func(ids ...string) scripted.Turn {
 		var calls []scripted.Call
 		for _, id := range ids {
@@ -316,7 +316,7 @@ func TestTheToolPolicyBinds(t *testing.T) {
 	}
 }
 
-func TestParametersAndOverridesReachTheModel(t *testing.T) {
+func TestDefectParametersAndOverridesAreIgnored(t *testing.T) {
 	m := listening(scripted.Text("1"))
 	c := converse(t, packOf(t, plain+`, "parameters": {"temperature": 0.5, "max_tokens": 7, "top_p": 0.5}, "model_overrides": {"scripted/test": {"system_template_suffix": " Really.", "parameters": {"temperature": 0.1}}}`), m)
 	send(t, c, "a")
@@ -379,7 +379,7 @@ func TestAStreamShowsTheTurnAndBreakingOutCancelsIt(t *testing.T) {
 	}
 }
 
-func TestConcurrentSendsQueueInOrderAndHandlersSetVariables(t *testing.T) {
+func TestDefectConcurrentSendsCrash(t *testing.T) {
 	const n = 20
 	var turns []scripted.Turn
 	for i := range n {
@@ -483,7 +483,7 @@ func TestAHandlerThatTakesATurnOfItsOwnConversationIsRefused(t *testing.T) {
 	}
 }
 
-func TestATurnThatFailedIsOnRecord(t *testing.T) {
+func TestDefectAFailedTurnIsForgotten(t *testing.T) {
 	c := converse(t, packOf(t, looks), listening(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Fail(400)))
 	c.OnTool("look", func(map[string]any) (any, error) { return "snow", nil })
 	c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
