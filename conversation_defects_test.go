@@ -217,9 +217,11 @@ func TestDefectLimitsThatNobodySetAreNone(t *testing.T) {
 func TestDefectAPanicInAHandlerEndsTheProcess(t *testing.T) {
 	boom := func(args map[string]any) (any, error) { return args["to"].(string), nil }
 	for name, register := range map[string]func(*pawl.Conversation){
-		"OnTool":    func(c *pawl.Conversation) { c.OnTool("pay", boom) },
-		"OnTools":   func(c *pawl.Conversation) { c.OnTools(map[string]func(map[string]any) (any, error){"pay": boom}) },
-		"OnToolCtx": func(c *pawl.Conversation) { c.OnToolCtx("pay", func(_ context.Context, a map[string]any) (any, error) { return boom(a) }) },
+		"OnTool":  func(c *pawl.Conversation) { c.OnTool("pay", boom) },
+		"OnTools": func(c *pawl.Conversation) { c.OnTools(map[string]func(map[string]any) (any, error){"pay": boom}) },
+		"OnToolCtx": func(c *pawl.Conversation) {
+			c.OnToolCtx("pay", func(_ context.Context, a map[string]any) (any, error) { return boom(a) })
+		},
 		"OnTyped": func(c *pawl.Conversation) {
 			pawl.OnTyped(c, "pay", func(_ context.Context, in struct{ To *string }) (any, error) { return *in.To, nil })
 		},
@@ -319,7 +321,10 @@ func TestDefectConversationsOfOnePackShareWhatTheyChange(t *testing.T) {
 
 func TestDefectWhatTakesLongerThan30SecondsIsCutOff(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, *pawl.Conversation) (string, error){
-		"send":   func(t *testing.T, c *pawl.Conversation) (string, error) { r, err := c.Send(t.Context(), "a"); return r.Text(), err },
+		"send": func(t *testing.T, c *pawl.Conversation) (string, error) {
+			r, err := c.Send(t.Context(), "a")
+			return r.Text(), err
+		},
 		"stream": func(t *testing.T, c *pawl.Conversation) (string, error) { return streamText(t, c, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -381,17 +386,20 @@ func TestDefectErrorsCantBeToldApart(t *testing.T) {
 			_, err := pawl.Resume(t.Context(), "gone", file, "chat", pawl.WithModel(scripted.New()), pawl.WithJournal(journal.Memory()))
 			return err
 		}, errdefs.NotFound, `session "gone"`},
-		"no such prompt":  {opens(file, "chaat"), errdefs.NotFound, `prompt "chaat"`},
-		"no such pack":    {opens(file+".gone", "chat"), errdefs.NotFound, file + ".gone"},
-		"a wrong pack":    {opens(packOf(t, `"system_template": "{{"`), "chat"), errdefs.Validation, "system_template"},
-		"no model":        {func(t *testing.T) error { noKeys(t); _, err := pawl.Open(file, "chat"); return err }, errdefs.NotAvailable, "OPENAI_API_KEY"},
-		"the wrong key":   {fails(scripted.Fail(401)), errdefs.Unauthorized, "401"},
-		"too fast":        {fails(scripted.Fail(429)), errdefs.RateLimit, "429"},
-		"too long":        {fails(scripted.Fail(413)), errdefs.Overflow, "413"},
-		"not understood":  {fails(scripted.Fail(400)), errdefs.Validation, "400"},
-		"overloaded":      {fails(scripted.Fail(503)), errdefs.NotAvailable, "503"},
-		"a banned word":   {fails(scripted.Text("a refund")), errdefs.PolicyDenied, "banned_words"},
-		"no handler":      {func(t *testing.T) error { _, err := converse(t, file, scripted.New()).Send(t.Context(), "a"); return err }, errdefs.Validation, "look, pay"},
+		"no such prompt": {opens(file, "chaat"), errdefs.NotFound, `prompt "chaat"`},
+		"no such pack":   {opens(file+".gone", "chat"), errdefs.NotFound, file + ".gone"},
+		"a wrong pack":   {opens(packOf(t, `"system_template": "{{"`), "chat"), errdefs.Validation, "system_template"},
+		"no model":       {func(t *testing.T) error { noKeys(t); _, err := pawl.Open(file, "chat"); return err }, errdefs.NotAvailable, "OPENAI_API_KEY"},
+		"the wrong key":  {fails(scripted.Fail(401)), errdefs.Unauthorized, "401"},
+		"too fast":       {fails(scripted.Fail(429)), errdefs.RateLimit, "429"},
+		"too long":       {fails(scripted.Fail(413)), errdefs.Overflow, "413"},
+		"not understood": {fails(scripted.Fail(400)), errdefs.Validation, "400"},
+		"overloaded":     {fails(scripted.Fail(503)), errdefs.NotAvailable, "503"},
+		"a banned word":  {fails(scripted.Text("a refund")), errdefs.PolicyDenied, "banned_words"},
+		"no handler": {func(t *testing.T) error {
+			_, err := converse(t, file, scripted.New()).Send(t.Context(), "a")
+			return err
+		}, errdefs.Validation, "look, pay"},
 		"no such tool": {func(t *testing.T) error {
 			c := handled(converse(t, file, scripted.New()))
 			c.OnTool("fly", nil)

@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
@@ -186,37 +189,73 @@ func TestDefectVariablesAreFrozen(t *testing.T) {
 }
 
 func TestDefectThePromptIsReplacedOnAMissingVariable(t *testing.T) {
-	m := listening(scripted.Text("1"))
-	c := converse(t, packOf(t, `"system_template": "About {{topic}}.", "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
-	_, err := c.Send(t.Context(), "a")
-	if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "topic") {
-		t.Errorf("got %v", err)
-	}
-	var streamed error
-	for _, err := range c.Stream(t.Context(), "a") {
-		streamed = err
-	}
-	if !errdefs.Validation.Is(streamed) {
-		t.Errorf("the stream gave %v", streamed)
-	}
-	if n := len(m.asked()); n > 0 {
-		t.Errorf("the model was called %d times", n)
-	}
-	wantLines(t, transcript(t, c))
-	c.SetVar("topic", "x")
-	if got := send(t, c, "a").Text(); got != "1" {
-		t.Errorf("then: %q", got)
+	for name, members := range map[string]string{
+		"required":                 `"system_template": "About {{topic}}.", "variables": [{"name": "topic", "type": "string", "required": true}]`,
+		"a placeholder of nothing": `"system_template": "About {{topic}}."`,
+		"of the wrong type":        `"system_template": "About {{topic}}{{n}}.", "variables": [{"name": "topic", "type": "string", "required": false, "default": ""}, {"name": "n", "type": "number", "required": false, "default": 1, "validation": {"maximum": 5}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := listening(scripted.Text("1"))
+			c := converse(t, packOf(t, members), m)
+			want := "topic"
+			if strings.Contains(members, "number") {
+				want = "n: "
+				c.SetVar("n", 6)
+			}
+			_, err := c.Send(t.Context(), "a")
+			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v", err)
+			}
+			var streamed error
+			for _, err := range c.Stream(t.Context(), "a") {
+				streamed = err
+			}
+			if !errdefs.Validation.Is(streamed) {
+				t.Errorf("the stream gave %v", streamed)
+			}
+			if n := len(m.asked()); n > 0 {
+				t.Errorf("the model was called %d times", n)
+			}
+			wantLines(t, transcript(t, c))
+			c.SetVars(map[string]any{"topic": "x", "n": nil})
+			if got := send(t, c, "a").Text(); got != "1" {
+				t.Errorf("then: %q", got)
+			}
+		})
 	}
 }
 
+// Neither what a user says is a template, nor what a tool, a model or a program does, in this turn or a later one; and a value is none, either.
 func TestDefectTemplateInjection(t *testing.T) {
-	m := listening(scripted.Text("1"))
-	c := converse(t, packOf(t, `"system_template": "About {{topic}}.", "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
-	c.SetVar("topic", "{{secret}}")
-	c.SetVar("secret", "S3CR3T")
-	send(t, c, "echo {{secret}}")
-	wantLines(t, m.systems(), "About {{secret}}.")
-	wantLines(t, transcript(t, c), "user: echo {{secret}}", "assistant: 1")
+	m := listening(scripted.Text("the program says this one"), scripted.Calls(callOf("c", "look", `{"city":"{{secret}}"}`)), scripted.Text("3 {{secret}}"), scripted.Text("4"), scripted.Text("5"))
+	store, file := journal.Memory(), packOf(t, `"system_template": "About {{topic}}.", "tools": ["look"], "variables": [{"name": "topic", "type": "string", "required": true}]`)
+	c := converse(t, file, m, pawl.WithJournal(store))
+	c.OnTool("look", func(args map[string]any) (any, error) { return "{{secret}}, " + args["city"].(string), nil })
+	vars := map[string]any{"topic": "{{secret}} {{fragments.x}}", "secret": "S3CR3T"}
+	c.SetVars(vars)
+	if err := c.AddMessage(t.Context(), message.Assistant("1 {{secret}}")); err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "2 {{secret}}")
+	send(t, c, "again")
+	later := converse(t, file, m, pawl.WithJournal(store), pawl.WithSession(c.Session()), pawl.WithVars(vars))
+	later.OnTool("look", func(map[string]any) (any, error) { return nil, nil })
+	send(t, later, "and again")
+	want := []string{
+		"assistant: 1 {{secret}}", "user: 2 {{secret}}", `assistant: [look {"city":"{{secret}}"}]`, "tool: [look = {{secret}}, {{secret}}]", "assistant: 3 {{secret}}",
+		"user: again", "assistant: 4", "user: and again", "assistant: 5",
+	}
+	wantLines(t, transcript(t, later), want...)
+	for i, req := range m.asked() {
+		if req.System != "About {{secret}} {{fragments.x}}." {
+			t.Errorf("call %d: the prompt is %q", i, req.System)
+		}
+		for k, msg := range req.Messages.All() {
+			if b, err := json.Marshal(msg); err != nil || strings.Contains(string(b), "S3CR3T") {
+				t.Errorf("call %d: the model was told %s", i, want[k])
+			}
+		}
+	}
 }
 
 func TestHandlersAnswerTheToolsOfThePack(t *testing.T) {
@@ -284,6 +323,7 @@ func TestDefectToolPolicyIsIgnored(t *testing.T) {
 		"rounds":             {`{"max_rounds": 2}`, []scripted.Turn{look("1"), look("2"), scripted.Text("x")}, 2, 2, []model.ToolChoice{"", "", model.ToolsNone}, nil},
 		"rounds, unheeded":   {`{"max_rounds": 1}`, []scripted.Turn{look("1"), look("2"), scripted.Text("x")}, 1, 2, []model.ToolChoice{"", model.ToolsNone}, errdefs.BudgetExceeded},
 		"five by default":    {`{}`, []scripted.Turn{look("1"), look("2"), look("3"), look("4"), look("5"), look("6")}, 5, 2, []model.ToolChoice{"", "", "", "", "", model.ToolsNone}, errdefs.BudgetExceeded},
+		"ten by default":     {`{}`, []scripted.Turn{look("1", "2", "3", "4", "5", "6", "7", "8", "9", "10"), look("11")}, 10, 2, []model.ToolChoice{"", ""}, errdefs.BudgetExceeded},
 		"calls":              {`{"max_tool_calls_per_turn": 2}`, []scripted.Turn{look("1", "2"), look("3")}, 2, 2, []model.ToolChoice{"", ""}, errdefs.BudgetExceeded},
 		"blocklist":          {`{"blocklist": ["look"]}`, []scripted.Turn{look("1"), scripted.Text("x")}, 0, 1, []model.ToolChoice{"", ""}, nil},
 		"none":               {`{"tool_choice": "none"}`, []scripted.Turn{scripted.Text("x")}, 0, 0, []model.ToolChoice{""}, nil},
@@ -316,13 +356,30 @@ func TestDefectToolPolicyIsIgnored(t *testing.T) {
 	}
 }
 
+// In every call of a conversation, not only in the first one.
 func TestDefectParametersAndOverridesAreIgnored(t *testing.T) {
-	m := listening(scripted.Text("1"))
-	c := converse(t, packOf(t, plain+`, "parameters": {"temperature": 0.5, "max_tokens": 7, "top_p": 0.5}, "model_overrides": {"scripted/test": {"system_template_suffix": " Really.", "parameters": {"temperature": 0.1}}}`), m)
+	m := listening(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("1"), scripted.Text("2"))
+	c := converse(t, packOf(t, looks+`, "parameters": {"temperature": 0.5, "max_tokens": 7, "top_p": 0.5, "top_k": 40, "frequency_penalty": 1, "presence_penalty": -1},
+		"model_overrides": {"scripted/test": {"system_template_prefix": "Now. ", "system_template_suffix": " Really.", "parameters": {"temperature": 0.1}}, "other": {"system_template": "Not me."}}`), m)
+	c.OnTool("look", func(map[string]any) (any, error) { return "x", nil })
+	c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
 	send(t, c, "a")
-	r := m.asked()[0]
-	if r.System != "Be brief. Really." || r.Temperature == nil || *r.Temperature != 0.1 || r.MaxTokens != 7 || r.TopP == nil || *r.TopP != 0.5 {
-		t.Errorf("asked with %+v", r)
+	for _, err := range c.Stream(t.Context(), "b") {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := m.asked()
+	if len(all) != 3 {
+		t.Errorf("%d calls", len(all))
+	}
+	want := func(temperature, topP, frequency, presence float64, topK int) model.Settings {
+		return model.Settings{MaxTokens: 7, Temperature: &temperature, TopP: &topP, TopK: &topK, FrequencyPenalty: &frequency, PresencePenalty: &presence}
+	}(0.1, 0.5, 1, -1, 40)
+	for i, r := range all {
+		if diff := cmp.Diff(want, r.Settings); diff != "" || r.System != "Now. Be brief. Really." {
+			t.Errorf("call %d: %q, %s", i, r.System, diff)
+		}
 	}
 }
 
@@ -483,15 +540,50 @@ func TestAHandlerThatTakesATurnOfItsOwnConversationIsRefused(t *testing.T) {
 	}
 }
 
+// What tools did is on record, however the turn ended, and the next turn is told of it.
 func TestDefectAFailedTurnIsForgotten(t *testing.T) {
-	c := converse(t, packOf(t, looks), listening(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Fail(400)))
-	c.OnTool("look", func(map[string]any) (any, error) { return "snow", nil })
-	c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
-	resp, err := c.Send(t.Context(), "a")
-	if err == nil || resp.Status != agent.StatusFailed {
-		t.Errorf("got %v", err)
+	look := func(id string) scripted.Turn { return scripted.Calls(callOf(id, "look", `{"city":"`+id+`"}`)) }
+	said := func(id string) []string {
+		return []string{`assistant: [look {"city":"` + id + `"}]`, "tool: [look = snow in " + id + "]"}
 	}
-	wantLines(t, transcript(t, c), "user: a", `assistant: [look {"city":"x"}]`, "tool: [look = snow]")
+	for name, tc := range map[string]struct {
+		policy string
+		turns  []scripted.Turn
+		class  *errdefs.Class
+		ids    []string
+	}{
+		"a request that is wrong": {`{}`, []scripted.Turn{look("1"), scripted.Fail(400)}, errdefs.Validation, []string{"1"}},
+		"a provider that is down": {`{}`, []scripted.Turn{look("1"), look("2"), scripted.Fail(503)}, errdefs.NotAvailable, []string{"1", "2"}},
+		"rounds":                  {`{"max_rounds": 2}`, []scripted.Turn{look("1"), look("2"), look("3")}, errdefs.BudgetExceeded, []string{"1", "2"}},
+		"calls":                   {`{"max_tool_calls_per_turn": 1}`, []scripted.Turn{look("1"), look("2")}, errdefs.BudgetExceeded, []string{"1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := listening(append(tc.turns, scripted.Text("then"))...)
+			c := converse(t, packOf(t, looks+`, "tool_policy": `+tc.policy), m)
+			c.OnTool("look", func(args map[string]any) (any, error) { return fmt.Sprint("snow in ", args["city"]), nil })
+			c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
+			resp, err := c.Send(t.Context(), "a")
+			if errdefs.Of(err) != tc.class || resp == nil || resp.Status != agent.StatusFailed {
+				t.Fatalf("got %v", err)
+			}
+			want := []string{"user: a"}
+			for _, id := range tc.ids {
+				want = append(want, said(id)...)
+			}
+			got := transcript(t, c)
+			if len(got) < len(want) {
+				t.Fatalf("on record is only %q", got)
+			}
+			wantLines(t, got[:len(want)], want...)
+			if got := send(t, c, "b").Text(); got != "then" {
+				t.Errorf("the next turn says %q", got)
+			}
+			all := m.asked()
+			if h := all[len(all)-1].Messages; h.Len() < len(want)+1 || h.Last().Text() != "b" {
+				t.Errorf("the next turn was told %d messages", h.Len())
+			}
+		})
+	}
 }
 
 func TestAHundredConversationsTakeAThousandOperationsAtOnce(t *testing.T) {
