@@ -475,27 +475,6 @@ func TestDefectConcurrentSendsCrash(t *testing.T) {
 	}
 }
 
-func TestVariablesAreSafeForConcurrentUse(t *testing.T) {
-	conv := converse(t, packOf(t, plain), listening(scripted.Text("1")))
-	// Safe concurrent access
-	var wg sync.WaitGroup
-
-	for i := 0; i < 10; i++ {
-		wg.Add(1)
-		go func(n int) {
-			defer wg.Done()
-			conv.SetVar(fmt.Sprintf("key_%d", n), n)
-		}(i)
-	}
-
-	wg.Wait()
-	for i := range 10 {
-		if v, _ := conv.GetVar(fmt.Sprintf("key_%d", i)); v != i {
-			t.Errorf("key_%d is %v", i, v)
-		}
-	}
-}
-
 func TestCloseWhileSendingIsClean(t *testing.T) {
 	c := converse(t, packOf(t, looks), listening(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("never")))
 	begun := make(chan struct{})
