@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -159,7 +160,7 @@ func (r *Runtime) reopen(ctx context.Context, store journal.Store, session strin
 	if v != nil && (v.ends || v.session != "" && v.session != session) { // a run's own options may name another session, or journal
 		v = nil
 	}
-	if s := r.held[session]; v != nil && s != nil && s.log != nil && s.log.Store() == store {
+	if s := r.held[session]; v != nil && s != nil && s.log != nil && alike(s.log.Store(), store) {
 		log = s.log
 	}
 	r.mu.Unlock()
@@ -174,4 +175,9 @@ func (r *Runtime) reopen(ctx context.Context, store journal.Store, session strin
 		r.mu.Unlock()
 	}
 	return log, err
+}
+
+// alike reports whether two stores are one; of those that can't be compared nobody knows.
+func alike(a, b journal.Store) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
