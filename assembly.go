@@ -386,7 +386,7 @@ func (r *Runtime) open(ctx context.Context) (next func() (*project.Project, erro
 // runOptions are those of every run of an assembly.
 func (r *Runtime) runOptions(a *assembly, session string, more []agent.RunOption) []agent.RunOption {
 	warnings := append([]string{join(a.warning, a.broken, a.servers.warnings())}, r.untold(session, a.problems)...)
-	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(warnings...)}
+	opts := []agent.RunOption{agent.WithEngineHost(r.opts.Host), agent.WithJournal(r.opts.Journal), agent.WithOpen(r.reopen), agent.WithDir(r.dir), agent.WithTimeout(r.opts.Timeout), agent.WithWarning(warnings...)}
 	if r.opts.Tracer != nil {
 		opts = append(opts, agent.WithTracer(r.opts.Tracer))
 	}

@@ -40,6 +40,9 @@ type Conversation struct {
 	closing  sync.Once
 	closeErr error
 
+	reading sync.Mutex // guards what follows
+	log     *journal.Log
+
 	mu       sync.Mutex // guards what follows; never held while anything of the program's own runs
 	session  string
 	closed   bool
@@ -287,7 +290,7 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 	if action != "" && st.Run != "" {
 		return unfinished(action, st)
 	}
-	opts := []agent.RunOption{agent.WithJournal(c.opts.store)}
+	opts := []agent.RunOption{agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}
 	if seed != nil {
 		opts = append(opts, agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
 			b := agent.DefaultBoard(ctx)
@@ -414,11 +417,26 @@ func (c *Conversation) arrive() error {
 }
 
 func (c *Conversation) state(ctx context.Context) (journal.State, error) {
-	log, err := journal.Open(ctx, c.opts.store, c.session)
+	log, err := c.open(ctx, c.opts.store, c.session)
 	if err != nil {
 		return journal.State{}, err
 	}
 	return log.State(), nil
+}
+
+// open opens the session as it was left, and reads only what is new.
+func (c *Conversation) open(ctx context.Context, store journal.Store, session string) (log *journal.Log, err error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.log == nil {
+		log, err = journal.Open(ctx, store, session)
+	} else {
+		log, err = c.log.Reopen(ctx)
+	}
+	if err == nil {
+		c.log = log
+	}
+	return log, err
 }
 
 // over refuses to begin something while a turn is under way: what it has done, or people have said, would be lost.

@@ -26,6 +26,7 @@ func TestEveryMethodOfAConversationIsSafeForConcurrentUse(t *testing.T) {
 	}
 	ops := map[string]func(context.Context, *pawl.Conversation) error{
 		"AddMessage": func(ctx context.Context, c *pawl.Conversation) error { return c.AddMessage(ctx, message.User("x")) },
+		"AskBefore":  func(_ context.Context, c *pawl.Conversation) error { c.AskBefore("pay", large2); return nil },
 		"Clear":      func(ctx context.Context, c *pawl.Conversation) error { return c.Clear(ctx) },
 		"Continue":   func(ctx context.Context, c *pawl.Conversation) error { _, err := c.Continue(ctx); return err },
 		"ContinueStream": func(ctx context.Context, c *pawl.Conversation) error {

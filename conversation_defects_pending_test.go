@@ -147,8 +147,8 @@ func TestDefectTheResultOfAnApprovedCallIsLost(t *testing.T) {
 	})
 }
 
-// A call that is answered with the turn's context, or by HTTP, can wait for a person as well, and who decides has the context, too.
-func TestDefectToolsWithAContextCantWaitForAPerson(t *testing.T) {
+// Hooks that the program gives to the turns ask people as AskBefore does, before any kind of handler and with the turn's context.
+func TestAHookOfTheTurnsAsksPeople(t *testing.T) {
 	type who struct{}
 	var mu sync.Mutex
 	var called []string

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,6 +114,80 @@ func TestDefectContinueGoesOnWithHalfTheAnswers(t *testing.T) {
 		t.Errorf("nothing to continue: %v", err)
 	}
 }
+
+// Whatever answers a tool, people are asked before: also when the handler comes later, and takes the place of another.
+func TestDefectToolsWithAContextCantWaitForAPerson(t *testing.T) {
+	type payment struct {
+		Amount int    `json:"amount"`
+		To     string `json:"to"`
+	}
+	type key struct{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(append([]byte("http "), b...))
+	}))
+	defer server.Close()
+	for kind, handle := range map[string]func(*pawl.Conversation){
+		"any": func(c *pawl.Conversation) {
+			c.OnTool("pay", func(args map[string]any) (any, error) { return fmt.Sprint("any ", args["to"]), nil })
+		},
+		"ctx": func(c *pawl.Conversation) {
+			c.OnToolCtx("pay", func(ctx context.Context, args map[string]any) (any, error) {
+				return fmt.Sprint("ctx ", args["to"], ctx.Value(key{})), nil
+			})
+		},
+		"typed": func(c *pawl.Conversation) {
+			pawl.OnTyped(c, "pay", func(_ context.Context, p payment) (any, error) { return "typed " + p.To, nil })
+		},
+		"http": func(c *pawl.Conversation) {
+			if err := c.OnToolHTTP("pay", pawl.HTTPTool{URL: server.URL, Allow: []string{"127.0.0.1"}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		ctx := context.WithValue(t.Context(), key{}, " of the turn")
+		m := listening(scripted.Calls(callOf("a", "pay", `{"amount":500,"to":"Ada"}`), callOf("b", "pay", `{"amount":5,"to":"Bob"}`)), scripted.Text("done"))
+		c := converse(t, packOf(t, looks), m)
+		c.OnTool("look", func(map[string]any) (any, error) { return "seen", nil })
+		c.OnTool("pay", func(map[string]any) (any, error) { return "the first one", nil })
+		var seen []any
+		c.AskBefore("pay", func(ctx context.Context, args map[string]any) pawl.Pending {
+			seen = append(seen, ctx.Value(key{}))
+			return large(args)
+		})
+		handle(c)
+		resp, err := c.Send(ctx, "pay them")
+		if err != nil || len(resp.Pending) != 1 || resp.Pending[0].ID != "a" {
+			t.Fatalf("%s: %+v, %v", kind, resp, err)
+		}
+		if len(seen) == 0 || seen[0] != " of the turn" {
+			t.Errorf("%s: the check has another context: %v", kind, seen)
+		}
+		if err := c.ResolveTool(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err = c.Continue(ctx); err != nil || resp.Text() != "done" {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		h := m.asked()[1].Messages
+		for r := range message.Of[message.ToolResult](h.Last()) {
+			if !strings.HasPrefix(r.Content, kind+" ") || r.IsError {
+				t.Errorf("%s: the model was told %q", kind, r.Content)
+			}
+		}
+	}
+	c := converse(t, packOf(t, looks), listening(twoPayments...))
+	var paid []string
+	paying(c, &paid).AskBefore("pay", nil)
+	send(t, c, "pay them")
+	wantLines(t, paid, "500 to Ada", "5 to Bob", "900 to Cy")
+	c.AskBefore("nothing", large2)
+	if _, err := c.Send(t.Context(), "x"); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), `"nothing"`) {
+		t.Errorf("a check for no tool: %v", err)
+	}
+}
+
+func large2(_ context.Context, args map[string]any) pawl.Pending { return large(args) }
 
 func TestDefectAStreamHidesWhatWaits(t *testing.T) {
 	var paid []string

@@ -22,14 +22,13 @@ type Pending struct {
 
 // handler answers a tool of the pack.
 type handler struct {
-	run   func(ctx context.Context, input json.RawMessage) (any, error)
-	check func(args map[string]any) Pending // nil: no person is asked
-
+	run        func(ctx context.Context, input json.RawMessage) (any, error) // nil: nothing does yet
 	idempotent bool
+	check      func(ctx context.Context, args map[string]any) Pending // nil: no person is asked
 }
 
 // OnTool has fn answer the calls of a tool of the pack, from the next turn on. The arguments are checked against the tool's parameters before, and are what JSON gives: numbers are float64. A text is shown to the model as it is, a tool.Result whole, anything else as JSON;
-// an error, or a panic, as an error. A later handler takes the place of an earlier one. A name that no tool of the pack has is an error of the next Send, as is a tool without a handler.
+// an error, or a panic, as an error. A later handler takes the place of an earlier one, and is asked about as that was. A name that no tool of the pack has is an error of the next Send, as is a tool without a handler.
 func (c *Conversation) OnTool(name string, fn func(args map[string]any) (any, error)) {
 	c.handle(name, handler{run: withArgs(func(_ context.Context, args map[string]any) (any, error) { return fn(args) })})
 }
@@ -57,16 +56,29 @@ func OnTyped[T any](c *Conversation, name string, fn func(ctx context.Context, a
 	}})
 }
 
-// OnToolAsync is OnTool for calls that may have to wait for a person. check looks at each call before it runs: with the zero Pending it runs at once; else the turn ends with the call in Response.Pending and stays so, over restarts too, until
-// ResolveTool or RejectTool and then Continue. The call is on record, and fn runs when it was approved, in the process that continues. A check that panics refuses the call.
+// OnToolAsync is OnTool and AskBefore: check looks at each call before fn runs.
 func (c *Conversation) OnToolAsync(name string, check func(args map[string]any) Pending, fn func(args map[string]any) (any, error)) {
-	c.handle(name, handler{check: check, run: withArgs(func(_ context.Context, args map[string]any) (any, error) { return fn(args) })})
+	c.AskBefore(name, func(_ context.Context, args map[string]any) Pending { return check(args) })
+	c.OnTool(name, fn)
 }
 
+// AskBefore has check look at each call of a tool before it runs, whichever handler answers it, now or later: with the zero Pending it runs at once; else the turn ends with the call in Response.Pending and stays so, over restarts too, until
+// ResolveTool or RejectTool and then Continue. The call is on record, and the handler runs when it was approved, in the process that continues. A check that panics refuses the call. Another check takes the place of the one before; nil asks nobody.
+func (c *Conversation) AskBefore(name string, check func(ctx context.Context, args map[string]any) Pending) {
+	c.change(name, func(h *handler) { h.check = check })
+}
+
+// handle has h answer a tool; who is asked before stays as it is.
 func (c *Conversation) handle(name string, h handler) {
+	c.change(name, func(old *handler) { old.run, old.idempotent = h.run, h.idempotent })
+}
+
+func (c *Conversation) change(name string, how func(*handler)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	handlers := maps.Clone(c.handlers) // a turn under way keeps its own
+	h := handlers[name]
+	how(&h)
 	handlers[name] = h
 	c.handlers, c.crew = handlers, nil
 	c.version++
@@ -117,8 +129,8 @@ func (t packTool) Execute(ctx context.Context, input json.RawMessage) (tool.Resu
 // tools gives the tools of a prompt with their handlers, and the names of those that have none.
 func tools(tools []pack.Tool, handlers map[string]handler) (all []tool.Tool, missing []string) {
 	for _, t := range tools {
-		h, ok := handlers[t.Name]
-		if !ok {
+		h := handlers[t.Name]
+		if h.run == nil {
 			missing = append(missing, t.Name)
 			h.run = func(context.Context, json.RawMessage) (any, error) {
 				return nil, errdefs.NotFound.Errorf("nobody answers %s", t.Name)
@@ -129,9 +141,9 @@ func tools(tools []pack.Tool, handlers map[string]handler) (all []tool.Tool, mis
 	return all, missing
 }
 
-// asking is the gate of OnToolAsync.
+// asking is the gate of AskBefore.
 func asking(handlers map[string]handler) hook.Middleware {
-	return hook.Middleware{Name: "OnToolAsync", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+	return hook.Middleware{Name: "AskBefore", PreToolUse: func(ctx context.Context, u *hook.ToolUse) (hook.Decision, error) {
 		check := handlers[u.Call.Name].check
 		if check == nil {
 			return hook.Decision{}, nil
@@ -140,7 +152,7 @@ func asking(handlers map[string]handler) hook.Middleware {
 		if err := json.Unmarshal([]byte(u.Call.Input), &args); err != nil {
 			return hook.Decision{}, err
 		}
-		switch p := check(args); {
+		switch p := check(ctx, args); {
 		case p == Pending{}:
 			return hook.Decision{}, nil
 		case p.Message == "":

@@ -172,7 +172,7 @@ func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func
 	if err != nil {
 		return nil, err
 	}
-	return f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store)}, opts)...)
+	return f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}, opts)...)
 }
 
 // heard has the validators judge what a user says.

@@ -2,9 +2,11 @@ package pawl
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // queue lets the runs of one session in one after the other, in the order of their calls.
@@ -18,8 +20,9 @@ type visit struct {
 	above   *visit // of the run whose tool or hook this one is in
 	session string // of an unnamed one "" until it has its name; guarded by Runtime.mu, like what follows
 	queue   *queue
-	turn    bool // it has the queue's
-	ends    bool // it is there to end the session
+	turn    bool         // it has the queue's
+	ends    bool         // it is there to end the session
+	log     *journal.Log // what it knows of the session; guarded by Runtime.mu
 }
 
 type visitKey struct{ rt *Runtime }
@@ -88,7 +91,10 @@ func (r *Runtime) leave(v *visit) {
 	if v.turn {
 		if !v.ends {
 			r.used++
-			r.holding(v.session).used = r.used
+			held := r.holding(v.session)
+			if held.used = r.used; v.log != nil {
+				held.log = v.log
+			}
 		}
 		v.queue.turn <- struct{}{}
 	}
@@ -145,4 +151,33 @@ func (n naming) OnRunStart(ctx context.Context, info agent.RunInfo, _ *agent.Req
 		v.turn = true
 	default: // the run's id is the name of a session that somebody else waits for: the journal lets one of them drive
 	}
+}
+
+// reopen opens the session of a run as the run before it left it, and reads only what is new.
+func (r *Runtime) reopen(ctx context.Context, store journal.Store, session string) (log *journal.Log, err error) {
+	v, _ := ctx.Value(visitKey{r}).(*visit)
+	r.mu.Lock()
+	if v != nil && (v.ends || v.session != "" && v.session != session) { // a run's own options may name another session, or journal
+		v = nil
+	}
+	if s := r.held[session]; v != nil && s != nil && s.log != nil && alike(s.log.Store(), store) {
+		log = s.log
+	}
+	r.mu.Unlock()
+	if log == nil {
+		log, err = journal.Open(ctx, store, session)
+	} else {
+		log, err = log.Reopen(ctx)
+	}
+	if v != nil && err == nil {
+		r.mu.Lock()
+		v.log = log
+		r.mu.Unlock()
+	}
+	return log, err
+}
+
+// alike reports whether two stores are one; of those that can't be compared nobody knows.
+func alike(a, b journal.Store) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }

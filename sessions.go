@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // maxSessions is the default of Options.MaxSessions.
@@ -12,9 +13,10 @@ const maxSessions = 1000
 
 // session is what the Runtime holds of one that had a run here. Everything else of it is in the journal.
 type session struct {
-	begun hook.Where // the last run whose beginning the hooks of SessionStart know of; zero: none
-	used  int64      // when it had its last run: Runtime.used then
-	told  []string   // what of the project has no effect, as it was said in its last run
+	begun hook.Where   // the last run whose beginning the hooks of SessionStart know of; zero: none
+	used  int64        // when it had its last run: Runtime.used then
+	told  []string     // what of the project has no effect, as it was said in its last run
+	log   *journal.Log // what its last run knew of it, so that the next one reads what is new; nil: nothing yet
 }
 
 // holding gives a session's place in memory. r.mu is held.

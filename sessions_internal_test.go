@@ -24,6 +24,9 @@ func weigh(r *Runtime) (n int) {
 	walk = func(v reflect.Value) {
 		switch v.Kind() {
 		case reflect.Pointer:
+			if v.Pointer() == reflect.ValueOf(r.opts.Journal).Pointer() { // what sessions hold leads there, too
+				return
+			}
 			if v.IsNil() || seen[v.Pointer()] {
 				return
 			}

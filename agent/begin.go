@@ -57,7 +57,7 @@ func (c *config) nothingToResume(session string) error {
 // ready opens the session, leases it, if it is there, and reads it to its end: what is decided from here on holds until the run has begun.
 func (t *turn) ready(ctx context.Context) error {
 	if t.log == nil {
-		log, err := t.open(ctx, t.req.ContextID)
+		log, err := t.opening(ctx, t.req.ContextID)
 		if err != nil {
 			return err
 		}
@@ -82,12 +82,12 @@ func (t *turn) ready(ctx context.Context) error {
 	return t.fits()
 }
 
-// open gives the session; the runs of a team's prompt share one log.
-func (c *config) open(ctx context.Context, session string) (*journal.Log, error) {
+// opening gives the session; the runs of a team's prompt share one log.
+func (c *config) opening(ctx context.Context, session string) (*journal.Log, error) {
 	if c.relay != nil {
 		return c.relay.log, nil
 	}
-	return journal.Open(ctx, c.store, session)
+	return c.open(ctx, c.store, session)
 }
 
 // errBegun is of a session in which somebody else began a run.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -44,10 +45,11 @@ type config struct {
 	limit      error              // what the context's end means, when a caller of ours set it: see turn
 	private    bool               // the store is this run's own
 	opened     func(*journal.Log) // is told of the log that the run is driven with; may be nil
+	open       func(context.Context, journal.Store, string) (*journal.Log, error)
 }
 
 func configure(opts []RunOption) *config {
-	c := &config{host: engine.NoopHost{}}
+	c := &config{host: engine.NoopHost{}, open: journal.Open}
 	for _, o := range opts {
 		if o != nil {
 			o(c)
@@ -81,6 +83,11 @@ func WithSandbox(p sandbox.Policy) RunOption { return func(c *config) { c.sandbo
 
 // WithJournal keeps the session in s, under the request's ContextID. Default: journal.Memory, for this run only.
 func WithJournal(s journal.Store) RunOption { return func(c *config) { c.store = s } }
+
+// WithOpen has open open the run's session, in the place of [journal.Open]: for who keeps the Log of the run before, and gives a [journal.Log.Reopen] of it, so that a session is not read anew for each run.
+func WithOpen(open func(ctx context.Context, s journal.Store, session string) (*journal.Log, error)) RunOption {
+	return func(c *config) { c.open = open }
+}
 
 // WithDependencies hands clients to the engine.
 func WithDependencies(d *engine.Dependencies) RunOption { return func(c *config) { c.deps = d } }

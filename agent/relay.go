@@ -108,21 +108,37 @@ func (t *Team) open(ctx context.Context, c *config, limit error, session, run st
 		return nil, late(ctx, limit, err)
 	}
 	var err error
-	if p.relay.log, err = journal.Open(ctx, c.store, session); err == nil {
-		for e, readErr := range c.store.Read(ctx, session, 0) {
-			if err = readErr; err == nil {
-				err = p.trail.apply(e)
-			}
-			if err != nil {
-				break
-			}
-		}
-	}
-	if err != nil {
+	if p.relay.log, err = c.open(ctx, c.store, session); err != nil {
 		p.relay.lease.release() //nolint:contextcheck // the context may have ended by then
 		return nil, err
 	}
 	return p, nil
+}
+
+// follows reads who has the conversation.
+func (tr *trail) follows(st journal.State) error {
+	if tr.with = st.Agent; len(st.Handoff) == 0 {
+		return nil
+	}
+	tr.next = new(HandoffEvent)
+	if err := json.Unmarshal(st.Handoff, tr.next); err != nil {
+		return errdefs.Internal.Errorf("agent: team: the handoff that the last run ended with can't be read: %w", err)
+	}
+	tr.with = tr.next.ToAgentID
+	return nil
+}
+
+// read reads all of the last prompt.
+func (tr *trail) read(ctx context.Context, store journal.Store, session string) error {
+	for e, err := range store.Read(ctx, session, 0) {
+		if err != nil {
+			return err
+		}
+		if err := tr.apply(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take leases the session. A prompt, which has a run, makes it first when it is not there.

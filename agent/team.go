@@ -136,6 +136,9 @@ func (t *Team) Run(ctx context.Context, req Request, opts ...RunOption) (*Result
 		return nil, err
 	}
 	defer p.relay.lease.release() //nolint:contextcheck // the context may have ended by then
+	if err := p.trail.follows(p.relay.log.State()); err != nil {
+		return nil, err
+	}
 	who, ok := t.members[p.trail.with]
 	switch {
 	case ok:
@@ -165,6 +168,9 @@ func (t *Team) Resume(ctx context.Context, session string, opts ...RunOption) (*
 		return nil, err
 	}
 	defer p.relay.lease.release() //nolint:contextcheck // the context may have ended by then
+	if err := p.trail.read(ctx, c.store, session); err != nil {
+		return nil, late(ctx, limit, err)
+	}
 	st := p.relay.log.State()
 	p.req = Request{ContextID: session, TaskID: st.Task, Inputs: p.trail.inputs}
 	var res *Result

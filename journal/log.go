@@ -11,12 +11,17 @@ import (
 
 // Log is one session, open in this process: its entries kept folded, and the way to add more. Safe for concurrent use.
 type Log struct {
+	*folded
+	owner  string // the driver that this Log is; guarded by mu, as failed is
+	failed error
+}
+
+// folded is what the Logs of one session share that were opened one behind the other.
+type folded struct {
 	store   Store
 	session string
 	mu      sync.Mutex
 	st      State
-	owner   string // the driver that this Log is
-	failed  error
 }
 
 // Open reads a session and folds it; a session that isn't there yet is empty. Cost: linear in its entries, once.
@@ -24,11 +29,50 @@ func Open(ctx context.Context, s Store, session string) (*Log, error) {
 	if session == "" {
 		return nil, errdefs.Validation.Errorf("journal: a session needs a name")
 	}
-	l := &Log{store: s, session: session}
+	l := &Log{folded: &folded{store: s, session: session}}
 	if err := l.catchUp(ctx); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// Reopen opens the session once more, as [Open] does, for another driver or to look at it: the Log that it gives knows what l has read, and reads only what came since. Nothing that l was told of its driver, or of failures, is the
+// new one's. A session that was deleted since, and may have begun anew, is read from its beginning.
+func (l *Log) Reopen(ctx context.Context) (*Log, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		same, err := l.same(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			return &Log{folded: l.folded}, nil
+		}
+	}
+	return Open(ctx, l.store, l.session)
+}
+
+// same folds in what came since, unless the last entry is another one than it was. l.mu is held.
+func (l *Log) same(ctx context.Context) (bool, error) {
+	if l.st.Seq == 0 {
+		return true, l.catchUp(ctx)
+	}
+	found := false
+	for e, err := range l.store.Read(ctx, l.session, l.st.Seq-1) {
+		switch {
+		case err != nil:
+			return false, err
+		case found:
+			if err := l.next(e); err != nil {
+				return false, err
+			}
+		case e.Seq != l.st.Seq || !e.Time.Equal(l.st.Updated):
+			return false, nil
+		}
+		found = true
+	}
+	return found, nil
 }
 
 func (l *Log) catchUp(ctx context.Context) error {
@@ -36,11 +80,18 @@ func (l *Log) catchUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if e.Seq != l.st.Seq+1 {
-			return errdefs.Internal.Errorf("journal: session %s: after entry %d its store gives entry %d", l.session, l.st.Seq, e.Seq)
+		if err := l.next(e); err != nil {
+			return err
 		}
-		l.st.apply(e)
 	}
+	return nil
+}
+
+func (l *Log) next(e Entry) error {
+	if e.Seq != l.st.Seq+1 {
+		return errdefs.Internal.Errorf("journal: session %s: after entry %d its store gives entry %d", l.session, l.st.Seq, e.Seq)
+	}
+	l.st.apply(e)
 	return nil
 }
 

@@ -101,6 +101,38 @@ func TestAStaleDriverIsFenced(t *testing.T) {
 	must(t, first.Append(ctx, result("2")))
 }
 
+func TestAStaleDriverIsFencedByOneThatKnowsWhatItKnew(t *testing.T) {
+	s := journal.Memory()
+	first := open(t, s)
+	drive(t, first, "first")
+	second, err := first.Reopen(ctx)
+	must(t, err)
+	must(t, second.Drive(ctx, "second", entry(journal.Resumed{Owner: "second"})))
+	conflict(t, first.Append(ctx, result("1")), "the first")
+	must(t, second.Append(ctx, result("1")))
+	if first.Seq() != second.Seq() {
+		t.Error("they don't read the same session")
+	}
+}
+
+func TestALogThatFailedIsReadFromItsBeginning(t *testing.T) {
+	s := &refusing{Store: journal.Memory()}
+	l := open(t, s)
+	drive(t, l, "o")
+	s.err = errdefs.NotAvailable.Errorf("the store is gone")
+	if err := l.Append(ctx, said("x")); !errdefs.NotAvailable.Is(err) {
+		t.Fatal(err)
+	}
+	s.err = nil
+	next, err := l.Reopen(ctx)
+	must(t, err)
+	if next.Failed() != nil || l.Failed() == nil {
+		t.Error(next.Failed(), l.Failed())
+	}
+	must(t, next.Drive(ctx, "p", entry(journal.Resumed{Owner: "p"})))
+	conflict(t, l.Append(ctx, said("x")), "the one that failed")
+}
+
 func TestDrivingTakesTheOwnersEntry(t *testing.T) {
 	l := open(t, journal.Memory())
 	for what, entries := range map[string][]journal.Entry{

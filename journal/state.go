@@ -29,6 +29,7 @@ type State struct {
 	ParentRun        string          // likewise: the run that started it
 	Terms            json.RawMessage // likewise: what it may do, in the words of the program that drives it; read-only
 	Closed           Closed          // the unfinished run whose place the last one took
+	Handoff          json.RawMessage // of the last run, when it handed the conversation over and nobody has begun a run since; read-only
 	Driver           string
 	Attempt          int    // of the last run
 	Status           string // of the last run that finished, or "interrupted"; "" while one runs
@@ -281,6 +282,7 @@ func (s *State) apply(e Entry) {
 			s.Messages, s.Context = s.Seed, 0
 		}
 		s.end(d.Status, d.Class, d.Error)
+		s.Handoff = d.Handoff
 	}
 }
 
@@ -297,7 +299,7 @@ func (s *State) start(run string, d RunStarted) {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
-	s.Task, s.Terms = d.Task, d.Terms
+	s.Task, s.Terms, s.Handoff = d.Task, d.Terms, nil
 	if s.runs == nil {
 		s.runs = map[string]bool{}
 	}

@@ -223,6 +223,42 @@ var logs = []check{
 			t.Errorf("folded again it differs:\n%+v\n%+v", live, again)
 		}
 	}},
+	{"a Log that is opened again knows what came since, and a session that began anew", func(t *testing.T, s journal.Store) {
+		ctx := context.Background()
+		l, err := journal.Open(ctx, s, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := func() *journal.Log {
+			t.Helper()
+			next, err := l.Reopen(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l = next
+			return l
+		}
+		if again().Seq() != 0 {
+			t.Error("a session that isn't there has entries")
+		}
+		allowed(t, l.Drive(ctx, "o", run("x", "u"), said("hello")), "drive")
+		add(t, s, "a", 2, said("from elsewhere"), said("and more"))
+		if st := again().State(); st.Seq != 4 || st.Messages.Len() != 3 {
+			t.Errorf("at entry %d with %d messages", st.Seq, st.Messages.Len())
+		}
+		for _, more := range []int{2, 0} { // as many entries as before, and fewer
+			allowed(t, s.Delete(ctx, "a"), "delete")
+			anew := append([]journal.Entry{run("x", "u"), said("anew")}, said("a"), said("b"))[:2+more]
+			add(t, s, "a", 0, anew...)
+			if st := again().State(); st.Seq != int64(2+more) || st.Messages.At(0).Text() != "anew" {
+				t.Errorf("begun anew, it is at entry %d: %q", st.Seq, st.Messages.At(0).Text())
+			}
+		}
+		allowed(t, s.Delete(ctx, "a"), "delete")
+		if st := again().State(); st.Seq != 0 || st.Messages.Len() != 0 {
+			t.Errorf("of a deleted session there are %d entries", st.Seq)
+		}
+	}},
 	{"a Log over a fork begins with the parent's transcript", func(t *testing.T, s journal.Store) {
 		add(t, s, "p", 0, run("x", "u"), said("hello"), journal.Entry{Data: journal.ModelFinished{Message: message.Assistant("hi")}})
 		fork(t, s, "f", "p", 2)
