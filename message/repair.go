@@ -1,5 +1,7 @@
 package message
 
+import "slices"
+
 // Repair makes any transcript valid for every provider: each call gets exactly one result, in one tool message right after the
 // message that made it, in the order of the calls; results without a call go, of several results for one call the first counts,
 // messages that say nothing go, and a call that has no result gets one that says so. It is for transcripts that come from outside; Pawl's
@@ -42,9 +44,12 @@ func answers(m, r Message, calls int) bool {
 		return false
 	}
 	k := 0
-	for c := range Of[ToolCall](m) {
-		res, is := r.Part(k).(ToolResult)
-		if !is || res.Call != c.ID {
+	for i := range m.Len() {
+		c, is := m.Part(i).(ToolCall)
+		if !is {
+			continue
+		}
+		if res, is := r.Part(k).(ToolResult); !is || res.Call != c.ID {
 			return false
 		}
 		k++
@@ -57,12 +62,23 @@ func doubled(m Message, calls int) bool {
 	if calls < 2 {
 		return false
 	}
-	seen := make(map[string]bool, calls)
-	for c := range Of[ToolCall](m) {
-		if seen[c.ID] {
+	var few [8]string // a map would be allocated, for each message with several calls
+	seen := few[:0]
+	var many map[string]bool
+	if calls > len(few) {
+		many = make(map[string]bool, calls)
+	}
+	for i := range m.Len() {
+		c, is := m.Part(i).(ToolCall)
+		switch {
+		case !is:
+		case many[c.ID] || slices.Contains(seen, c.ID):
 			return true
+		case many != nil:
+			many[c.ID] = true
+		default:
+			seen = append(seen, c.ID)
 		}
-		seen[c.ID] = true
 	}
 	return false
 }
