@@ -382,7 +382,8 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 	if err := c.arrive(); err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	caller := ctx
+	ctx, cancel := context.WithCancel(caller)
 	stop := context.AfterFunc(c.ctx, cancel)
 	out := func() {
 		stop()
@@ -397,7 +398,12 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 	case <-c.turn: // waiters on a channel are served in the order they came
 	case <-ctx.Done():
 		defer out()
-		return nil, nil, ctx.Err()
+		return nil, nil, c.left(caller)
+	}
+	if err := c.left(caller); err != nil { // both came at once: nothing has begun
+		defer out()
+		c.turn <- struct{}{}
+		return nil, nil, err
 	}
 	return context.WithValue(ctx, turnKey{c}, &found{}), func() {
 		c.turn <- struct{}{}
@@ -405,12 +411,27 @@ func (c *Conversation) enter(ctx context.Context) (_ context.Context, leave func
 	}, nil
 }
 
+// left says why a turn need not begin: its caller has left, or the conversation was closed while it waited.
+func (c *Conversation) left(caller context.Context) error {
+	if err := caller.Err(); err != nil {
+		return err
+	}
+	if c.ctx.Err() != nil {
+		return c.isClosed()
+	}
+	return nil
+}
+
+func (c *Conversation) isClosed() error {
+	return errdefs.NotAvailable.Errorf("pawl: the conversation is closed: open it again, by its session %s", c.session)
+}
+
 // arrive is the beginning of a turn, or of waiting for it: from then on Close waits for it.
 func (c *Conversation) arrive() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return errdefs.NotAvailable.Errorf("pawl: the conversation is closed: open it again, by its session %s", c.session)
+		return c.isClosed()
 	}
 	c.inside++
 	return nil

@@ -22,7 +22,7 @@ const (
 	EventSend       EventType = "send"        // somebody said something: text
 	EventResponse   EventType = "response"    // the turn is completed: text
 	EventToolCall   EventType = "tool_call"   // a handler is about to be called: id, name, args
-	EventToolResult EventType = "tool_result" // it answered, or the call was refused: id, name, content, is_error, outcome
+	EventToolResult EventType = "tool_result" // it answered: id, name, content, is_error, outcome; or a gate refused the call: the same, without the name
 	EventError      EventType = "error"       // the turn failed, or could not begin: error, class
 )
 
@@ -164,7 +164,11 @@ func eventOf(t EventType, raw event.Event) Event {
 	case journal.ToolFinished:
 		e.Data["id"], e.Data["name"], e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Call, d.Name, d.Content, d.IsError, string(d.Outcome)
 	case journal.ToolJudged:
-		e.Data["id"], e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Call, d.Result(message.ToolCall{ID: d.Call}).Content, true, string(journal.OutcomeDenied)
+		e.Data["id"] = d.Call
+		if !d.Refused() { // what becomes of it is not known yet
+			break
+		}
+		e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Result(message.ToolCall{ID: d.Call}).Content, true, string(journal.OutcomeDenied)
 	case journal.ModelFinished:
 		e.Data["text"] = d.Message.Text()
 	case journal.ModelFailed:

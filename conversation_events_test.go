@@ -139,3 +139,17 @@ func TestDefectListenersLeaveGoroutines(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyACallThatIsRefusedIsToldAsDenied(t *testing.T) {
+	var paid []string
+	c := paying(converse(t, packOf(t, looks), scripted.New(
+		scripted.Calls(callOf("a", "pay", `{"amount":500}`), callOf("b", "look", `{"city":"x"}`), callOf("c", "look", `{}`)), scripted.Text("done"))), &paid)
+	s := c.Subscribe(t.Context(), event.Policy{}, "tool.judged")
+	send(t, c, "go") // a waits, b runs, c is wrong
+	var got []string
+	for _, e := range collect(t, c, s) {
+		id, _ := e.Tool()
+		got = append(got, fmt.Sprint(id, " ", e.Data["outcome"], " ", e.Data["is_error"]))
+	}
+	wantLines(t, got, "a <nil> <nil>", "b <nil> <nil>", "c denied true")
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -504,6 +505,47 @@ func TestCloseWhileSendingIsClean(t *testing.T) {
 	if _, err := c.Send(t.Context(), "x"); !errdefs.NotAvailable.Is(err) {
 		t.Errorf("after Close: %v", err)
 	}
+}
+
+func TestWhoWaitedForATurnIsToldWhetherHeLeftOrTheConversationWasClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := byFunc(func(ctx context.Context, _ model.Request) (*model.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		for range 20 { // the turn may come at the same time
+			c := converse(t, packOf(t, plain), m)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if _, err := c.Send(t.Context(), "first"); !errors.Is(err, context.Canceled) {
+					t.Errorf("the turn that ran: %v", err)
+				}
+			})
+			synctest.Wait()
+			ctx, leave := context.WithCancel(t.Context())
+			wg.Go(func() {
+				if _, err := c.Send(ctx, "left"); !errors.Is(err, context.Canceled) || errdefs.NotAvailable.Is(err) {
+					t.Errorf("who left: %v", err)
+				}
+			})
+			synctest.Wait()
+			leave()
+			synctest.Wait()
+			for range 3 {
+				wg.Go(func() {
+					if resp, err := c.Send(t.Context(), "waited"); !errdefs.NotAvailable.Is(err) || resp != nil {
+						t.Errorf("who waited: %v", err)
+					}
+				})
+			}
+			synctest.Wait()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			wg.Wait()
+			wantLines(t, transcript(t, c), "user: first")
+		}
+	})
 }
 
 func TestAHandlerThatTakesATurnOfItsOwnConversationIsRefused(t *testing.T) {
