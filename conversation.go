@@ -227,7 +227,7 @@ func (c *Conversation) send(ctx context.Context, text string, files []message.Fi
 }
 
 // Stream is Send, ranged over: the turn runs in the ranging goroutine, and its events are those of [Runtime.RunStream]. What of a reply is shown, validators have judged. Breaking out cancels the turn. A turn that does
-// not complete yields its error last; one that waits for a person does not: its journal.Asked events say what for, as PendingTools does.
+// not complete yields its error last; one that waits for a person does not: its journal.Asked events say what for, as PendingTools does. Where the loop answers them at once, by ResolveTool, the turn goes on.
 func (c *Conversation) Stream(ctx context.Context, text string, files ...message.File) iter.Seq2[event.Event, error] {
 	return c.stream(ctx, func(ctx context.Context, opts ...agent.RunOption) (*Response, error) {
 		return c.send(ctx, text, files, opts...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -407,4 +408,46 @@ func TestDefectClearWipesTheRecord(t *testing.T) {
 	if !found {
 		t.Error("the journal has forgotten")
 	}
+}
+
+// Whoever answers at once, in the loop over the stream or in another goroutine, has not to continue the turn: it goes on.
+func TestATurnWhoseQuestionsWereAnsweredAtOnceGoesOn(t *testing.T) {
+	t.Run("in the loop over the stream", func(t *testing.T) {
+		var paid []string
+		c := paying(converse(t, packOf(t, looks), listening(twoPayments...)), &paid)
+		text := ""
+		for e, err := range c.Stream(t.Context(), "pay them") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if q, ok := e.Data.(journal.Asked); ok {
+				if err := c.ResolveTool(t.Context(), q.ID); err != nil {
+					t.Error(err)
+				}
+			}
+			if e.Delta == event.TextDelta {
+				text += e.Text
+			}
+		}
+		if text != "done" {
+			t.Errorf("streamed %q", text)
+		}
+		wantLines(t, paid, "5 to Bob", "500 to Ada", "900 to Cy")
+	})
+	t.Run("while it is sent", func(t *testing.T) {
+		var paid []string
+		m := listening(twoPayments[0], scripted.Calls(callOf("d", "pay", `{"amount":700,"to":"Di"}`)), scripted.Text("done"))
+		var c *pawl.Conversation
+		c = paying(converse(t, packOf(t, looks), m, pawl.WithHost(engine.HostFuncs{PublishFunc: func(ctx context.Context, e event.Event) error {
+			if q, ok := e.Data.(journal.Asked); ok {
+				return c.RejectTool(ctx, q.ID, "no")
+			}
+			return nil
+		}})), &paid)
+		resp, err := c.Send(t.Context(), "pay them")
+		if err != nil || resp.Status != agent.StatusCompleted || resp.Text() != "done" {
+			t.Errorf("got %v, %v", resp, err)
+		}
+		wantLines(t, paid, "5 to Bob")
+	})
 }

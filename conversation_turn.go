@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
@@ -149,7 +150,13 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 	}
 	defer leave()
 	seen := &found{}
-	res, err := c.drive(context.WithValue(inside, turnKey{c}, seen), opts, f)
+	inside = context.WithValue(inside, turnKey{c}, seen)
+	res, err := c.drive(inside, opts, f)
+	for err == nil && c.answered(inside, res) {
+		res, err = c.drive(inside, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
+			return d.resume(ctx, c.session, opts...)
+		})
+	}
 	if res != nil {
 		resp = &Response{Result: res}
 		var blocked *guard.Violation
@@ -165,6 +172,19 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 	}
 	c.tell(ctx, res, err)
 	return resp, err
+}
+
+// answered reports whether a turn waits for people who have answered already: while it was being parked, or in the loop over its stream. What still waits is in res from then on.
+func (c *Conversation) answered(ctx context.Context, res *agent.Result) bool {
+	if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseAwaitingPerson {
+		return false
+	}
+	all, err := c.PendingTools(ctx)
+	if err != nil { // the next turn will tell
+		return false
+	}
+	res.Pending = all
+	return len(all) == 0
 }
 
 func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
