@@ -31,28 +31,24 @@ const (
 var packJSON []byte
 
 func main() {
+	if err := do(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "chat:", err)
+		os.Exit(1)
+	}
+}
+
+func do(args []string) error {
+	if len(args) > 0 {
+		switch args[0] {
+		case asUpstream:
+			return upstreamMain(args[1:])
+		case asServer:
+			return serverMain(args[1:])
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	part, args := "", os.Args[1:]
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		part, args = args[0], args[1:]
-	}
-	var err error
-	switch part {
-	case asUpstream:
-		err = upstreamMain(args)
-	case asServer:
-		err = serverMain(args)
-	case "":
-		err = benchMain(ctx, args, os.Stdout)
-	default:
-		err = fmt.Errorf("there is no part %q", part)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "chat:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stopped above
-	}
+	return benchMain(ctx, args, os.Stdout)
 }
 
 // options are what the tiers have in common.
