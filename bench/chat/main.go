@@ -55,6 +55,7 @@ func do(args []string) error {
 type options struct {
 	profile  string
 	tool     bool   // the model calls the tool once a request
+	floor    bool   // the server is the one without Pawl
 	perEach  int    // requests of each client
 	profiles string // directory for profiles of the server; "": none
 }
@@ -66,6 +67,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&o.perEach, "requests", 10, "requests of each client")
 	flags.StringVar(&o.profile, "profile", "default", "timetable of the model and the tool: "+strings.Join(profileNames(), ", "))
 	flags.BoolVar(&o.tool, "tool", true, "the model calls the tool once a request; without, it answers at once")
+	flags.BoolVar(&o.floor, "floor", false, "measure a server that does the same by hand, without Pawl")
 	flags.StringVar(&o.profiles, "pprof", "", "directory for CPU and heap profiles of the server")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -160,7 +162,7 @@ func run(ctx context.Context, o options, clients int) (t tier, err error) {
 		_, ended := model.End()
 		err = errors.Join(err, ended)
 	}()
-	args := []string{asServer, "-pack", pack, "-upstream", model.URL}
+	args := []string{asServer, "-pack", pack, "-upstream", model.URL, "-floor=" + strconv.FormatBool(o.floor)}
 	if o.profiles != "" {
 		args = append(args, "-pprof", filepath.Join(o.profiles, "chat-"+strconv.Itoa(clients)), "-heap-at", strconv.Itoa(clients*o.perEach/2))
 	}

@@ -23,25 +23,26 @@ type chatServer struct {
 	pack  string
 	model model.Model // one for all conversations
 	tool  pawl.HTTPTool
-
-	answered atomic.Int64
-	heapAt   int64 // heap writes the heap when that many were answered
-	heap     func()
 }
 
 func serverMain(args []string) (err error) {
 	flags := flag.NewFlagSet(asServer, flag.ContinueOnError)
 	pack := flags.String("pack", "", "pack file")
 	upstream := flags.String("upstream", "", "where the model and the tool are")
+	floor := flags.Bool("floor", false, "without Pawl")
 	profile := flags.String("pprof", "", "what the names of profiles begin with")
 	heapAt := flags.Int64("heap-at", 0, "write the heap's profile after that many requests")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	s := &chatServer{
-		pack: *pack, heapAt: *heapAt,
+		pack:  *pack,
 		model: openai.New("bench", model.WithBaseURL(*upstream+"/v1"), model.WithKey("bench")),
 		tool:  pawl.HTTPTool{URL: *upstream + "/tool", Allow: []string{"127.0.0.1"}},
+	}
+	chat := s.chat
+	if *floor {
+		chat = newFloor(*upstream).chat
 	}
 	if *profile != "" {
 		f, err := os.Create(*profile + ".cpu.pprof")
@@ -51,17 +52,28 @@ func serverMain(args []string) (err error) {
 		if err := pprof.StartCPUProfile(f); err != nil {
 			return err
 		}
-		s.heap = func() {
-			if err := write("heap", *profile); err != nil {
-				fmt.Fprintln(os.Stderr, "chat:", err)
-			}
-		}
 		defer func() {
 			pprof.StopCPUProfile()
 			err = errors.Join(err, f.Close(), write("allocs", *profile))
 		}()
+		chat = heapAfter(*heapAt, *profile, chat)
 	}
-	return child.Serve(s.server())
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /chat", chat)
+	return child.Serve(&http.Server{Handler: mux}) //nolint:gosec // child.Serve sets its timeout
+}
+
+// heapAfter writes the heap's profile when n requests were answered.
+func heapAfter(n int64, file string, h http.HandlerFunc) http.HandlerFunc {
+	var answered atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		h(w, r)
+		if answered.Add(1) == n {
+			if err := write("heap", file); err != nil {
+				fmt.Fprintln(os.Stderr, "chat:", err)
+			}
+		}
+	}
 }
 
 // write writes a profile of package pprof.
@@ -71,12 +83,6 @@ func write(name, file string) error {
 		return err
 	}
 	return errors.Join(pprof.Lookup(name).WriteTo(f, 0), f.Close())
-}
-
-func (s *chatServer) server() *http.Server {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /chat", s.chat)
-	return &http.Server{Handler: mux} //nolint:gosec // child.Serve sets its timeout
 }
 
 // chat answers {"message": "…"} by server-sent events: a JSON string for each piece of the answer, then [DONE].
@@ -114,9 +120,6 @@ func (s *chatServer) chat(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
-	if s.answered.Add(1) == s.heapAt && s.heap != nil {
-		s.heap()
-	}
 }
 
 func quoted(text string) []byte {
