@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -212,5 +214,40 @@ func TestWhatATimetableComesTo(t *testing.T) {
 	}
 	if got, err := answer(bufio.NewReader(strings.NewReader("data: \"a\"\n\ndata: [DONE]\n\n"))); got != "a" || err != nil {
 		t.Error(got, err)
+	}
+}
+
+func TestThePageHasEveryFlagTimetableAndColumn(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	has := func(row string) {
+		t.Helper()
+		if !strings.Contains(page, row) {
+			t.Errorf("the page has no %q", row)
+		}
+	}
+	var o options
+	var tiers string
+	flagsOf(&o, &tiers).VisitAll(func(f *flag.Flag) {
+		name, value := f.Name, "`"+f.DefValue+"`"
+		if f.DefValue == "" {
+			name, value = name+" DIR", ""
+		}
+		has(strings.TrimSpace("| `-"+name+"` | "+value) + " |")
+	})
+	for name, p := range profiles {
+		least := strconv.FormatFloat(p.least(true).Seconds(), 'g', -1, 64)
+		has(fmt.Sprintf("| `%s` | %d | %d ms | %d ms | %d ms | %s s |", name, p.chunks, p.first.Milliseconds(), p.gap.Milliseconds(), p.tool.Milliseconds(), least))
+	}
+	for _, c := range columns {
+		name, percent, _ := strings.Cut(c.(string), " ")
+		if percent == "" || percent == "p50" {
+			has("\n| " + name)
+			continue
+		}
+		has(" " + percent + " |")
 	}
 }

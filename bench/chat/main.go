@@ -60,15 +60,24 @@ type options struct {
 	profiles string // directory for profiles of the server; "": none
 }
 
-func benchMain(ctx context.Context, args []string, out io.Writer) error {
-	var o options
+// columns are those of the table.
+var columns = []any{"clients", "requests", "errors", "calls", "req/s", "first p50", "first p99", "total p50", "total p99", "peak", "CPU/req", "cores", "conns"}
+
+func flagsOf(o *options, tiers *string) *flag.FlagSet {
 	flags := flag.NewFlagSet("chat", flag.ContinueOnError)
-	tiers := flags.String("tiers", "100,500,1000,2000", "how many clients ask at once, one tier after the other")
+	flags.StringVar(tiers, "tiers", "100,500,1000,2000", "how many clients ask at once, one tier after the other")
 	flags.IntVar(&o.perEach, "requests", 10, "requests of each client")
 	flags.StringVar(&o.profile, "profile", "default", "timetable of the model and the tool: "+strings.Join(profileNames(), ", "))
 	flags.BoolVar(&o.tool, "tool", true, "the model calls the tool once a request; without, it answers at once")
 	flags.BoolVar(&o.floor, "floor", false, "measure a server that does the same by hand, without Pawl")
 	flags.StringVar(&o.profiles, "pprof", "", "directory for CPU and heap profiles of the server")
+	return flags
+}
+
+func benchMain(ctx context.Context, args []string, out io.Writer) error {
+	var o options
+	var tiers string
+	flags := flagsOf(&o, &tiers)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -82,10 +91,10 @@ func benchMain(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-requests %d: want at least 1", o.perEach)
 	}
 	var counts []int
-	for s := range strings.SplitSeq(*tiers, ",") {
+	for s := range strings.SplitSeq(tiers, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 1 {
-			return fmt.Errorf("-tiers %s: want numbers of clients, such as 100,500", *tiers)
+			return fmt.Errorf("-tiers %s: want numbers of clients, such as 100,500", tiers)
 		}
 		counts = append(counts, n)
 	}
@@ -100,7 +109,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	row := func(cells ...any) { fmt.Fprintf(out, strings.Repeat("%10v", len(cells))+"\n", cells...) }
-	row("clients", "requests", "errors", "calls", "req/s", "first p50", "first p99", "total p50", "total p99", "peak", "CPU/req", "cores", "conns")
+	row(columns...)
 	var failed error
 	for _, n := range counts {
 		t, err := run(ctx, o, n)
