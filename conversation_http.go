@@ -14,14 +14,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// HTTPTool says how a tool is answered by an HTTP call. Only URL is required.
+// HTTPTool says how a tool is answered by an HTTP call. Only URL is required. Connections are kept for a minute and a half, for all conversations whose handlers may reach the same.
 type HTTPTool struct {
 	// URL may have {name} for arguments of the call, in its path and its query, each escaped as one part. Scheme and host stand in it as they are.
 	URL    string
@@ -87,12 +89,49 @@ func (t HTTPTool) caller() (func(context.Context, json.RawMessage) (any, error),
 		t.MaxBytes = httpToolBytes
 	}
 	t.Header, t.Environment = t.Header.Clone(), maps.Clone(t.Environment)
-	policy := sandbox.Policy{Network: sandbox.Network{Hosts: append(slices.Clone(t.Allow), u.Hostname())}}
+	reach := sandbox.Network{Hosts: append(slices.Clone(t.Allow), u.Hostname())}
 	if addr := u.Hostname(); !slices.Contains(t.Allow, addr) && (addr == "localhost" || strings.Trim(addr, "0123456789.:abcdefABCDEF") == "" && strings.ContainsAny(addr, ".:")) {
-		policy.Network = sandbox.Network{All: true} // naming an address allows it: here it has to be in Allow for that
+		reach = sandbox.Network{All: true} // naming an address allows it: here it has to be in Allow for that
 	}
-	client := &http.Client{Transport: sandbox.Dial(policy).Transport(), Timeout: t.Timeout, CheckRedirect: t.redirected}
+	client := &http.Client{Transport: httpTransports.to(reach), Timeout: t.Timeout, CheckRedirect: t.redirected}
 	return func(ctx context.Context, input json.RawMessage) (any, error) { return t.call(ctx, client, input) }, nil
+}
+
+// httpTransports are shared by the handlers of all conversations: one that lives for a single turn would open a connection for it, and leave it behind.
+var httpTransports transports
+
+// transports are those that were used last, the last of them last: one for each thing that may be reached, since a connection that one handler may have is none that another one may use.
+type transports struct {
+	mu   sync.Mutex
+	kept []transport
+}
+
+type transport struct {
+	reach sandbox.Network
+	http  *http.Transport
+}
+
+const maxTransports = 64
+
+func (t *transports) to(reach sandbox.Network) *http.Transport {
+	slices.Sort(reach.Hosts)
+	reach.Hosts = slices.Compact(reach.Hosts)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(t.kept, func(k transport) bool { return k.reach.All == reach.All && slices.Equal(k.reach.Hosts, reach.Hosts) })
+	if i < 0 {
+		if len(t.kept) == maxTransports {
+			t.kept[0].http.CloseIdleConnections() // whoever still has it may go on; its connections end with their calls
+			t.kept = slices.Delete(t.kept, 0, 1)
+		}
+		h := sandbox.Dial(sandbox.Policy{Network: reach}).Transport()
+		h.MaxIdleConns, h.MaxIdleConnsPerHost = httpapi.MaxIdle, httpapi.MaxIdle
+		t.kept = append(t.kept, transport{reach, h})
+		return h
+	}
+	k := t.kept[i]
+	t.kept = append(slices.Delete(t.kept, i, i+1), k)
+	return k.http
 }
 
 // redirected refuses to follow a server to where it was not allowed to, and with secrets to anywhere else.

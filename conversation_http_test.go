@@ -1,16 +1,21 @@
 package pawl_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 )
 
@@ -89,5 +94,66 @@ func TestAnHTTPToolThatIsWrongIsRefused(t *testing.T) {
 		if err := c.OnToolHTTP("look", h); !errdefs.Validation.Is(err) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A conversation that lives for one turn leaves no connection behind, and needs none of its own.
+func TestHTTPToolsOfManyConversationsShareConnections(t *testing.T) {
+	var opened atomic.Int64
+	all := make(chan struct{})
+	var inside atomic.Int64
+	const conversations = 40
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if inside.Add(1) == conversations {
+			close(all)
+		}
+		<-all // they are all there at once, the first time
+		fmt.Fprint(w, "fine")
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	defer s.Close()
+	pack := packOf(t, looks)
+	call := func(allow ...string) (string, error) {
+		m := scripted.New(scripted.Calls(callOf("c", "look", `{"city":"x"}`)), scripted.Text("x"))
+		c, err := pawl.Open(pack, "chat", pawl.WithModel(m))
+		if err != nil {
+			return "", err
+		}
+		c.OnTool("pay", func(map[string]any) (any, error) { return "x", nil })
+		err = c.OnToolHTTP("look", pawl.HTTPTool{URL: s.URL, Allow: allow})
+		if err == nil {
+			_, err = c.Send(t.Context(), "a")
+		}
+		if err != nil {
+			return "", errors.Join(err, c.Close())
+		}
+		all, err := c.Messages(t.Context())
+		said := ""
+		for r := range message.Of[message.ToolResult](all.At(2)) {
+			said += r.Content
+		}
+		return said, errors.Join(err, c.Close())
+	}
+	for range 3 {
+		var done sync.WaitGroup
+		for range conversations {
+			done.Go(func() {
+				if got, err := call("127.0.0.1"); !strings.Contains(got, "fine") || err != nil {
+					t.Error(got, err)
+				}
+			})
+		}
+		done.Wait()
+		if n := opened.Load(); n > conversations {
+			t.Errorf("%d conversations at a time opened %d connections", conversations, n)
+		}
+	}
+	if got, err := call(); !strings.Contains(got, "this machine") || err != nil { // what others may reach is not there for everybody
+		t.Error(got, err)
 	}
 }

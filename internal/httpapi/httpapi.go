@@ -26,6 +26,9 @@ const (
 	MaxStream = 4 * MaxBody
 )
 
+// MaxIdle is how many connections are kept for the next calls, to one host and in all. Calls come in bursts to few hosts: with fewer than were needed at once, each burst would open its own. One that nobody uses for a minute and a half is closed.
+const MaxIdle = 4096
+
 // API is one provider's HTTP interface. Safe for concurrent use.
 type API struct {
 	Provider string // for errors
@@ -78,8 +81,7 @@ func New(provider, base string, env []string, opts []model.Option, auth func(key
 var shared = &http.Client{
 	Transport: func() http.RoundTripper {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConnsPerHost = 256
-		t.MaxIdleConns = 1024
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = MaxIdle, MaxIdle
 		return t
 	}(),
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -252,5 +253,40 @@ func TestIsJSONReadsTheMediaType(t *testing.T) {
 		if got := httpapi.IsJSON(&http.Response{Header: http.Header{"Content-Type": {kind}}}); got != want {
 			t.Errorf("%q: %v", kind, got)
 		}
+	}
+}
+
+// Calls come in bursts: the connections of one are those of the next.
+func TestABurstOfCallsNeedsNoConnectionsOfItsOwn(t *testing.T) {
+	const burst = 600
+	var mu sync.Mutex
+	from := map[string]bool{}
+	inside, all := 0, make(chan struct{})
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		from[r.RemoteAddr] = true
+		if inside++; inside == burst {
+			close(all)
+		}
+		mu.Unlock()
+		<-all // the first ones are all there at once
+		_, _ = io.WriteString(w, "{}")
+	})
+	for range 2 {
+		var calls sync.WaitGroup
+		for range burst {
+			calls.Go(func() {
+				resp, err := a.Post(t.Context(), "/x", nil, "")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				httpapi.Finish(resp)
+			})
+		}
+		calls.Wait()
+	}
+	if len(from) > burst {
+		t.Errorf("%d calls at a time came over %d connections", burst, len(from))
 	}
 }

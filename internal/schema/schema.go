@@ -24,8 +24,19 @@ type Schema struct{ compiled *jsonschema.Schema }
 // name is the schema's own, which has nothing to do with the working directory.
 const name = "schema:///schema"
 
-// Compile reads a schema. References are followed only inside it.
+// Compile reads a schema. References are followed only inside it. The same text gives the same Schema again, while it is among those that were compiled last.
 func Compile(text []byte) (*Schema, error) {
+	if s := compiled.find(text); s != nil {
+		return s, nil
+	}
+	s, err := compile(text)
+	if err == nil {
+		compiled.keep(text, s)
+	}
+	return s, err
+}
+
+func compile(text []byte) (*Schema, error) {
 	doc, err := Parse(text)
 	if err != nil {
 		return nil, err
