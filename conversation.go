@@ -32,6 +32,7 @@ type Conversation struct {
 	model  model.Model
 	bus    event.Bus
 	turn   chan struct{} // holds a token while nobody has the turn
+	toldTo int64         // to which entry listeners were told, of a turn that waits for people; guarded by turn
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -253,9 +254,7 @@ func (c *Conversation) stream(ctx context.Context, run func(context.Context, ...
 func (c *Conversation) Continue(ctx context.Context) (*Response, error) { return c.goOn(ctx) }
 
 func (c *Conversation) goOn(ctx context.Context, opts ...agent.RunOption) (*Response, error) {
-	return c.take(ctx, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
-		return d.resume(ctx, c.session, opts...)
-	})
+	return c.take(ctx, opts, c.resume)
 }
 
 // AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. errdefs.Conflict where a turn is not over, Validation for a message of another role, or with tool calls.

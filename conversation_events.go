@@ -135,6 +135,10 @@ func typesOf(e event.Event) []EventType {
 		if d.Refused() {
 			return []EventType{EventToolResult, own}
 		}
+	case journal.Answered:
+		if !d.Approved && d.Name != "" {
+			return []EventType{EventToolResult, own}
+		}
 	}
 	return []EventType{own}
 }
@@ -168,7 +172,12 @@ func eventOf(t EventType, raw event.Event) Event {
 		if !d.Refused() { // what becomes of it is not known yet
 			break
 		}
-		e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Result(message.ToolCall{ID: d.Call}).Content, true, string(journal.OutcomeDenied)
+		e.Data["name"], e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Name, d.Result(message.ToolCall{ID: d.Call}).Content, true, string(journal.OutcomeDenied)
+	case journal.Answered:
+		e.Data["id"], e.Data["approved"], e.Data["text"] = d.ID, d.Approved, d.Text
+		if !d.Approved && d.Name != "" {
+			e.Data["name"], e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Name, d.Result(message.ToolCall{ID: d.ID}).Content, true, string(journal.OutcomeRejected)
+		}
 	case journal.ModelFinished:
 		e.Data["text"] = d.Message.Text()
 	case journal.ModelFailed:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -60,12 +61,40 @@ func TestDefectEventsAreOutOfOrder(t *testing.T) {
 	wantLines(t, got,
 		"error|validation|true",
 		"send|Weather?|||map[]",
-		"tool_result||d||map[]|denied",
+		"tool_result||d|look|map[]|denied",
 		"tool_call||c|look|map[city:Bern]",
 		"tool_result||c|look|map[]|ok",
 		"response|It snows.|||map[]",
 		"send|And?|||map[]",
 		"error|validation|true")
+}
+
+// A call has its result for listeners, too, when a person refused it: before what became of the others, wherever he said so.
+func TestListenersAreToldOfCallsThatPeopleRefused(t *testing.T) {
+	store := journal.Memory()
+	m := scripted.New(twoPayments...)
+	var paid []string
+	c := paying(converse(t, packOf(t, looks), m, pawl.WithJournal(store)), &paid)
+	s := c.Subscribe(t.Context(), event.Policy{}, pawl.EventToolCall, pawl.EventToolResult)
+	send(t, c, "pay them")
+	if err := c.RejectTool(t.Context(), "a", "too much"); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Answer(t.Context(), store, c.Session(), journal.Answered{ID: "c", Approved: true}); err != nil { // elsewhere
+		t.Fatal(err)
+	}
+	if _, err := c.Continue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range collect(t, c, s) {
+		id, name := e.Tool()
+		got = append(got, strings.Join([]string{string(e.Type), id, name, fmt.Sprint(e.Data["content"]), fmt.Sprint(e.Data["outcome"])}, "|"))
+	}
+	wantLines(t, got,
+		"tool_call|b|pay|<nil>|<nil>", "tool_result|b|pay|paid|ok",
+		"tool_result|a|pay|Rejected by a person: too much|rejected",
+		"tool_call|c|pay|<nil>|<nil>", "tool_result|c|pay|paid|ok")
 }
 
 func TestListenersAreToldTheFinerEventsOnlyWhenTheyAskForThem(t *testing.T) {

@@ -13,8 +13,10 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/judged"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/pack/guard"
@@ -153,9 +155,7 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 	inside = context.WithValue(inside, turnKey{c}, seen)
 	res, err := c.drive(inside, opts, f)
 	for err == nil && c.answered(inside, res) {
-		res, err = c.drive(inside, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
-			return d.resume(ctx, c.session, opts...)
-		})
+		res, err = c.drive(inside, opts, c.resume)
 	}
 	if res != nil {
 		resp = &Response{Result: res}
@@ -179,12 +179,31 @@ func (c *Conversation) answered(ctx context.Context, res *agent.Result) bool {
 	if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseAwaitingPerson {
 		return false
 	}
+	if st, err := c.state(ctx); err == nil {
+		c.toldTo = st.Seq
+	}
 	all, err := c.PendingTools(ctx)
 	if err != nil { // the next turn will tell
 		return false
 	}
 	res.Pending = all
 	return len(all) == 0
+}
+
+// resume goes on with the turn, once listeners have heard what people said meanwhile, wherever they said it.
+func (c *Conversation) resume(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
+	if c.toldTo > 0 && c.bus.Listening() {
+		for e, err := range c.opts.store.Read(ctx, c.session, c.toldTo) {
+			if err != nil {
+				return nil, err
+			}
+			if _, ok := e.Data.(journal.Answered); ok {
+				c.bus.Publish(ctx, event.Event{Entry: e})
+			}
+		}
+	}
+	c.toldTo = 0
+	return d.resume(ctx, c.session, opts...)
 }
 
 func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {

@@ -126,7 +126,8 @@ type ModelFailed struct {
 // ToolJudged is what was said of a call before it could run. Input is set when it is to run with another input than the model gave.
 type ToolJudged struct {
 	Call    string `json:"call"`
-	Verdict string `json:"verdict"` // "allow", "ask", "deny" (a gate refused it), "invalid" (there is no such tool, or its input is wrong)
+	Name    string `json:"name,omitempty"` // of the tool, when the call is refused; else its start has it
+	Verdict string `json:"verdict"`        // "allow", "ask", "deny" (a gate refused it), "invalid" (there is no such tool, or its input is wrong)
 	Reason  string `json:"reason,omitempty"`
 	Input   string `json:"input,omitempty"`
 	Context string `json:"context,omitempty"` // of hooks, for the model: behind the call's result
@@ -155,6 +156,7 @@ type Called struct {
 // the call. Session approves the call for the rest of the session, when it is made with the same input, and with a Rule all that this permission rule permits: see [State.Granted].
 type Answered struct {
 	ID       string `json:"id"`
+	Name     string `json:"name,omitempty"` // of the tool, when a call is refused; else its start has it
 	Approved bool   `json:"approved"`
 	Text     string `json:"text,omitempty"`
 	Input    string `json:"input,omitempty"`

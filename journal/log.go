@@ -210,7 +210,7 @@ func (l *Log) Answer(ctx context.Context, a Answered) error {
 		if p := st.Pending[i]; p.Expired(time.Now()) {
 			return errdefs.Conflict.Errorf("journal: %s could be answered until %s: resume the run, which takes that for a no", p.ID, p.Deadline().Format(time.RFC3339))
 		}
-		entry[0].Run, entry[0].Key = st.Run, st.Pending[i].Key
+		entry[0].Run, entry[0].Key, entry[0].Data = st.Run, st.Pending[i].Key, a.To(st.Pending[i].Asked)
 		return nil
 	}, nil, entry)
 }

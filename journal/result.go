@@ -64,3 +64,11 @@ func CutOff(c message.ToolCall) message.ToolResult {
 func refusal(c message.ToolCall, why string) message.ToolResult {
 	return message.ToolResult{Call: c.ID, Name: c.Name, Content: why, IsError: true}
 }
+
+// To is the answer to q, as it goes on record.
+func (a Answered) To(q Asked) Answered {
+	if a.ID, a.Name = q.ID, ""; !a.Approved && q.Call != nil {
+		a.Name = q.Call.Name
+	}
+	return a
+}

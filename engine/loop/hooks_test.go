@@ -33,7 +33,7 @@ func TestWhatHooksTellTheModelStandsBehindTheResult(t *testing.T) {
 	}{
 		"allowed":  {hook.Decision{Context: "main is frozen"}, nil, "[c content of a\nmain is frozen]", journal.ToolJudged{Call: "c", Verdict: "allow", Context: "main is frozen"}},
 		"approved": {hook.Decision{Verdict: hook.Ask, Reason: "ok?", Context: "main is frozen"}, nil, "[c content of a\nmain is frozen]", journal.ToolJudged{Call: "c", Verdict: "ask", Reason: "ok?", Context: "main is frozen", Once: true}},
-		"denied":   {hook.Decision{Verdict: hook.Deny, Reason: "no", Context: "main is frozen"}, nil, "[c no\nmain is frozen !]", journal.ToolJudged{Call: "c", Verdict: "deny", Reason: "no\nmain is frozen"}},
+		"denied":   {hook.Decision{Verdict: hook.Deny, Reason: "no", Context: "main is frozen"}, nil, "[c no\nmain is frozen !]", journal.ToolJudged{Call: "c", Name: "read", Verdict: "deny", Reason: "no\nmain is frozen"}},
 		"failed":   {hook.Decision{Context: "main is frozen"}, broken, "[c broken\nmain is frozen !]", journal.ToolJudged{Call: "c", Verdict: "allow", Context: "main is frozen"}},
 		"nothing":  {hook.Decision{}, nil, "[c content of a]", journal.ToolJudged{Call: "c", Verdict: "allow"}},
 	} {

@@ -38,6 +38,9 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
 		judged := l.judge(ctx, run, e)
+		if judged.Refused() {
+			judged.Name = e.Call.Name
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
 		}
@@ -139,14 +142,13 @@ func ask(ctx context.Context, run engine.Run, host engine.Host, key journal.Key,
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && outer.Err() == nil:
-		return journal.Answered{ID: e.ID, By: journal.ByDeadline}, nil
+		return journal.Answered{By: journal.ByDeadline}.To(e.Asked), nil
 	case errdefs.NotAvailable.Is(err):
 		return nil, engine.InterruptedError{Interrupt: engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: e.ID}}
 	case err != nil:
 		return nil, err
 	}
-	reply.ID = e.ID
-	return reply.Answered, nil
+	return reply.To(e.Asked), nil
 }
 
 // deadline is when a question that is on record can be answered no more; zero for never.

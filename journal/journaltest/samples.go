@@ -39,9 +39,9 @@ func Samples() []journal.Entry {
 			Heard: []message.Message{message.User(tough)}, HeardTo: 9,
 		},
 		journal.ModelFailed{Class: "rate_limit", Error: tough},
-		journal.ToolJudged{Call: "c1", Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`, Context: tough, Ends: "over", Once: true},
+		journal.ToolJudged{Call: "c1", Name: tough, Verdict: "ask", Reason: tough, Input: `{"path":"go.sum"}`, Context: tough, Ends: "over", Once: true},
 		journal.Asked{ID: "c1", Prompt: tough, Call: &called, Unknown: true, Once: true, TTL: 3600000},
-		journal.Answered{ID: "c1", Approved: true, Text: tough, Input: `{}`, By: "ann", Session: true, Rule: tough},
+		journal.Answered{ID: "c1", Name: tough, Approved: true, Text: tough, Input: `{}`, By: "ann", Session: true, Rule: tough},
 		journal.ToolStarted{Call: called},
 		journal.ToolFinished{
 			Call: "c1", Name: "read", Content: tough, IsError: true, Outcome: journal.OutcomeError, Millis: 7, Warning: "slow", Ask: true, Background: &called, Ends: tough,
