@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -66,6 +67,7 @@ type conversationOptions struct {
 	vars      map[string]any
 	loader    *pack.Loader
 	run       []agent.RunOption
+	compact   loop.Compact
 	host      engine.Host
 }
 
@@ -83,6 +85,9 @@ func WithVars(vars map[string]any) Option {
 	return func(o *conversationOptions) { o.vars = maps.Clone(vars) }
 }
 
+// WithCompact says how the transcript is kept within the model's window. Default: on, with the defaults of loop.Compact; loop.Compact{} is off. Validators don't judge the summaries.
+func WithCompact(c loop.Compact) Option { return func(o *conversationOptions) { o.compact = c } }
+
 // WithLoader reads the pack with l, which may know more types of validators. Default: the one of pack.Load.
 func WithLoader(l *pack.Loader) Option { return func(o *conversationOptions) { o.loader = l } }
 
@@ -98,7 +103,7 @@ func WithRunOptions(opts ...agent.RunOption) Option {
 //
 // It fails with errdefs.NotFound where there is no such file or prompt, with Validation where the pack is wrong (a *pack.Error with all problems) or asks for what the model can't do, and with NotAvailable where nothing says which model to talk to: see [WithModelName].
 func Open(path, prompt string, opts ...Option) (*Conversation, error) {
-	var o conversationOptions
+	o := conversationOptions{compact: loop.Compact{Enabled: true}}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -3,11 +3,13 @@ package pawl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -193,4 +195,45 @@ func TestFilesThatThePromptDoesNotTakeAreRefused(t *testing.T) {
 		return
 	}
 	t.Error("the model got no file")
+}
+
+// A long conversation stays within the model's window, and what keeps it there is no reply: no validator cuts the summary.
+func TestALongConversationIsCompactedAndItsSummaryIsNotJudged(t *testing.T) {
+	var turns []scripted.Turn
+	for i, tokens := range []int{100, 300, 900, 200} {
+		turn := scripted.Text(fmt.Sprintf("Answer %d.", i))
+		turn.Usage.Input = tokens
+		turns = append(turns, turn)
+	}
+	m := listening(turns...)
+	file := packOf(t, `"system_template": "Be brief.", "validators": [{"type": "max_length", "fail_on_violation": true, "message": "Too long.", "params": {"max_characters": 20}}]`)
+	store := journal.Memory()
+	c := converse(t, file, m, pawl.WithJournal(store), pawl.WithCompact(loop.Compact{Enabled: true, Window: 1000, PreserveCount: 2}))
+	for i := range 4 {
+		if resp := send(t, c, fmt.Sprintf("Question %d: ", i)+strings.Repeat("and so on ", 30)); resp.Text() != fmt.Sprintf("Answer %d.", i) || len(resp.Violations) > 0 {
+			t.Errorf("%q, %v", resp.Text(), resp.Violations)
+		}
+	}
+	var compacted []journal.Compacted
+	for e, err := range store.Read(t.Context(), c.Session(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := e.Data.(journal.Compacted); ok {
+			compacted = append(compacted, d)
+		}
+	}
+	if len(compacted) != 1 || compacted[0].Error != "" {
+		t.Fatalf("compactions: %+v", compacted)
+	}
+	if summary := transcript(t, c)[0]; !strings.Contains(summary, "summarized") || strings.Contains(summary, "Too long.") {
+		t.Errorf("the transcript begins with %q", summary)
+	}
+	off := converse(t, file, listening(turns...), pawl.WithCompact(loop.Compact{}))
+	for i := range 4 {
+		send(t, off, fmt.Sprintf("Question %d: ", i)+strings.Repeat("and so on ", 30))
+	}
+	if got := transcript(t, off); len(got) != 8 {
+		t.Errorf("without compaction: %q", got)
+	}
 }

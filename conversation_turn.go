@@ -67,7 +67,7 @@ func (c *Conversation) members() ([]member, error) {
 			}
 		}
 		cfg := loop.Config{
-			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all,
+			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all, Compact: c.opts.compact,
 			Middleware: []model.Middleware{c.rules(p)}, Hooks: []hook.Middleware{rounds(p.ToolPolicy), asking(handlers)},
 		}
 		if len(all) > 0 {

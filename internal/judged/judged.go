@@ -66,6 +66,19 @@ func ours(m message.Message) bool {
 	return true
 }
 
+// internal reports whether a request is the loop's own, whose answer nobody is shown: it asks for a summary of the transcript.
+func internal(req model.Request) bool {
+	if req.Messages.Len() == 0 {
+		return false
+	}
+	for p := range req.Messages.Last().Parts() {
+		if t, ok := p.(message.Text); ok && t.Provider == "pawl" && strings.Contains(t.Extra, `"summarize"`) {
+			return true
+		}
+	}
+	return false
+}
+
 // ruled is a model whose replies are judged before anybody sees them.
 type ruled struct {
 	model.Model
@@ -89,7 +102,7 @@ func (r ruled) choose(req model.Request) model.Request {
 // Complete implements model.Model.
 func (r ruled) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
 	resp, err := r.Model.Complete(ctx, r.choose(req))
-	if err != nil || resp == nil || len(r.Guards) == 0 {
+	if err != nil || resp == nil || len(r.Guards) == 0 || internal(req) {
 		return resp, err
 	}
 	j := r.judge()
@@ -100,7 +113,7 @@ func (r ruled) Complete(ctx context.Context, req model.Request) (*model.Response
 // CompleteStream implements model.Model.
 func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	req = r.choose(req)
-	if len(r.Guards) == 0 {
+	if len(r.Guards) == 0 || internal(req) {
 		return r.Model.CompleteStream(ctx, req, cb)
 	}
 	j := r.judge()
