@@ -16,7 +16,6 @@ var ineffective = []struct {
 	{"evals.*", "evals can't be run yet", nil},
 	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
-	{"skills", "conversations can't load skills yet", []any{}},
 	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
 	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
 	{"prompts.*.media.image.require_caption", "files have no captions yet", false},
@@ -53,7 +52,7 @@ func (r *report) ineffective(p *Pack) {
 		r.warn(path{"template_engine", "version"}, "it has no effect: templates are read as v1", "")
 	}
 	for i, s := range p.Skills {
-		if strings.HasPrefix(s.Path, "@") {
+		if s.remote() {
 			r.warn(path{"skills", i}, "it has no effect: packages of skills can't be fetched", "name a directory or a file")
 		}
 	}

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -259,19 +260,63 @@ func (k Skill) Check() error {
 // maxSupport is how many files of a skill are listed.
 const maxSupport = 200
 
-// Files lists the support files of a skill that are there now: those in scripts, references and assets, relative to Dir, with slashes.
-func (k Skill) Files() []string {
+// Below is the skill with its Dir shown, and looked for, below a directory that holds it: no link leads out of that one. It fails with errdefs.Validation where Dir does not lie there.
+func (k Skill) Below(base string) (Skill, error) {
+	rel, err := filepath.Rel(base, k.Dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return k, errdefs.Validation.Errorf("project: skill %s: its directory %s is not below %s: put it there", k.Name, k.Dir, base)
+	}
+	k.base, k.rel = base, filepath.ToSlash(rel)
+	return k, nil
+}
+
+// root opens the skill's directory. fs.ErrNotExist: it has none.
+func (k Skill) root() (*os.Root, error) {
 	if k.base == "" { // the program's own
 		if k.base, k.rel = k.Dir, "."; k.Dir == "" {
-			return nil
+			return nil, fs.ErrNotExist
 		}
 	}
 	base, err := os.OpenRoot(k.base)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer func() { _ = base.Close() }()
-	root, err := base.OpenRoot(filepath.FromSlash(k.rel))
+	return base.OpenRoot(filepath.FromSlash(k.rel))
+}
+
+// maxSupportFile is how large a support file may be that is read as a whole.
+const maxSupportFile = 100 << 10
+
+// ReadFile gives the text of a support file by its name as [Skill.Files] has it. What is no such file, no UTF-8 text or larger than 100 KiB is errdefs.NotFound or Validation.
+func (k Skill) ReadFile(name string) (string, error) {
+	name = path.Clean(filepath.ToSlash(name))
+	if top, _, _ := strings.Cut(name, "/"); !slices.Contains(supportDirs, top) {
+		return "", k.noFile(name)
+	}
+	root, err := k.root()
+	if err != nil {
+		return "", k.noFile(name)
+	}
+	defer func() { _ = root.Close() }()
+	data, err := tree{fs: root.FS(), dir: k.Dir, trace: newTrace()}.read(name, maxSupportFile)
+	var broken *fileError
+	switch {
+	case errors.As(err, &broken):
+		return "", errdefs.Validation.Errorf("%s: %s", clip(name), broken.reason)
+	case err != nil:
+		return "", k.noFile(name)
+	}
+	return string(data), nil
+}
+
+func (k Skill) noFile(name string) error {
+	return errdefs.NotFound.Errorf("the skill %s has no file %q. Its files are: %s", k.Name, clip(name), cmp.Or(strings.Join(k.Files(), ", "), "none"))
+}
+
+// Files lists the support files of a skill that are there now: those in scripts, references and assets, relative to Dir, with slashes.
+func (k Skill) Files() []string {
+	root, err := k.root()
 	if err != nil {
 		return nil
 	}
