@@ -303,7 +303,7 @@ func (k Skill) ReadFile(name string) (string, error) {
 	var broken *fileError
 	switch {
 	case errors.As(err, &broken):
-		return "", errdefs.Validation.Errorf("%s: %s", clip(name), broken.reason)
+		return "", errdefs.Validation.Errorf("%s: %s", clip(name), strings.Replace(broken.reason, "the project", "the skill", 1))
 	case err != nil:
 		return "", k.noFile(name)
 	}
