@@ -318,10 +318,11 @@ func TestTheToolPolicyBinds(t *testing.T) {
 
 func TestParametersAndOverridesReachTheModel(t *testing.T) {
 	m := listening(scripted.Text("1"))
-	c := converse(t, packOf(t, plain+`, "parameters": {"temperature": 0.5, "max_tokens": 7, "top_p": 0.5}, "model_overrides": {"scripted/test": {"system_template_suffix": " Really.", "parameters": {"temperature": 0.1}}}`), m)
+	c := converse(t, packOf(t, plain+`, "parameters": {"temperature": 0.5, "max_tokens": 7, "top_p": 0.5, "top_k": 3, "frequency_penalty": 0.25, "presence_penalty": 0.75}, "model_overrides": {"scripted/test": {"system_template_suffix": " Really.", "parameters": {"temperature": 0.1}}}`), m)
 	send(t, c, "a")
 	r := m.asked()[0]
-	if r.System != "Be brief. Really." || r.Temperature == nil || *r.Temperature != 0.1 || r.MaxTokens != 7 || r.TopP == nil || *r.TopP != 0.5 {
+	if r.System != "Be brief. Really." || r.Temperature == nil || *r.Temperature != 0.1 || r.MaxTokens != 7 || r.TopP == nil || *r.TopP != 0.5 ||
+		r.TopK == nil || *r.TopK != 3 || r.FrequencyPenalty == nil || *r.FrequencyPenalty != 0.25 || r.PresencePenalty == nil || *r.PresencePenalty != 0.75 {
 		t.Errorf("asked with %+v", r)
 	}
 }

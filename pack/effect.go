@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -16,9 +17,9 @@ var ineffective = []struct {
 	{"evals.*", "evals can't be run yet", nil},
 	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
-	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
-	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
-	{"prompts.*.media.image.require_caption", "files have no captions yet", false},
+	{"prompts.*.variables.*.binding", "values are what the program sets, or the default", nil},
+	{"prompts.*.media.*.default_detail", "models can't be told of it yet", "auto"},
+	{"prompts.*.media.*.require_caption", "files have no captions yet", false},
 	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet", nil},
 	{"prompts.*.media.*.max_pages", "pages are not counted yet", nil},
 	{"prompts.*.media.*.require_metadata", "files have no metadata yet", false},
@@ -31,6 +32,12 @@ var ineffective = []struct {
 
 // features are those of templates that are not there.
 var features = []string{"conditionals", "loops", "filters"}
+
+// namedMedia are the members of media that the format names; ofOtherMedia are the members of all others, which may have any, that something is done about, or warned of.
+var (
+	namedMedia   = []string{"enabled", "supported_types", "image", "audio", "video", "document", "examples"}
+	ofOtherMedia = []string{"max_size_mb", "allowed_formats", "default_detail", "require_caption", "max_duration_sec", "max_pages", "require_metadata", "extraction_mode", "validation_params"}
+)
 
 // ineffective warns of what has no effect, by name.
 func (r *report) ineffective(p *Pack) {
@@ -51,6 +58,12 @@ func (r *report) ineffective(p *Pack) {
 	if v := p.TemplateEngine.Version; v != "" && v != "v1" && v != "1" {
 		r.warn(path{"template_engine", "version"}, "it has no effect: templates are read as v1", "")
 	}
+	r.each([]string{"prompts", "*", "media", "*", "*"}, nil, r.root, func(at path, n *node) {
+		kind, _ := at[len(at)-2].(string)
+		if kind != "" && !slices.Contains(namedMedia, kind) && !slices.Contains(ofOtherMedia, n.name) {
+			r.warn(at, "it has no effect: nobody knows what it means", "")
+		}
+	})
 	for i, s := range p.Skills {
 		if s.remote() {
 			r.warn(path{"skills", i}, "it has no effect: packages of skills can't be fetched", "name a directory or a file")

@@ -297,7 +297,7 @@ func TestWhatHasNoEffectIsWarnedOfByName(t *testing.T) {
 		"prompts.support.media.image.default_detail: ", "prompts.support.media.image.require_caption: ", "prompts.support.media.audio.max_duration_sec: ", "prompts.support.media.audio.require_metadata: ",
 		"prompts.support.media.video.max_duration_sec: ", "prompts.support.media.video.require_metadata: ", "prompts.support.media.document.max_pages: ",
 		"prompts.support.media.document.extraction_mode: ", "prompts.support.media.document.require_metadata: ", "prompts.support.media.model3d.require_metadata: ",
-		"prompts.support.media.model3d.validation_params: ", "prompts.support.media.examples: ", "agents.members.support.input_modes: ", "agents.members.support.output_modes: ",
+		"prompts.support.media.model3d.validation_params: ", "prompts.support.media.model3d.unit: it has no effect: nobody knows what it means", "prompts.support.media.examples: ", "agents.members.support.input_modes: ", "agents.members.support.output_modes: ",
 	}
 	problems, warnings := pack.Validate(file(t, "full.pack.json"))
 	if len(problems) > 0 {
