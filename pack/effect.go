@@ -20,7 +20,7 @@ var ineffective = []struct {
 	{"prompts.*.variables.*.binding", "values are what the program sets, or the default", nil},
 	{"prompts.*.media.*.default_detail", "models can't be told of it yet", "auto"},
 	{"prompts.*.media.*.require_caption", "files have no captions yet", false},
-	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet", nil},
+	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is looked at for audio in wav alone", nil},
 	{"prompts.*.media.*.max_pages", "pages are not counted yet", nil},
 	{"prompts.*.media.*.require_metadata", "files have no metadata yet", false},
 	{"prompts.*.media.*.extraction_mode", "documents go to the model as they are", "raw"},
@@ -43,7 +43,7 @@ var (
 func (r *report) ineffective(p *Pack) {
 	for _, e := range ineffective {
 		r.each(strings.Split(e.path, "."), nil, r.root, func(at path, n *node) {
-			if !reflect.DeepEqual(n.any(), e.unless) {
+			if !reflect.DeepEqual(n.any(), e.unless) && !timed(at, p) {
 				r.warn(at, "it has no effect: "+e.reason, "")
 			}
 		})
@@ -69,6 +69,19 @@ func (r *report) ineffective(p *Pack) {
 			r.warn(path{"skills", i}, "it has no effect: packages of skills can't be fetched", "name a directory or a file")
 		}
 	}
+}
+
+// timed reports whether a path is the limit of how long audio lasts, for files that are all of a format that it is looked at for.
+func timed(at path, p *Pack) bool {
+	if len(at) != 5 || at[3] != "audio" || at[4] != "max_duration_sec" {
+		return false
+	}
+	name, _ := at[1].(string)
+	pr := p.Prompts[name]
+	if pr == nil || pr.Media == nil || pr.Media.Audio == nil || len(pr.Media.Audio.AllowedFormats) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(pr.Media.Audio.AllowedFormats, func(f string) bool { return format(f) != "wav" })
 }
 
 // each calls f for all values that a path with stars leads to.

@@ -15,33 +15,35 @@ import (
 )
 
 // What is done about each field of the format: it has an effect, which a test shows; or it tells people and programs something and asks for nothing; or it is warned of by name. A field of the schema
-// is in one of the three. In a path * is any name or index; a path stands for what is below it, too.
+// is in one of the three. In a path * is any name or index, and {a,b} is each of them; only what is warned of stands for all that is below it.
 var (
 	acted = map[string]string{
 		"fragments": "pack/template_test.go TestFragmentsAreAPartOfTheTemplate", "template_engine.syntax": "pack/wrong_test.go TestEachWrongPackHasItsOneProblem",
-		"tools.*.name": "conversation_test.go TestHandlersAnswerTheToolsOfThePack", "tools.*.description": "pack/load_test.go TestWhatIsReadOfAPrompt", "tools.*.parameters": "conversation_test.go TestHandlersAnswerTheToolsOfThePack",
+		"tools.*.name": "conversation_test.go TestHandlersAnswerTheToolsOfThePack", "tools.*.description": "pack/load_test.go TestWhatIsReadOfAPrompt", "tools.*.parameters.{type,properties,required}": "conversation_test.go TestHandlersAnswerTheToolsOfThePack",
 		"agents.members.*.description": "conversation_model_test.go TestAgentsOfThePackHandOverToEachOther", "skills": "conversation_skills_test.go TestSkillsAreListedInOrderAndTheSameInEachTurn",
 		"skills.*.path": "pack/skill_test.go TestTheSkillsOfAPackAreThoseThatItsEntriesLeadTo", "skills.*.preload": "conversation_skills_test.go TestAPreloadedSkillIsInThePromptAtOnce",
 		"skills.*.name": "conversation_skills_test.go TestASkillIsReadWithItsFilesAndNothingElse", "skills.*.description": "conversation_skills_test.go TestSkillsAreListedInOrderAndTheSameInEachTurn",
 		"skills.*.instructions": "conversation_skills_test.go TestASkillIsReadWithItsFilesAndNothingElse",
 
 		"prompts.*.system_template": "conversation_test.go TestAVariableSetNowIsInTheNextPrompt", "prompts.*.description": "pack/load_test.go TestAnAgentHasItsPromptsDescription",
-		"prompts.*.tools": "conversation_test.go TestHandlersAnswerTheToolsOfThePack", "prompts.*.tool_policy": "conversation_test.go TestTheToolPolicyBinds",
-		"prompts.*.parameters": "conversation_test.go TestParametersAndOverridesReachTheModel", "prompts.*.model_overrides": "pack/load_test.go TestAnOverrideIsOfAModelByItsName",
+		"prompts.*.tools": "conversation_test.go TestHandlersAnswerTheToolsOfThePack", "prompts.*.tool_policy.{tool_choice,max_rounds,max_tool_calls_per_turn,blocklist}": "conversation_test.go TestTheToolPolicyBinds",
+		"prompts.*.parameters.{temperature,max_tokens,top_p,top_k,frequency_penalty,presence_penalty}": "conversation_test.go TestParametersAndOverridesReachTheModel", "prompts.*.model_overrides.*.{system_template,system_template_prefix,system_template_suffix}": "pack/load_test.go TestAnOverrideIsOfAModelByItsName",
+		"prompts.*.model_overrides.*.parameters.{temperature,max_tokens,top_p,top_k,frequency_penalty,presence_penalty}": "pack/load_test.go TestAnOverrideIsOfAModelByItsName",
 		"prompts.*.variables.*.name": "pack/template_test.go TestWhatStandsInPlaceOfAPlaceholder", "prompts.*.variables.*.type": "pack/template_test.go TestVariablesAreWhatTheyAreDeclaredToBe",
 		"prompts.*.variables.*.required": "pack/template_test.go TestDefaultsAndRequired", "prompts.*.variables.*.default": "pack/template_test.go TestDefaultsAndRequired",
-		"prompts.*.variables.*.validation": "pack/template_test.go TestVariablesAreWhatTheyAreDeclaredToBe",
-		"prompts.*.validators.*.type":      "pack/guard/guard_test.go TestWhatEachTypeRefuses", "prompts.*.validators.*.params": "pack/guard/guard_test.go TestWhatEachTypeRefuses",
+		"prompts.*.variables.*.validation.{pattern,min_length,max_length,minimum,maximum,enum}": "pack/template_test.go TestVariablesAreWhatTheyAreDeclaredToBe",
+		"prompts.*.validators.*.type": "pack/guard/guard_test.go TestWhatEachTypeRefuses", "prompts.*.validators.*.params": "pack/guard/guard_test.go TestWhatEachTypeRefuses",
 		"prompts.*.validators.*.enabled":           "pack/defects_test.go TestDefectAValidatorWithoutEnabledIsRefusedOrOff",
 		"prompts.*.validators.*.fail_on_violation": "conversation_guard_test.go TestAViolationThatOnlyNotesIsInTheResponse",
 		"prompts.*.validators.*.message":           "conversation_guard_test.go TestABlockedReplyIsNeitherShownNorOnRecordAndItsMessageIs",
 		"prompts.*.media.enabled":                  "pack/media_test.go TestWhichFilesAUserMaySend", "prompts.*.media.supported_types": "pack/media_test.go TestWhichFilesAUserMaySend",
 		"prompts.*.media.*.allowed_formats": "pack/media_test.go TestWhichFilesAUserMaySend", "prompts.*.media.*.max_size_mb": "pack/media_test.go TestWhichFilesAUserMaySend",
+		"prompts.*.media.audio.max_duration_sec":   "pack/media_test.go TestHowLongAWavFileLasts",
 		"prompts.*.media.image.max_images_per_msg": "pack/media_test.go TestWhichFilesAUserMaySend",
 	}
 	informative = []string{
-		"$schema", "id", "name", "version", "description", "metadata", "compilation", "agents.entry", "agents.members.*.tags", // who opens a conversation names the prompt
-		"prompts.*.id", "prompts.*.name", "prompts.*.version", "prompts.*.tested_models", "prompts.*.variables.*.description", "prompts.*.variables.*.example",
+		"$schema", "id", "name", "version", "description", "metadata.{domain,language,tags}", "metadata.cost_estimate.{min_cost_usd,max_cost_usd,avg_cost_usd}", "compilation.{compiled_with,created_at,schema,source}", "agents.entry", "agents.members.*.tags", // who opens a conversation names the prompt
+		"prompts.*.id", "prompts.*.name", "prompts.*.version", "prompts.*.tested_models.*.{provider,model,date,success_rate,avg_tokens,avg_cost,avg_latency_ms,notes}", "prompts.*.variables.*.description", "prompts.*.variables.*.example",
 	}
 	warned = []string{
 		"workflow", "evals", "prompts.*.evals", "template_engine.version", "template_engine.features", "agents.members.*.input_modes", "agents.members.*.output_modes", "prompts.*.pipeline", "prompts.*.variables.*.binding",
@@ -98,11 +100,16 @@ func leaves(t *testing.T) (all []string) {
 	return all
 }
 
-// covers reports whether an entry of a list is about a path, and how exactly.
-func covers(entry, path string) (exact int, ok bool) {
+// covers reports whether an entry of a list is about a path, and how exactly. One for all has what is below it.
+func covers(entry, path string, all bool) (exact int, ok bool) {
 	e, p := strings.Split(entry, "."), strings.Split(path, ".")
 	if len(e) > len(p) {
 		return 0, false
+	}
+	for _, rest := range p[len(e):] {
+		if !all && rest != "*" {
+			return 0, false
+		}
 	}
 	for i := range e {
 		switch e[i] {
@@ -119,11 +126,15 @@ func covers(entry, path string) (exact int, ok bool) {
 
 func TestEveryFieldHasAnEffectOrInformsOrIsWarnedOf(t *testing.T) {
 	entries := map[string]string{}
-	list := func(name, entry string) {
-		if entries[entry] != "" {
-			t.Errorf("%s is in two lists: %s and %s", entry, entries[entry], name)
+	list := func(name, text string) {
+		head, tail, _ := strings.Cut(text, "{")
+		for each := range strings.SplitSeq(strings.TrimSuffix(tail, "}"), ",") {
+			entry := head + each
+			if entries[entry] != "" {
+				t.Errorf("%s is in two lists: %s and %s", entry, entries[entry], name)
+			}
+			entries[entry] = name
 		}
-		entries[entry] = name
 	}
 	for entry := range acted {
 		list("acted", entry)
@@ -140,8 +151,8 @@ func TestEveryFieldHasAnEffectOrInformsOrIsWarnedOf(t *testing.T) {
 	}
 	for _, path := range all {
 		best, most := "", -1
-		for entry := range entries {
-			if exact, ok := covers(entry, path); ok && exact > most {
+		for entry, list := range entries {
+			if exact, ok := covers(entry, path, list == "warned"); ok && exact > most {
 				best, most = entry, exact
 			}
 		}
@@ -181,7 +192,7 @@ func TestWhatIsSaidToBeWarnedOfIs(t *testing.T) {
 	warnings = append(warnings, w...)
 	for _, entry := range warned {
 		if !slices.ContainsFunc(warnings, func(w pack.Problem) bool {
-			_, ok := covers(entry, strings.TrimPrefix(index.ReplaceAllString(w.Path, ".*"), "."))
+			_, ok := covers(entry, strings.TrimPrefix(index.ReplaceAllString(w.Path, ".*"), "."), true)
 			return ok && strings.Contains(w.Reason, "it has no effect")
 		}) {
 			t.Errorf("nothing warns of %s", entry)
