@@ -29,6 +29,7 @@ import (
 type Conversation struct {
 	pack   *pack.Pack
 	prompt *pack.Prompt
+	skills *packSkills
 	opts   conversationOptions
 	model  model.Model
 	bus    event.Bus
@@ -150,8 +151,12 @@ func begin(p *pack.Pack, pr *pack.Prompt, m model.Model, o conversationOptions) 
 	if o.session == "" {
 		o.session = "s-" + strings.ToLower(rand.Text())
 	}
+	known, err := loadSkills(p)
+	if err != nil {
+		return nil, err
+	}
 	c := &Conversation{
-		pack: p, prompt: pr, opts: o, model: m, session: o.session, turn: make(chan struct{}, 1), idle: make(chan struct{}),
+		pack: p, prompt: pr, skills: known, opts: o, model: m, session: o.session, turn: make(chan struct{}, 1), idle: make(chan struct{}),
 		vars: maps.Clone(o.vars), handlers: map[string]handler{},
 	}
 	if c.vars == nil {

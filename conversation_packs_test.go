@@ -28,6 +28,7 @@ type packFile struct {
 	}
 	Prompts map[string]promptText
 	Agents  struct{ Members map[string]json.RawMessage }
+	Skills  []any
 }
 
 type promptText struct {
@@ -123,6 +124,9 @@ func (f packFile) offered(key string) (all []string) {
 		if name != key {
 			all = append(all, "transfer_to_"+name)
 		}
+	}
+	if len(f.Skills) > 0 && !slices.Contains(p.Policy.Blocklist, "skill") {
+		all = append(all, "skill")
 	}
 	return all
 }

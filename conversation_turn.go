@@ -66,9 +66,10 @@ func (c *Conversation) members() ([]member, error) {
 				todo = append(todo, to)
 			}
 		}
+		all = append(all, c.skills.offered(p)...)
 		cfg := loop.Config{
-			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all, Compact: c.opts.compact,
-			Middleware: []model.Middleware{c.rules(p)}, Hooks: []hook.Middleware{rounds(p.ToolPolicy), asking(handlers)},
+			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all, Compact: c.opts.compact, Middleware: []model.Middleware{c.rules(p)},
+			Hooks: slices.Concat([]hook.Middleware{rounds(p.ToolPolicy)}, c.skills.hooks(p, c.opts.store, m.handoffs), []hook.Middleware{asking(handlers)}),
 		}
 		if len(all) > 0 {
 			cfg.Settings.ToolChoice = p.ToolPolicy.Choice()
@@ -119,6 +120,9 @@ func (c *Conversation) driver() (driver, error) {
 		system, err := m.prompt.Render(name, vars)
 		if err != nil {
 			wrong = append(wrong, err)
+		}
+		if told := c.skills.told(m.prompt); told != "" {
+			system = strings.TrimPrefix(system+"\n\n"+told, "\n\n")
 		}
 		team = append(team, agent.Member{Agent: agent.Agent{ID: m.prompt.ID, Card: m.card, Instructions: system}, Engine: m.engine, Handoffs: m.handoffs})
 	}

@@ -53,6 +53,9 @@ type skills struct {
 	may     hook.Middleware // the permissions
 	tool    tool.Definition // of the tool that activates a skill
 	offered bool            // it is among the tools
+	always  []string        // skills that are active from the beginning of each run
+	alone   bool            // they are a conversation's: runs above, of somebody else's skills, have gates of their own
+	allow   func(rules ...string) (func(*hook.ToolUse) bool, error)
 }
 
 // newSkills gives what stands at the points of a run for its skills: nothing when the tool of that name is the program's own. Where no skill is left, a run that goes on may have activated one.
@@ -61,6 +64,7 @@ func (r *Runtime) newSkills(p *project.Project, tools []tool.Tool, permission ho
 		return nil
 	}
 	s := &skills{journal: r.Journal, project: p, dir: r.dir, may: permission, tool: tool.Definition{Tool: model.Tool{Name: project.SkillToolName}}}
+	s.allow = func(rules ...string) (func(*hook.ToolUse) bool, error) { return hook.Only(s.dir, rules...) }
 	own, ok := p.SkillTool()
 	if ok {
 		s.tool = own.Definition()
@@ -68,6 +72,10 @@ func (r *Runtime) newSkills(p *project.Project, tools []tool.Tool, permission ho
 	if s.offered = slices.Contains(namesOf(tools), s.tool.Name); s.offered && !ok {
 		return nil
 	}
+	return s.hooks()
+}
+
+func (s *skills) hooks() []hook.Middleware {
 	return []hook.Middleware{{Name: "skills", PreGeneration: s.match, PreToolUse: s.judge, Below: s.below}}
 }
 
@@ -100,6 +108,9 @@ func (s *skills) match(ctx context.Context, g *hook.Generation) error {
 	}
 	n := g.Messages.Len() - 1
 	for _, k := range s.project.Match(prompt.Text(), s.paths(prompt.Text())) {
+		if slices.Contains(s.always, k.Name) {
+			continue
+		}
 		input, err := json.Marshal(map[string]string{"name": k.Name})
 		if err != nil {
 			return err
@@ -162,6 +173,9 @@ func activatedBy(m message.Message) (by mark, ok bool) {
 
 // paths are the words of a prompt that name files of the project, there already or not: they have a slash or an ending, or are there.
 func (s *skills) paths(prompt string) (out []string) {
+	if !slices.ContainsFunc(s.project.Skills, func(k project.Skill) bool { return len(k.Paths) > 0 }) {
+		return nil
+	}
 	for word := range strings.FieldsSeq(prompt) {
 		word = strings.TrimRight(strings.Trim(word, "`'\"()[]{}<>,;:!?*"), ".")
 		word = strings.TrimPrefix(word, "@")
@@ -189,17 +203,22 @@ func (s *skills) paths(prompt string) (out []string) {
 // maxPaths is how many words of a prompt are taken for files.
 const maxPaths = 1000
 
-// skillsKey is where a run's activated are among the values of its hooks.
-const skillsKey = "pawl.skills"
+// key is where a run's activated are among the values of its hooks.
+func (s *skills) key() string {
+	if s.alone {
+		return "pawl.skills.pack"
+	}
+	return "pawl.skills"
+}
 
 // judge refuses what the run's active skills don't allow.
 func (s *skills) judge(ctx context.Context, u *hook.ToolUse) (d hook.Decision, err error) {
-	a, ok := u.Values[skillsKey].(*activated)
+	a, ok := u.Values[s.key()].(*activated)
 	if !ok { // the run goes on here, or is below
 		if a, err = s.begin(ctx); err != nil {
 			return d, err
 		}
-		u.Values[skillsKey] = a
+		u.Values[s.key()] = a
 	}
 	for _, of := range a.above {
 		if d = s.held(of, u); d.Verdict == hook.Deny {
@@ -228,15 +247,15 @@ func (s *skills) below(hook.Where, string) hook.Middleware {
 func (s *skills) fresh(ctx context.Context, g *hook.Generation) (*activated, error) {
 	a, err := s.begin(ctx)
 	if err == nil {
-		a.none, g.Values[skillsKey] = true, a
+		a.none, g.Values[s.key()] = len(s.always) == 0, a
 	}
 	return a, err
 }
 
 // begin makes the activated of a run, with those of the runs above.
 func (s *skills) begin(ctx context.Context) (*activated, error) {
-	a := &activated{}
-	for at, below := engine.InsideOf(ctx); below; at, below = at.Above() {
+	a := &activated{names: slices.Clone(s.always)}
+	for at, below := engine.InsideOf(ctx); below && !s.alone; at, below = at.Above() {
 		if at.Run.Log == nil {
 			continue
 		}
@@ -275,7 +294,7 @@ func (s *skills) only(names []string) func(*hook.ToolUse) bool {
 	if !restricted {
 		return func(*hook.ToolUse) bool { return true }
 	}
-	only, err := hook.Only(s.dir, rules...)
+	only, err := s.allow(rules...)
 	if err != nil {
 		return func(*hook.ToolUse) bool { return false }
 	}
@@ -306,8 +325,8 @@ func (s *skills) read(ctx context.Context, a *activated, store journal.Store, se
 			continue
 		}
 		switch d := e.Data.(type) {
-		case journal.RunStarted: // an attempt begins with none
-			a.names, a.by, a.only = nil, map[string]string{}, nil
+		case journal.RunStarted: // an attempt begins with no others
+			a.names, a.by, a.only = slices.Clone(s.always), map[string]string{}, nil
 		case journal.Prepared:
 			for _, m := range slices.Concat(d.Edit.Head, d.Edit.Tail) {
 				if by, ok := activatedBy(m); ok && by.Run == run {
@@ -320,8 +339,9 @@ func (s *skills) read(ctx context.Context, a *activated, store journal.Store, se
 			}
 			var in struct {
 				Name string `json:"name"`
+				File string `json:"file"` // such a call gives a file, and no instructions
 			}
-			if strings.EqualFold(d.Call.Name, s.tool.Name) && json.Unmarshal([]byte(d.Call.Input), &in) == nil {
+			if strings.EqualFold(d.Call.Name, s.tool.Name) && json.Unmarshal([]byte(d.Call.Input), &in) == nil && in.File == "" {
 				a.by[d.Call.ID] = in.Name
 			}
 		case journal.ToolFinished:

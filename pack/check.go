@@ -83,18 +83,23 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 		tools = append(tools, slices.Sorted(maps.Keys(c.pack.Agents.Members))...)
 	}
 	for i, name := range p.Tools {
-		if !slices.Contains(tools, name) {
+		if name == SkillTool && c.pack.hasSkills() && !slices.Contains(tools, name) {
+			c.problem(at.to("tools", i), "the tool for skills is no tool of the pack", "remove it: every prompt has it unless its blocklist names it")
+		} else if !slices.Contains(tools, name) {
 			c.problem(at.to("tools", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "add it to the pack's tools"))
 		} else if slices.Index(p.Tools, name) < i {
 			c.problem(at.to("tools", i), fmt.Sprintf("%q is there twice", name), "leave one")
 		}
+	}
+	if c.pack.hasSkills() {
+		tools = append(tools, SkillTool)
 	}
 	for i, name := range p.ToolPolicy.Blocklist {
 		if !slices.Contains(tools, name) { // a misspelt name would block nothing
 			c.problem(at.to("tool_policy", "blocklist", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "remove it"))
 		}
 	}
-	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 {
+	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 && !(c.pack.hasSkills() && p.OffersSkills()) {
 		c.problem(at.to("tool_policy", "tool_choice"), "a call is required, and there is no tool that may be called", "give the prompt a tool, or write auto")
 	}
 	for i, v := range p.Validators {
@@ -329,6 +334,11 @@ func (c *checker) media(at path, m *Media) {
 }
 
 func (c *checker) skills(at path, skills []Skill) {
+	for _, name := range slices.Sorted(maps.Keys(c.pack.Tools)) {
+		if strings.EqualFold(name, SkillTool) && c.pack.hasSkills() {
+			c.problem(path{"tools", name}, "it has the name of the tool that gives the pack's skills", "give it another name")
+		}
+	}
 	for i, s := range skills {
 		if s.Name != "" && slices.ContainsFunc(skills[:i], func(other Skill) bool { return other.Name == s.Name }) {
 			c.problem(at.to(i, "name"), fmt.Sprintf("%q is there twice", clip(s.Name)), "give each its own")

@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -16,11 +17,10 @@ var ineffective = []struct {
 	{"evals.*", "evals can't be run yet", nil},
 	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
-	{"skills", "conversations can't load skills yet", []any{}},
-	{"prompts.*.variables.*.binding", "values come from the program alone", nil},
-	{"prompts.*.media.image.default_detail", "models can't be told of it yet", "auto"},
-	{"prompts.*.media.image.require_caption", "files have no captions yet", false},
-	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is not looked at yet", nil},
+	{"prompts.*.variables.*.binding", "values are what the program sets, or the default", nil},
+	{"prompts.*.media.*.default_detail", "models can't be told of it yet", "auto"},
+	{"prompts.*.media.*.require_caption", "files have no captions yet", false},
+	{"prompts.*.media.*.max_duration_sec", "how long a file lasts is looked at for audio in wav alone", nil},
 	{"prompts.*.media.*.max_pages", "pages are not counted yet", nil},
 	{"prompts.*.media.*.require_metadata", "files have no metadata yet", false},
 	{"prompts.*.media.*.extraction_mode", "documents go to the model as they are", "raw"},
@@ -33,11 +33,17 @@ var ineffective = []struct {
 // features are those of templates that are not there.
 var features = []string{"conditionals", "loops", "filters"}
 
+// namedMedia are the members of media that the format names; ofOtherMedia are the members of all others, which may have any, that something is done about, or warned of.
+var (
+	namedMedia   = []string{"enabled", "supported_types", "image", "audio", "video", "document", "examples"}
+	ofOtherMedia = []string{"max_size_mb", "allowed_formats", "default_detail", "require_caption", "max_duration_sec", "max_pages", "require_metadata", "extraction_mode", "validation_params"}
+)
+
 // ineffective warns of what has no effect, by name.
 func (r *report) ineffective(p *Pack) {
 	for _, e := range ineffective {
 		r.each(strings.Split(e.path, "."), nil, r.root, func(at path, n *node) {
-			if !reflect.DeepEqual(n.any(), e.unless) {
+			if !reflect.DeepEqual(n.any(), e.unless) && !timed(at, p) {
 				r.warn(at, "it has no effect: "+e.reason, "")
 			}
 		})
@@ -52,11 +58,30 @@ func (r *report) ineffective(p *Pack) {
 	if v := p.TemplateEngine.Version; v != "" && v != "v1" && v != "1" {
 		r.warn(path{"template_engine", "version"}, "it has no effect: templates are read as v1", "")
 	}
+	r.each([]string{"prompts", "*", "media", "*", "*"}, nil, r.root, func(at path, n *node) {
+		kind, _ := at[len(at)-2].(string)
+		if kind != "" && !slices.Contains(namedMedia, kind) && !slices.Contains(ofOtherMedia, n.name) {
+			r.warn(at, "it has no effect: nobody knows what it means", "")
+		}
+	})
 	for i, s := range p.Skills {
-		if strings.HasPrefix(s.Path, "@") {
+		if s.remote() {
 			r.warn(path{"skills", i}, "it has no effect: packages of skills can't be fetched", "name a directory or a file")
 		}
 	}
+}
+
+// timed reports whether a path is the limit of how long audio lasts, for files that are all of a format that it is looked at for.
+func timed(at path, p *Pack) bool {
+	if len(at) != 5 || at[3] != "audio" || at[4] != "max_duration_sec" {
+		return false
+	}
+	name, _ := at[1].(string)
+	pr := p.Prompts[name]
+	if pr == nil || pr.Media == nil || pr.Media.Audio == nil || len(pr.Media.Audio.AllowedFormats) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(pr.Media.Audio.AllowedFormats, func(f string) bool { return format(f) != "wav" })
 }
 
 // each calls f for all values that a path with stars leads to.

@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-// Admit says whether a user may send the files of a message: whether the prompt takes files of their type and format, how large each is, and how many images there are. The error,
-// errdefs.Validation, names everything at once. A prompt without media says nothing about files. How large a file is that is only an address is not known here, and not looked at.
+// Admit says whether a user may send the files of a message: whether the prompt takes files of their type and format, how large each is, how long a wav file lasts, and how many images there are. The error,
+// errdefs.Validation, names everything at once. A prompt without media says nothing about files. How large a file is that is only an address, and how long it lasts, is not known here, and not looked at.
 func (p *Prompt) Admit(m message.Message) error {
 	if p.Media == nil {
 		return nil
@@ -70,6 +70,15 @@ func (m *Media) admit(kind string, f message.File) error {
 	if size > 0 && len(f.Data) > size<<20 {
 		return fmt.Errorf("it has more than %d MiB", size)
 	}
+	if kind == "audio" && m.Audio != nil && m.Audio.MaxDurationSec > 0 && f.Data != "" && formatOf(f) == "wav" {
+		seconds, err := wavSeconds(f.Data)
+		if err != nil {
+			return fmt.Errorf("how long it lasts can't be told: %w", err)
+		}
+		if seconds > float64(m.Audio.MaxDurationSec) {
+			return fmt.Errorf("it lasts longer than %d seconds", m.Audio.MaxDurationSec)
+		}
+	}
 	return nil
 }
 
@@ -107,8 +116,8 @@ func format(name string) string {
 	return name
 }
 
-// allows reports whether a file has one of some formats, by its MIME type, or where that names none (application/octet-stream), by the end of its name.
-func allows(formats []string, f message.File) bool {
+// formatOf is a file's format, by its MIME type, or where that names none (application/octet-stream), by the end of its name.
+func formatOf(f message.File) string {
 	mimeType, _, err := mime.ParseMediaType(f.MIME)
 	if err != nil {
 		mimeType = strings.ToLower(f.MIME)
@@ -117,5 +126,11 @@ func allows(formats []string, f message.File) bool {
 	if ending := filepath.Ext(f.Name); ending != "" && (is == "octet-stream" || is == "") {
 		is = format(ending)
 	}
+	return is
+}
+
+// allows reports whether a file has one of some formats.
+func allows(formats []string, f message.File) bool {
+	is := formatOf(f)
 	return slices.ContainsFunc(formats, func(name string) bool { return format(name) == is })
 }

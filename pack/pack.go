@@ -48,7 +48,7 @@ func Parse(data []byte) (*Pack, error) { return standard.Parse(data) }
 // Validate says what is wrong with a pack; see [Loader.Validate].
 func Validate(data []byte) (problems, warnings []Problem) { return standard.Validate(data) }
 
-// Load reads a pack file. A file that is not there is errdefs.NotFound. A file that is no pack is an [*Error] with all its problems, errdefs.Validation.
+// Load reads a pack file, and the skills that it leads to, which are read anew each time. A file that is not there is errdefs.NotFound. A file that is no pack, and one with a skill that can't be read, is an [*Error] with all its problems, errdefs.Validation.
 func (l *Loader) Load(path string) (*Pack, error) {
 	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,17 +56,16 @@ func (l *Loader) Load(path string) (*Pack, error) {
 	} else if err != nil {
 		return nil, errdefs.Validation.Errorf("pack: load: %w", err)
 	}
-	p, err := l.Parse(data)
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("pack: load: %w", err)
+	}
+	p, err := l.read(data, file)
 	var wrong *Error
 	if errors.As(err, &wrong) {
 		wrong.File = path
-		return nil, wrong
-	} else if err != nil {
-		return nil, err
 	}
-	own := *p // the same content may lie in several places
-	own.File, err = filepath.Abs(path)
-	return &own, err
+	return p, err
 }
 
 // read gives the bytes of a file, one too many of a file that is too large.
@@ -79,26 +78,65 @@ func read(path string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// Parse reads a pack. What is no pack is an [*Error] with all its problems, errdefs.Validation.
-func (l *Loader) Parse(data []byte) (*Pack, error) {
-	sum := sha256.Sum256(data)
-	if p := l.recall(sum); p != nil {
-		return p, nil
+// Parse reads a pack. What is no pack is an [*Error] with all its problems, errdefs.Validation. Skills that it leads to by a path are not there: a warning says so.
+func (l *Loader) Parse(data []byte) (*Pack, error) { return l.read(data, "") }
+
+// Validate says everything that is wrong with a pack, in the order of the text, and warns of what would have no effect, or not the one that somebody may expect. A pack without problems can be
+// loaded, if the files of its skills are right: [Load] looks at those.
+func (l *Loader) Validate(data []byte) (problems, warnings []Problem) {
+	_, problems, warnings = l.look(data, "")
+	return problems, warnings
+}
+
+// read gives the pack of a text, which lies in a file, or in none.
+func (l *Loader) read(data []byte, file string) (*Pack, error) {
+	p, problems, warnings := l.look(data, file)
+	if len(problems) > 0 {
+		return nil, &Error{Problems: problems, Warnings: warnings}
 	}
-	p, r := l.parse(data)
-	if len(r.problems) > 0 {
-		return nil, &Error{Problems: r.problems, Warnings: r.warnings}
-	}
-	p.Warnings = r.warnings
-	l.keep(sum, p)
+	p.Warnings = warnings
 	return p, nil
 }
 
-// Validate says everything that is wrong with a pack, in the order of the text, and warns of what would have no effect, or not the one that somebody may expect. A pack without problems can be
-// loaded.
-func (l *Loader) Validate(data []byte) (problems, warnings []Problem) {
-	_, r := l.parse(data)
-	return r.problems, r.warnings
+// look reads a text, which was perhaps seen before, and the skills that it leads to.
+func (l *Loader) look(data []byte, file string) (p *Pack, problems, warnings []Problem) {
+	sum := sha256.Sum256(data)
+	p = l.recall(sum)
+	if p == nil {
+		var r *report
+		if p, r = l.parse(data); len(r.problems) == 0 {
+			p.Warnings = r.warnings
+			l.keep(sum, p)
+		}
+		problems, warnings = r.problems, r.warnings
+	} else {
+		warnings = p.Warnings
+	}
+	own := *p // the same content may lie in several places
+	own.File = file
+	dir := ""
+	if file != "" {
+		dir = filepath.Dir(file)
+	}
+	said := own.load(dir)
+	if len(said) == 0 {
+		return &own, problems, warnings
+	}
+	known := &report{problems: problems}
+	r := &report{source: newSource(data), problems: slices.Clone(problems), warnings: slices.Clone(warnings)}
+	if r.root = r.source.parse(&report{source: r.source}); r.root == nil {
+		return &own, problems, warnings
+	}
+	for _, t := range said {
+		switch at := (path{"skills", t.entry}); {
+		case t.warning:
+			r.warn(at, t.reason, t.remedy)
+		case !known.wrong(at) && !r.full(): // of one directory several files may be wrong
+			line, column := r.source.place(r.offset(at))
+			r.problems = append(r.problems, Problem{at.String(), line, column, t.reason, t.remedy})
+		}
+	}
+	return &own, sorted(r.problems), sorted(r.warnings)
 }
 
 // parse is the way of a pack: text, JSON, schema, values, what a schema can't say, what nobody acts on.

@@ -26,10 +26,12 @@ type Pack struct {
 	Evals          []Eval             `json:"evals"`
 	Workflow       *Workflow          `json:"workflow"`
 	Agents         *Agents            `json:"agents"`
-	Skills         []Skill            `json:"skills"`
+	Skills         []Skill            `json:"skills"` // as they are written; see [Pack.LoadedSkills]
 
 	File     string    `json:"-"` // absolute; "" when it came as bytes. Paths in the pack start at its directory
 	Warnings []Problem `json:"-"` // what of it has no effect, or not the one that somebody may expect
+
+	loaded []LoadedSkill
 }
 
 // TemplateEngine says how templates are written. Here it is {{variable}} in any case.

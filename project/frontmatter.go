@@ -1,21 +1,6 @@
 package project
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-)
-
-// Limits of front matter: the YAML parser recurses and takes quadratic time.
-const (
-	maxFrontMatter = 16 << 10
-	maxBrackets    = 50
-)
+import "github.com/pawl-dev/pawl/internal/frontmatter"
 
 // frontMatter is the YAML at the head of a Markdown file.
 type frontMatter struct {
@@ -26,214 +11,36 @@ type frontMatter struct {
 
 // field is a member of it.
 type field struct {
-	name  string
-	value ast.Node
-	at    Place
+	frontmatter.Field
+	at Place
 }
 
 // parseFrontMatter splits a file whose first line is ---.
-func parseFrontMatter(at Place, text string) (f frontMatter, wrong *Problem) {
-	fail := func(line, column int, reason, remedy string) (frontMatter, *Problem) {
-		return frontMatter{}, &Problem{Place{at.File, line, column}, reason, remedy}
+func parseFrontMatter(at Place, text string) (frontMatter, *Problem) {
+	t, wrong := frontmatter.Parse(text)
+	out := frontMatter{place: at, body: t.Body}
+	for _, f := range t.Fields {
+		out.fields = append(out.fields, field{f, Place{at.File, f.Line, f.Column}})
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	first, rest, _ := strings.Cut(text, "\n")
-	if strings.TrimRight(first, " \t") != "---" {
-		return fail(1, 1, "it has no front matter", "begin it with a line ---, then name and description, then another line ---")
-	}
-	head, body, closed := "", "", false
-	for line := range strings.Lines(rest) {
-		if closed = strings.TrimRight(line, " \t\n") == "---"; closed {
-			body = rest[len(head)+len(line):]
-			break
-		}
-		head += line
-		if len(head) > maxFrontMatter {
-			return fail(1, 1, fmt.Sprintf("its front matter is larger than %s", size(maxFrontMatter)), "end it with a line ---, or make it smaller")
-		}
-	}
-	if !closed {
-		return fail(1, 1, "its front matter has no end", "end it with a line ---")
-	}
-	f = frontMatter{place: at, body: strings.TrimSpace(body)}
-	if depth(head) > maxBrackets {
-		return fail(2, 0, "its front matter is nested too deeply", "make it flatter")
-	}
-	root, err := parseYAML(head)
-	if err != nil {
-		line, column, reason := 2, 0, err.Error()
-		var e yaml.Error
-		if errors.As(err, &e) {
-			if reason = strings.TrimSpace(e.GetMessage()); e.GetToken() != nil && e.GetToken().Position != nil {
-				line, column = e.GetToken().Position.Line+1, e.GetToken().Position.Column
-			}
-		}
-		remedy := "correct it"
-		if strings.Contains(reason, "mapping value is not allowed") {
-			remedy = "put a text that has a colon in it into quotes"
-		}
-		return fail(line, column, "its front matter is no YAML: "+oneLine(reason), remedy)
-	}
-	m, ok := root.(*ast.MappingNode)
-	if root != nil && !ok {
-		return fail(2, 1, "its front matter is no list of fields", "want lines such as name: reviewer")
-	}
-	if m == nil {
-		return f, nil
-	}
-	for _, v := range m.Values {
-		key, ok := v.Key.(ast.Node)
-		if !ok {
-			continue
-		}
-		place := Place{at.File, 2, 0}
-		if t := key.GetToken(); t != nil && t.Position != nil {
-			place.Line, place.Column = t.Position.Line+1, t.Position.Column
-		}
-		name, ok := scalar(key)
-		if !ok {
-			return f, &Problem{place, "a field's name is no text", "write name: value"}
-		}
-		f.fields = append(f.fields, field{name, v.Value, place})
-	}
-	return f, nil
+	return out, inFile(at, wrong)
 }
 
-// parseYAML gives the first document; nil when it is empty. The parser is somebody else's: a panic of it is an error.
-func parseYAML(text string) (root ast.Node, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			root, err = nil, fmt.Errorf("it can't be parsed: %v", r)
-		}
-	}()
-	file, err := parser.ParseBytes([]byte(text), 0)
-	if err != nil {
-		return nil, err
+// inFile is a problem of a file; nil stays nil.
+func inFile(at Place, p *frontmatter.Problem) *Problem {
+	if p == nil {
+		return nil
 	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil, nil
-	}
-	if _, comments := file.Docs[0].Body.(*ast.CommentGroupNode); comments {
-		return nil, nil
-	}
-	return file.Docs[0].Body, nil
-}
-
-// depth is no less than how deep a text nests, but for what its indentation says.
-func depth(text string) (deepest int) {
-	open, dashes, begins := 0, 0, true
-	for _, c := range text {
-		switch c {
-		case '[', '{':
-			open++
-		case ']', '}':
-			open = max(0, open-1)
-		case '-', '?':
-			if begins {
-				dashes++
-			}
-		case '&', '*', '!':
-			dashes++
-		case '\n':
-			dashes = 0
-		}
-		begins = c == '\n' || begins && (c == ' ' || c == '\t' || c == '-' || c == '?')
-		deepest = max(deepest, open, dashes)
-	}
-	return deepest
-}
-
-// scalar is a value that is one text: numbers and true count as they are written.
-func scalar(n ast.Node) (string, bool) {
-	switch n := n.(type) {
-	case *ast.StringNode:
-		return n.Value, true
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, true
-	case *ast.NullNode:
-		return "", true
-	}
-	return "", false
+	return &Problem{Place{at.File, p.Line, p.Column}, p.Reason, p.Remedy}
 }
 
 // text reads a field of at most so many characters; 0: any.
 func (f field) text(most int) (string, *Problem) {
-	s, ok := scalar(f.value)
-	switch {
-	case !ok:
-		return "", &Problem{f.at, f.name + " is no text", "write it on one line, or behind >"}
-	case most > 0 && utf8.RuneCountInString(s) > most:
-		return "", &Problem{f.at, fmt.Sprintf("%s is longer than %d characters", f.name, most), "make it shorter"}
-	}
-	return s, nil
+	s, wrong := f.Text(most)
+	return s, inFile(f.at, wrong)
 }
 
-// list reads a list of texts, however it is written: as YAML, with commas, or with blanks. Commas and blanks in parentheses are a part of their text.
+// list reads a list of texts, however it is written.
 func (f field) list() ([]string, *Problem) {
-	out := []string{}
-	if seq, ok := f.value.(*ast.SequenceNode); ok {
-		for _, v := range seq.Values {
-			s, ok := scalar(v)
-			if !ok {
-				return nil, &Problem{f.at, f.name + " is no list of texts", "write a, b, c"}
-			}
-			if s = strings.TrimSpace(s); s != "" {
-				out = append(out, s)
-			}
-		}
-		return out, nil
-	}
-	s, ok := scalar(f.value)
-	if !ok {
-		return nil, &Problem{f.at, f.name + " is no list of texts", "write a, b, c"}
-	}
-	return split(s, f.name != "keywords" && f.name != "paths"), nil
-}
-
-// split splits at commas, and at blanks if they count, outside of parentheses.
-func split(s string, blanks bool) []string {
-	out, from, open := []string{}, 0, 0
-	cut := func(to int) {
-		if part := strings.TrimSpace(s[from:to]); part != "" {
-			out = append(out, part)
-		}
-		from = to + 1
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '(' || c == '{':
-			open++
-		case c == ')' || c == '}':
-			open = max(0, open-1)
-		case open > 0:
-		case c == ',', c == '\n', blanks && (c == ' ' || c == '\t'):
-			cut(i)
-		}
-	}
-	cut(len(s))
-	return out
-}
-
-// texts reads a map of texts.
-func (f field) texts() (map[string]string, *Problem) {
-	m, ok := f.value.(*ast.MappingNode)
-	if !ok {
-		return nil, &Problem{f.at, f.name + " is no map of texts", "write lines such as key: value below it"}
-	}
-	out := map[string]string{}
-	for _, v := range m.Values {
-		key, ok := v.Key.(ast.Node)
-		if !ok {
-			continue
-		}
-		k, keyOK := scalar(key)
-		s, valueOK := scalar(v.Value)
-		if !keyOK || !valueOK {
-			return nil, &Problem{f.at, f.name + " is no map of texts", "write lines such as key: value below it"}
-		}
-		out[k] = s
-	}
-	return out, nil
+	all, wrong := f.List()
+	return all, inFile(f.at, wrong)
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/frontmatter"
 )
 
 // Skill is a directory with a SKILL.md: instructions that are read when they are needed.
@@ -38,16 +40,12 @@ type Skill struct {
 
 // Limits of the Agent Skills format, and ours.
 const (
-	maxSkillFile     = 1 << 20
-	maxName          = 64
-	maxDescription   = 1024
-	maxCompatibility = 500
-	maxSkillDepth    = 4 // of directories that group skills
-	maxSkills        = 500
+	maxSkillFile   = frontmatter.MaxSkillFile
+	maxName        = frontmatter.MaxName
+	maxDescription = frontmatter.MaxDescription
+	maxSkillDepth  = frontmatter.MaxSkillDepth
+	maxSkills      = frontmatter.MaxSkills
 )
-
-// ofSkill are the fields of a SKILL.md.
-var ofSkill = []string{"name", "description", "allowed-tools", "license", "compatibility", "metadata", "keywords", "paths"}
 
 // supportDirs are the directories of a skill whose files the model is told of.
 var supportDirs = []string{"scripts", "references", "assets"}
@@ -133,15 +131,23 @@ func (s *skillReader) skill(t tree, dir string, layer Layer) {
 	case err != nil:
 		return // it went away
 	}
-	fm, wrong := parseFrontMatter(t.place(file), string(data))
-	if wrong == nil {
-		wrong = s.fields(&k, fm)
+	of, idle, broke := frontmatter.ReadSkill(string(data), k.Name)
+	for _, p := range idle {
+		s.problem(*inFile(t.place(file), &p))
 	}
-	if wrong != nil {
-		s.add(t, k, *wrong)
+	if broke != nil {
+		s.add(t, k, *inFile(t.place(file), broke))
 		return
 	}
-	k.Body = fm.body
+	k.Description, k.License, k.Compatibility, k.Metadata, k.Keywords, k.Paths, k.Body = of.Description, of.License, of.Compatibility, of.Metadata, of.Keywords, of.Paths, of.Body
+	k.AllowedTools = slices.DeleteFunc(of.AllowedTools, func(rule string) bool {
+		_, err := hook.Only(s.root, rule)
+		if err != nil {
+			at := of.Places["allowed-tools"]
+			s.problem(Problem{Place{t.place(file).File, at.Line, at.Column}, fmt.Sprintf("%q is no permission rule, and allows nothing", clip(rule)), "name a tool, or what of it, such as Bash(go test:*)"})
+		}
+		return err != nil
+	})
 	s.add(t, k, Problem{})
 }
 
@@ -168,79 +174,6 @@ func (s *skillReader) add(t tree, k Skill, wrong Problem) {
 		s.problem(Problem{Place{File: s.found[i].File}, "there is another skill " + k.Name + ", which counts: " + k.File, "rename one"})
 		s.found[i] = k
 	}
-}
-
-// fields fills in what the front matter says, and gives what makes the skill unusable.
-func (s *skillReader) fields(k *Skill, fm frontMatter) *Problem {
-	dir, name := k.Name, ""
-	for _, f := range fm.fields {
-		var wrong *Problem
-		switch f.name {
-		case "name":
-			if name, wrong = f.text(maxName); wrong == nil {
-				wrong = skillName(name, dir, f.at)
-			}
-		case "description":
-			if k.Description, wrong = f.text(maxDescription); wrong == nil && strings.TrimSpace(k.Description) == "" {
-				wrong = &Problem{f.at, "its description is empty", "say what the skill does, and when to use it"}
-			}
-		case "allowed-tools":
-			if k.AllowedTools, wrong = f.list(); wrong == nil {
-				k.AllowedTools = slices.DeleteFunc(k.AllowedTools, func(rule string) bool {
-					_, err := hook.Only(s.root, rule)
-					if err != nil {
-						s.problem(Problem{f.at, fmt.Sprintf("%q is no permission rule, and allows nothing", clip(rule)), "name a tool, or what of it, such as Bash(go test:*)"})
-					}
-					return err != nil
-				})
-			}
-		case "license":
-			k.License, wrong = f.text(0)
-		case "compatibility":
-			k.Compatibility, wrong = f.text(maxCompatibility)
-		case "metadata":
-			k.Metadata, wrong = f.texts()
-		case "keywords":
-			k.Keywords, wrong = f.list()
-		case "paths":
-			if k.Paths, wrong = f.list(); wrong == nil {
-				wrong = checkPatterns(k.Paths, f.at)
-			}
-		default:
-			s.problem(unknownName(f.at, "field", f.name, ofSkill))
-		}
-		if wrong != nil {
-			return wrong
-		}
-	}
-	switch {
-	case name == "":
-		return &Problem{fm.place, "it has no name", "add the line name: " + clip(dir)}
-	case k.Description == "":
-		return &Problem{fm.place, "it has no description", "add one that says what the skill does, and when to use it"}
-	}
-	return nil
-}
-
-func checkPatterns(list []string, at Place) *Problem {
-	for _, pattern := range list {
-		if !doublestar.ValidatePattern(pattern) {
-			return &Problem{at, fmt.Sprintf("%q is no pattern of paths", clip(pattern)), "want a pattern such as src/**/*.go"}
-		}
-	}
-	return nil
-}
-
-// skillName checks a name by the format's rules. It also stands in permission rules, in which ( ) , * would mean something.
-func skillName(name, dir string, at Place) *Problem {
-	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
-	switch {
-	case name == "" || len(name) > maxName || strings.ContainsFunc(name, bad) || strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--"):
-		return &Problem{at, fmt.Sprintf("%q is no name for a skill", clip(name)), "use small letters, digits and single dashes between them, at most 64"}
-	case name != dir:
-		return &Problem{at, fmt.Sprintf("its name %q is not that of its directory, %q", clip(name), clip(dir)), "rename one"}
-	}
-	return nil
 }
 
 // usable are the skills that can be used.
@@ -305,15 +238,15 @@ func mentions(text, word string) bool {
 
 // Check says what is wrong with a skill that a program makes itself, as errdefs.Validation. One needs a Name, a Description and a Body; a Dir only when it has support files.
 func (k Skill) Check() error {
-	wrong := skillName(k.Name, k.Name, Place{})
+	wrong := frontmatter.CheckName(k.Name, "")
 	switch {
 	case wrong != nil:
 	case strings.TrimSpace(k.Description) == "" || len(k.Description) > maxDescription:
-		wrong = &Problem{Reason: "its description is empty, or too long", Remedy: fmt.Sprintf("say in %d characters what the skill does, and when to use it", maxDescription)}
+		wrong = &frontmatter.Problem{Reason: "its description is empty, or too long", Remedy: fmt.Sprintf("say in %d characters what the skill does, and when to use it", maxDescription)}
 	case strings.TrimSpace(k.Body) == "":
-		wrong = &Problem{Reason: "it has no instructions", Remedy: "write what is to be done into Body"}
+		wrong = &frontmatter.Problem{Reason: "it has no instructions", Remedy: "write what is to be done into Body"}
 	default:
-		wrong = checkPatterns(k.Paths, Place{})
+		wrong = frontmatter.CheckPatterns(k.Paths)
 	}
 	if wrong != nil {
 		return errdefs.Validation.Errorf("project: skill %q: %s: %s", clip(k.Name), wrong.Reason, wrong.Remedy)
@@ -327,19 +260,63 @@ func (k Skill) Check() error {
 // maxSupport is how many files of a skill are listed.
 const maxSupport = 200
 
-// Files lists the support files of a skill that are there now: those in scripts, references and assets, relative to Dir, with slashes.
-func (k Skill) Files() []string {
+// Below is the skill with its Dir shown, and looked for, below a directory that holds it: no link leads out of that one. It fails with errdefs.Validation where Dir does not lie there.
+func (k Skill) Below(base string) (Skill, error) {
+	rel, err := filepath.Rel(base, k.Dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return k, errdefs.Validation.Errorf("project: skill %s: its directory %s is not below %s: put it there", k.Name, k.Dir, base)
+	}
+	k.base, k.rel = base, filepath.ToSlash(rel)
+	return k, nil
+}
+
+// root opens the skill's directory. fs.ErrNotExist: it has none.
+func (k Skill) root() (*os.Root, error) {
 	if k.base == "" { // the program's own
 		if k.base, k.rel = k.Dir, "."; k.Dir == "" {
-			return nil
+			return nil, fs.ErrNotExist
 		}
 	}
 	base, err := os.OpenRoot(k.base)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer func() { _ = base.Close() }()
-	root, err := base.OpenRoot(filepath.FromSlash(k.rel))
+	return base.OpenRoot(filepath.FromSlash(k.rel))
+}
+
+// maxSupportFile is how large a support file may be that is read as a whole.
+const maxSupportFile = 100 << 10
+
+// ReadFile gives the text of a support file by its name as [Skill.Files] has it. What is no such file, no UTF-8 text or larger than 100 KiB is errdefs.NotFound or Validation.
+func (k Skill) ReadFile(name string) (string, error) {
+	name = path.Clean(filepath.ToSlash(name))
+	if top, _, _ := strings.Cut(name, "/"); !slices.Contains(supportDirs, top) {
+		return "", k.noFile(name)
+	}
+	root, err := k.root()
+	if err != nil {
+		return "", k.noFile(name)
+	}
+	defer func() { _ = root.Close() }()
+	data, err := tree{fs: root.FS(), dir: k.Dir, trace: newTrace()}.read(name, maxSupportFile)
+	var broken *fileError
+	switch {
+	case errors.As(err, &broken):
+		return "", errdefs.Validation.Errorf("%s: %s", clip(name), strings.Replace(broken.reason, "the project", "the skill", 1))
+	case err != nil:
+		return "", k.noFile(name)
+	}
+	return string(data), nil
+}
+
+func (k Skill) noFile(name string) error {
+	return errdefs.NotFound.Errorf("the skill %s has no file %q. Its files are: %s", k.Name, clip(name), cmp.Or(strings.Join(k.Files(), ", "), "none"))
+}
+
+// Files lists the support files of a skill that are there now: those in scripts, references and assets, relative to Dir, with slashes.
+func (k Skill) Files() []string {
+	root, err := k.root()
 	if err != nil {
 		return nil
 	}

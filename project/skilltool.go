@@ -17,10 +17,25 @@ const SkillToolName = "skill"
 
 type skillInput struct {
 	Name string `json:"name"`
+	File string `json:"file"`
 }
 
 // SkillTool makes the tool by which a model reads a skill's instructions, and learns of its support files, which it reads as it reads other files. ok is false when there is no skill that can be used.
 func (p *Project) SkillTool() (t tool.Tool, ok bool) {
+	return p.skillTool("Get the instructions of a skill, and the names of the files that support it. The system prompt lists the skills.", map[string]any{
+		"name": map[string]any{"type": "string", "description": "of the skill"},
+	})
+}
+
+// SkillFilesTool is SkillTool for where no other tool reads files: it also gives the text of a support file; see [Skill.ReadFile].
+func (p *Project) SkillFilesTool() (t tool.Tool, ok bool) {
+	return p.skillTool("Get the instructions of a skill, and the names of the files that support it; or the text of one of these files. The system prompt lists the skills.", map[string]any{
+		"name": map[string]any{"type": "string", "description": "of the skill"},
+		"file": map[string]any{"type": "string", "description": "a support file to read, by its name as the instructions list it; without it you get the instructions"},
+	})
+}
+
+func (p *Project) skillTool(about string, properties map[string]any) (t tool.Tool, ok bool) {
 	var names []string
 	for _, k := range p.usable() {
 		names = append(names, k.Name)
@@ -28,12 +43,7 @@ func (p *Project) SkillTool() (t tool.Tool, ok bool) {
 	if len(names) == 0 {
 		return nil, false
 	}
-	schema, err := json.Marshal(map[string]any{
-		"type": "object", "additionalProperties": false, "required": []string{"name"},
-		"properties": map[string]any{
-			"name": map[string]any{"type": "string", "description": "of the skill"},
-		},
-	})
+	schema, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "required": []string{"name"}, "properties": properties})
 	if err != nil {
 		return nil, false
 	}
@@ -46,9 +56,11 @@ func (p *Project) SkillTool() (t tool.Tool, ok bool) {
 			}
 			return "", errdefs.NotFound.Errorf("there is no skill %q%s The skills are: %s", clip(in.Name), hint, strings.Join(names, ", "))
 		}
+		if in.File != "" {
+			return k.ReadFile(in.File)
+		}
 		return k.Instructions(), nil
 	}
-	about := "Get the instructions of a skill, and the names of the files that support it. The system prompt lists the skills."
 	return tool.Func(SkillToolName, about, run, tool.ReadOnly, tool.WithSchema(schema), tool.WithAliases(map[string]string{"skill": "name", "command": "name"})), true
 }
 

@@ -130,7 +130,7 @@ func (r *subagentReader) fields(a *Subagent, fm frontMatter) *Problem {
 	file, name := a.Name, ""
 	for _, f := range fm.fields {
 		var wrong *Problem
-		switch f.name {
+		switch f.Name {
 		case "name":
 			if name, wrong = f.text(maxName); wrong == nil && !plainName(name) {
 				wrong = &Problem{f.at, fmt.Sprintf("%q is no name for an agent", clip(name)), "use letters, digits, - and _, at most 64"}
@@ -163,7 +163,7 @@ func (r *subagentReader) fields(a *Subagent, fm frontMatter) *Problem {
 				}
 			}
 		default:
-			r.problem(unknownName(f.at, "field", f.name, ofSubagent))
+			r.problem(unknownName(f.at, "field", f.Name, ofSubagent))
 		}
 		if wrong != nil {
 			return wrong

@@ -20,11 +20,11 @@ type namedTool struct {
 // namedIn are the tools that the front matter of an agent names.
 func namedIn(fm frontMatter) (all []namedTool) {
 	for _, f := range fm.fields {
-		switch f.name {
+		switch f.Name {
 		case "tools", "disallowedTools", "disallowed-tools":
 			names, _ := f.list()
 			for _, name := range names {
-				all = append(all, namedTool{f.at, name, "its name in " + f.name})
+				all = append(all, namedTool{f.at, name, "its name in " + f.Name})
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 }
 
 var (
-	fileBlock = regexp.MustCompile("(?s)```json ([^\n]+)\n(.*?)```")
+	fileBlock = regexp.MustCompile("(?s)```(?:json|md) ([^\n]+)\n(.*?)```")
 	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")
 )
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,8 +43,8 @@ func packValidateCommand(s streams) *cobra.Command {
 		Short: "Say what is wrong with packs, and what of them has no effect",
 		Long: `Prints a line for each problem: where it is (as in prompts.chat.validators[0].type), what is wrong, and what would be right; with several
 files, the file stands before it. Lines that begin with "warning:" are about what the format allows and Pawl does not act on, or what may
-be a mistake; they don't count. The exit code is 1 when there is a problem, and 2 when a file can't be read. A pack without problems and
-warnings prints nothing.`,
+be a mistake; they don't count. The skills that a pack leads to are read, too. The exit code is 1 when there is a problem, and 2 when a
+file can't be read. A pack without problems and warnings prints nothing.`,
 		Example: "  pawl pack validate support.pack.json\n  pawl pack validate packs/*.pack.json",
 		Args:    oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -153,11 +154,34 @@ func (o *outline) pack(p *pack.Pack) {
 			return name + about(a.Description)
 		})
 	}
-	var skills []string
-	for _, s := range p.Skills {
-		skills = append(skills, s.Path+s.Name+about(s.Description))
+	o.list("skills", skills(p), func(text string) string { return text })
+}
+
+// skills are those that can be used, and then the packages that nobody fetches.
+func skills(p *pack.Pack) (all []string) {
+	for _, k := range p.LoadedSkills() {
+		var more []string
+		if k.Dir != "" {
+			more = append(more, k.Dir)
+		}
+		if k.Preload {
+			more = append(more, "preloaded")
+		}
+		if k.AllowedTools != nil {
+			more = append(more, "allows "+cmp.Or(strings.Join(k.AllowedTools, " "), "no tool"))
+		}
+		name := k.Name
+		if len(more) > 0 {
+			name += " (" + strings.Join(more, ", ") + ")"
+		}
+		all = append(all, name+about(k.Description))
 	}
-	o.list("skills", skills, func(text string) string { return text })
+	for _, s := range p.Skills {
+		if strings.HasPrefix(s.Path, "@") {
+			all = append(all, s.Path)
+		}
+	}
+	return all
 }
 
 // list is a section of its own, if there is anything in it.

@@ -42,6 +42,29 @@ func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
 	}
 }
 
+func TestPackValidateAndShowFollowSkills(t *testing.T) {
+	w := newWorld(t)
+	file := w.file("skilled.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+"prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x"}}, "skills": [{"path": "refunds", "preload": true}]}`)
+	missing := "skills[0]: there is no refunds: paths are relative to the pack's file: write another one, or add the skill (line 2, column 109)\n"
+	if r := w.pawl("pack", "validate", file); r != (ran{1, missing, ""}) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("pack", "show", file); r.code != 2 || !strings.Contains(r.err, "skills[0]: there is no refunds") {
+		t.Errorf("%+v", r)
+	}
+	if err := os.Mkdir(filepath.Join(w.dir, "refunds"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.file("refunds/SKILL.md", "---\nname: refunds\ndescription: Money back.\n---\n")
+	if r := w.pawl("pack", "validate", file); r != (ran{}) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("pack", "show", file); r.code != 0 || !strings.HasSuffix(r.out, "\nskills\n  refunds (refunds, preloaded): Money back.\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestThePacksOfOthersAreValidButOne(t *testing.T) {
 	dir := os.Getenv("PAWL_FIXTURES")
 	if dir == "" {
@@ -72,7 +95,7 @@ func TestPackShowPrintsWhatAPackHas(t *testing.T) {
 	for _, want := range []string{
 		"full-pack v1.2.3-rc.1+build.5: Everything\n", "\nprompt closing 1.0.0: Closing\n", "  variable topics (array, default [\"orders\",2,0.5,true,{\"a\":\"b\"}])\n", "  variable age (integer, required)\n",
 		"  tools lookup_order; choice required, at most 3 rounds and 7 calls a turn\n", "top_k 40", "  validator max_length: notes a violation\n", "  another template or parameters for gpt-4\n",
-		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  ./skills/orders\n  @acme/billing\n  escalation: When stuck\n",
+		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  escalation: When stuck\n  orders (skills/orders, allows lookup_order): How orders are looked up and changed.\n  @acme/billing\n",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
@@ -119,7 +142,7 @@ func TestThePageOfPacksShowsWhatHappens(t *testing.T) {
 	}
 	t.Chdir(w.dir)
 	blocks := consoleBlock.FindAllStringSubmatch(text, -1)
-	if len(blocks) != 2 {
+	if len(blocks) != 3 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	for _, b := range blocks {
@@ -127,7 +150,9 @@ func TestThePageOfPacksShowsWhatHappens(t *testing.T) {
 			t.Errorf("pawl %s: %q, %q, want %q", b[1], r.out, r.err, b[2])
 		}
 	}
-	if r := w.pawl("pack", "validate", "support.pack.json"); r != (ran{}) {
-		t.Errorf("%+v", r)
+	for _, file := range []string{"support.pack.json", "shop.pack.json"} {
+		if r := w.pawl("pack", "validate", file); r != (ran{}) {
+			t.Errorf("%s: %+v", file, r)
+		}
 	}
 }
