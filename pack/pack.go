@@ -48,11 +48,13 @@ func Parse(data []byte) (*Pack, error) { return standard.Parse(data) }
 // Validate says what is wrong with a pack; see [Loader.Validate].
 func Validate(data []byte) (problems, warnings []Problem) { return standard.Validate(data) }
 
-// Load reads a pack file, and the skills that it leads to, which are read anew each time. A file that is not there is errdefs.NotFound, one that can't be read NotAvailable. A file that is no pack, and one with a skill that can't be read, is an [*Error] with all its problems, errdefs.Validation.
+// Load reads a pack file, and the skills that it leads to, which are read anew each time. A file that is not there is errdefs.NotFound, one that can't be read NotAvailable, a directory Validation. A file that is no pack, and one with a skill that can't be read, is an [*Error] with all its problems, errdefs.Validation.
 func (l *Loader) Load(path string) (*Pack, error) {
 	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errdefs.NotFound.Errorf("pack: load: there is no file %s: make it, or name another", path)
+	} else if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		return nil, errdefs.Validation.Errorf("pack: load: %s is a directory: name the pack's file", path)
 	} else if err != nil {
 		return nil, errdefs.NotAvailable.Errorf("pack: load: %w", err)
 	}
