@@ -99,7 +99,7 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 			c.problem(at.to("tool_policy", "blocklist", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "remove it"))
 		}
 	}
-	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 && !(c.pack.hasSkills() && p.OffersSkills()) {
+	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 && (!c.pack.hasSkills() || !p.OffersSkills()) {
 		c.problem(at.to("tool_policy", "tool_choice"), "a call is required, and there is no tool that may be called", "give the prompt a tool, or write auto")
 	}
 	for i, v := range p.Validators {

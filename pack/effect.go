@@ -93,15 +93,16 @@ func (r *report) each(steps []string, at path, n *node, f func(path, *node)) {
 		f(at, n)
 		return
 	}
-	if steps[0] != "*" {
-		r.each(steps[1:], at.to(steps[0]), n.member(steps[0]), f)
+	step, rest := steps[0], steps[1:]
+	if step != "*" {
+		r.each(rest, at.to(step), n.member(step), f)
 		return
 	}
 	for i, c := range n.children {
 		if n.kind == '{' {
-			r.each(steps[1:], at.to(c.name), c, f)
+			r.each(rest, at.to(c.name), c, f)
 		} else {
-			r.each(steps[1:], at.to(i), c, f)
+			r.each(rest, at.to(i), c, f)
 		}
 	}
 }
