@@ -3,6 +3,7 @@ package pawl
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"iter"
 	"maps"
@@ -95,7 +96,7 @@ func WithLoader(l *pack.Loader) Option { return func(o *conversationOptions) { o
 // WithHost has h asked and interrupted, and told of every event. Default: nobody, so that calls wait for ResolveTool.
 func WithHost(h engine.Host) Option { return func(o *conversationOptions) { o.host = h } }
 
-// WithRunOptions gives options to each turn: a budget, hooks, a tracer, an attribute. The journal and the host are those of WithJournal and WithHost all the same.
+// WithRunOptions gives options to each turn: hooks, a tracer, an attribute, a budget, which is one for all turns. The journal and the host are those of WithJournal and WithHost all the same.
 func WithRunOptions(opts ...agent.RunOption) Option {
 	return func(o *conversationOptions) { o.run = append(o.run, opts...) }
 }
@@ -200,7 +201,8 @@ func (c *Conversation) Model() string { return c.modelName() }
 
 // Response is what came of a turn.
 type Response struct {
-	*agent.Result // Text is the answer; Pending are the calls that wait for a person: then the turn is not over, see [Conversation.Continue]
+	// Text is the answer; Pending are the calls that wait for a person: then the turn is not over, see [Conversation.Continue]. Where agents handed over, Messages, Artifacts, Usage, Cost and Steps are of all that were at work in this call, and the rest is the last one's.
+	*agent.Result
 	// Violations are what validators found in the replies: one that blocks is the last, and those that only note come in the order in which they were found.
 	Violations []*guard.Violation
 }
@@ -224,13 +226,18 @@ func (c *Conversation) send(ctx context.Context, text string, files []message.Fi
 	}
 	m := message.New(message.RoleUser, parts...)
 	return c.take(ctx, opts, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
-		if err := c.over(ctx, "send"); err != nil {
+		st, err := c.over(ctx, "send")
+		if err != nil {
 			return nil, err
 		}
-		if err := c.prompt.Admit(m); err != nil {
+		with, err := c.with(st)
+		if err != nil {
 			return nil, err
 		}
-		if err := c.heard(ctx, text); err != nil {
+		if err := with.Admit(m); err != nil {
+			return nil, err
+		}
+		if err := c.heard(ctx, with, text); err != nil {
 			return nil, err
 		}
 		return d.run(ctx, agent.Request{ContextID: c.session, Message: m}, opts...)
@@ -363,11 +370,20 @@ func (c *Conversation) Close() error {
 		}
 		c.mu.Unlock()
 		c.cancel()
-		timer := time.NewTimer(closeTimeout)
-		defer timer.Stop()
-		select {
-		case <-c.idle:
-		case <-timer.C:
+		ended := func(after time.Duration) bool {
+			timer := time.NewTimer(after)
+			defer timer.Stop()
+			select {
+			case <-c.idle:
+				return true
+			case <-timer.C:
+				return false
+			}
+		}
+		if !ended(closeTimeout / 5) {
+			c.bus.Close() // what the turn waits for may be a subscriber who reads no more
+		}
+		if !ended(closeTimeout * 4 / 5) {
 			c.closeErr = errdefs.Timeout.Errorf("pawl: close: a turn of session %s did not end within %v of being cancelled, and is left behind: what ignores its context has to heed it", c.session, closeTimeout)
 		}
 		c.bus.Close()
@@ -470,17 +486,39 @@ func (c *Conversation) open(ctx context.Context, store journal.Store, session st
 }
 
 // over refuses to begin something while a turn is under way: what it has done, or people have said, would be lost.
-func (c *Conversation) over(ctx context.Context, action string) error {
+func (c *Conversation) over(ctx context.Context, action string) (journal.State, error) {
 	st, err := c.state(ctx)
-	if err != nil || st.Run == "" {
-		return err
+	if err == nil && st.Run != "" {
+		err = unfinished(action, st)
 	}
-	return unfinished(action, st)
+	return st, err
+}
+
+// with is the prompt that has the conversation: its own, or that of an agent to whom it was handed over. It is the one that hears what is said next.
+func (c *Conversation) with(st journal.State) (*pack.Prompt, error) {
+	crew, err := c.members()
+	if err != nil {
+		return nil, err
+	}
+	who := st.Agent
+	if len(st.Handoff) > 0 {
+		var next agent.HandoffEvent
+		if err := json.Unmarshal(st.Handoff, &next); err != nil {
+			return nil, errdefs.Internal.Errorf("pawl: the handoff on record in session %s can't be read: %w", c.session, err)
+		}
+		who = next.ToAgentID
+	}
+	for _, m := range crew {
+		if m.prompt.ID == who {
+			return m.prompt, nil
+		}
+	}
+	return c.prompt, nil
 }
 
 func unfinished(action string, st journal.State) error {
 	if len(st.Pending) > 0 {
 		return errdefs.Conflict.Errorf("pawl: %s: the turn before waits for a person: %s; answer with ResolveTool or RejectTool, then Continue, or Clear", action, asked(st.Pending))
 	}
-	return errdefs.Conflict.Errorf("pawl: %s: the turn before is not over: Continue, or Clear", action)
+	return errdefs.Conflict.Errorf("pawl: %s: the turn before is not over: wait, if another process is at it; else Continue, or Clear", action)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawl-dev/pawl"
@@ -181,4 +182,29 @@ func TestOnlyACallThatIsRefusedIsToldAsDenied(t *testing.T) {
 		got = append(got, fmt.Sprint(id, " ", e.Data["outcome"], " ", e.Data["is_error"]))
 	}
 	wantLines(t, got, "a <nil> <nil>", "b <nil> <nil>", "c denied true")
+}
+
+// A subscriber who reads no more keeps no conversation from being closed, and gets the blame of nobody.
+func TestCloseEndsASubscriptionThatATurnWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, err := pawl.Open(packOf(t, plain), "chat", pawl.WithModel(scripted.New(scripted.Text(strings.Repeat("word ", 600)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.Subscribe(t.Context(), event.Policy{})
+		ended := make(chan error)
+		go func() {
+			_, err := c.Send(t.Context(), "go")
+			ended <- err
+		}()
+		synctest.Wait() // the turn waits for the subscriber
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the turn was not cancelled")
+		}
+		for range s.Events() { // what came before is there still
+		}
+	})
 }

@@ -1,12 +1,15 @@
 package pawl_test
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -140,5 +143,78 @@ func TestAgentsOfThePackHandOverToEachOther(t *testing.T) {
 	wantLines(t, s, "You are the front desk for Ada.", "You are the front desk for Ada.", "You bill Ada.", "You bill Ada.", "You bill Ada.")
 	if all := m.asked(); len(all[0].Tools) != 1 || all[0].Tools[0].Name != "transfer_to_billing" || !strings.Contains(all[0].Tools[0].Description, "money") || all[2].Tools[0].Name != "pay" {
 		t.Errorf("tools: %+v, then %+v", all[0].Tools, all[2].Tools)
+	}
+}
+
+// twoDesks is a pack whose two prompts hand over to each other, with these further members of each.
+func twoDesks(t *testing.T, front, billing string) string {
+	t.Helper()
+	return packOf(t, `"system_template": "Front.", "tools": ["billing"]`+front+`},
+		"billing": {"id": "billing", "name": "Billing", "version": "1.0.0", "system_template": "Billing.", "tools": ["chat"]`+billing, team)
+}
+
+func handOver(id, to string) scripted.Turn {
+	return scripted.Calls(callOf(id, "transfer_to_"+to, `{}`))
+}
+
+// What a person says is heard by the agent that has the conversation: its validators judge, and its media admit, not those of the prompt that it began with.
+func TestWhoHasTheConversationHearsByItsOwnRules(t *testing.T) {
+	rule := func(word string) string {
+		return `, "validators": [{"type": "banned_words", "fail_on_violation": true, "params": {"words": ["` + word + `"], "direction": "input"}}]`
+	}
+	m := listening(handOver("h", "billing"), scripted.Text("One moment."), scripted.Text("Hello."), scripted.Text("Fine."))
+	file := twoDesks(t, rule("tulip"), rule("rose")+`, "media": {"enabled": false}`)
+	store := journal.Memory()
+	c := converse(t, file, m, pawl.WithJournal(store))
+	image := message.File{MIME: "image/png", Data: "eA=="}
+	if _, err := c.Send(t.Context(), "a tulip"); !errdefs.PolicyDenied.Is(err) {
+		t.Errorf("the first agent's own rule: %v", err)
+	}
+	send(t, c, "a rose")
+	for _, c := range []*pawl.Conversation{c, converse(t, file, m, pawl.WithSession(c.Session()), pawl.WithJournal(store))} {
+		if _, err := c.Send(t.Context(), "another rose"); !errdefs.PolicyDenied.Is(err) {
+			t.Errorf("the second agent's rule: %v", err)
+		}
+		if _, err := c.Send(t.Context(), "a picture", image); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "billing") {
+			t.Errorf("the second agent's media: %v", err)
+		}
+	}
+	if resp := send(t, c, "a tulip"); resp.Text() != "Fine." {
+		t.Errorf("the first agent's rule is not the second one's: %q", resp.Text())
+	}
+}
+
+// A Response is of the turn, whoever was at work in it.
+func TestAResponseHasWhatAllAgentsOfTheTurnSaidAndTook(t *testing.T) {
+	costs := func(turn scripted.Turn, input, output int) scripted.Turn {
+		turn.Usage.Input, turn.Usage.Output = input, output
+		return turn
+	}
+	m := listening(costs(handOver("h", "billing"), 100, 1), costs(scripted.Text("One moment."), 200, 2), costs(scripted.Text("Hello."), 400, 4), costs(scripted.Text("Bye."), 800, 8))
+	c := converse(t, twoDesks(t, "", ""), m)
+	resp := send(t, c, "bill me")
+	if resp.Usage.Input != 700 || resp.Usage.Output != 7 || resp.Steps != 3 || resp.Text() != "Hello." {
+		t.Errorf("%+v in %d steps: %q", resp.Usage, resp.Steps, resp.Text())
+	}
+	var said []string
+	for _, m := range resp.Messages {
+		said = append(said, string(m.Role())+" "+m.Text())
+	}
+	wantLines(t, said, "assistant ", "tool ", "assistant One moment.", "assistant Hello.")
+	if resp := send(t, c, "bye"); resp.Usage.Input != 800 || resp.Steps != 1 || len(resp.Messages) != 1 {
+		t.Errorf("a turn of one agent: %+v in %d steps", resp.Usage, resp.Steps)
+	}
+}
+
+// Agents that hand over for ever are stopped, and the turn failed.
+func TestATurnHasSoManyHandovers(t *testing.T) {
+	var turns []scripted.Turn
+	for i := range 6 {
+		turns = append(turns, handOver(fmt.Sprint("a", i), "billing"), scripted.Text("p"), handOver(fmt.Sprint("b", i), "chat"), scripted.Text("q"))
+	}
+	c := converse(t, twoDesks(t, "", ""), listening(turns...))
+	resp, err := c.Send(t.Context(), "go")
+	if !errdefs.BudgetExceeded.Is(err) || resp == nil || resp.Status != agent.StatusFailed || !errors.Is(resp.Err, err) || resp.Steps != 18 {
+		t.Errorf("%+v, %v", resp, err)
 	}
 }

@@ -155,13 +155,14 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 		return nil, err
 	}
 	defer leave()
-	seen := &found{}
-	inside = context.WithValue(inside, turnKey{c}, seen)
+	seen, runs := &found{}, &hops{session: c.session}
+	inside, opts = context.WithValue(inside, turnKey{c}, seen), append(slices.Clip(opts), agent.WithObserver(runs))
 	res, err := c.drive(inside, opts, f)
 	for err == nil && c.answered(inside, res) {
 		res, err = c.drive(inside, opts, c.resume)
 	}
 	if res != nil {
+		res = runs.together(res, err)
 		resp = &Response{Result: res}
 		var blocked *guard.Violation
 		resp.Violations, blocked = seen.all()
@@ -176,6 +177,52 @@ func (c *Conversation) take(ctx context.Context, opts []agent.RunOption, f func(
 	}
 	c.tell(ctx, res, err)
 	return resp, err
+}
+
+// hops has what came of the runs of a turn, of which there are several when agents hand over.
+type hops struct {
+	agent.BaseObserver
+	session string
+	all     []*agent.Result
+}
+
+// OnRunEnd implements agent.Observer. A run that went on is in its last Result as a whole.
+func (h *hops) OnRunEnd(_ context.Context, info agent.RunInfo, res *agent.Result) {
+	if info.ContextID != h.session || res == nil {
+		return
+	}
+	for i, r := range h.all {
+		if r.RunID == res.RunID {
+			h.all[i] = res
+			return
+		}
+	}
+	h.all = append(h.all, res)
+}
+
+// together is what came of the turn: last, with what the runs before it said and took. With an error behind a completed run, the turn failed.
+func (h *hops) together(last *agent.Result, err error) *agent.Result {
+	out := *last
+	if err != nil && out.Status == agent.StatusCompleted {
+		out.Status, out.Err = agent.StatusFailed, err
+	}
+	if len(h.all) < 2 {
+		return &out
+	}
+	zero := int64(0)
+	out.Messages, out.Artifacts, out.Usage, out.Cost, out.Steps = nil, nil, model.Usage{}, &zero, 0
+	for _, r := range h.all {
+		out.Messages, out.Artifacts = append(out.Messages, r.Messages...), append(out.Artifacts, r.Artifacts...)
+		out.Usage, out.Steps = out.Usage.Add(r.Usage), out.Steps+r.Steps
+		switch {
+		case r.Cost == nil || out.Cost == nil:
+			out.Cost = nil
+		default:
+			sum := *out.Cost + *r.Cost
+			out.Cost = &sum
+		}
+	}
+	return &out
 }
 
 // answered reports whether a turn waits for people who have answered already: while it was being parked, or in the loop over its stream. What still waits is in res from then on.
@@ -218,9 +265,9 @@ func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func
 	return f(ctx, d, slices.Concat(c.opts.run, []agent.RunOption{agent.WithEngineHost(c.host()), agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}, opts)...)
 }
 
-// heard has the validators judge what a user says.
-func (c *Conversation) heard(ctx context.Context, text string) error {
-	for _, g := range c.prompt.Guards() {
+// heard has the validators of a prompt judge what a user says.
+func (c *Conversation) heard(ctx context.Context, p *pack.Prompt, text string) error {
+	for _, g := range p.Guards() {
 		if !g.Input {
 			continue
 		}

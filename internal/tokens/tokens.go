@@ -17,8 +17,8 @@ func In(h message.History) (n int) {
 // Of is the estimate for a message. Cost: linear in its bytes.
 func Of(m message.Message) int {
 	n := 4 // a role, and marks of its beginning and end
-	for p := range m.Parts() {
-		switch p := p.(type) {
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
 		case message.Text:
 			n += Text(p.Text)
 		case message.Reasoning:
