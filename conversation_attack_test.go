@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -108,7 +109,7 @@ func TestAServersStatusIsNotWithoutLimit(t *testing.T) {
 		}
 		r, err := http.ReadRequest(bufio.NewReader(conn))
 		if err == nil {
-			_ = r.Write(discard{})
+			_ = r.Write(io.Discard)
 			_, _ = fmt.Fprintf(conn, "HTTP/1.1 500 %s\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody", strings.Repeat("x", 1<<20))
 		}
 		_ = conn.Close()
@@ -120,7 +121,3 @@ func TestAServersStatusIsNotWithoutLimit(t *testing.T) {
 	_ = l.Close()
 	<-done
 }
-
-type discard struct{}
-
-func (discard) Write(b []byte) (int, error) { return len(b), nil }
