@@ -171,7 +171,7 @@ func (t HTTPTool) call(ctx context.Context, client *http.Client, input json.RawM
 	case len(body) > t.MaxBytes:
 		return nil, errdefs.Validation.Errorf("the answer has more than %d bytes", t.MaxBytes)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return tool.Result{Content: fmt.Sprintf("%s\n%s", resp.Status, body), IsError: true}, nil
+		return tool.Result{Content: fmt.Sprintf("%d %s\n%s", resp.StatusCode, http.StatusText(resp.StatusCode), body), IsError: true}, nil // the server's own words for it have no limit
 	case t.Result == "":
 		return string(body), nil
 	}

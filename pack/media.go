@@ -44,7 +44,7 @@ func (p *Prompt) Admit(m message.Message) error {
 
 // kind is image, audio, video, the name of a type in Other that has the file's format, or document.
 func (m *Media) kind(f message.File) string {
-	switch general, _, _ := strings.Cut(f.MIME, "/"); general {
+	switch general, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(f.MIME)), "/"); general {
 	case "image", "audio", "video":
 		return general
 	}
@@ -120,7 +120,7 @@ func format(name string) string {
 func formatOf(f message.File) string {
 	mimeType, _, err := mime.ParseMediaType(f.MIME)
 	if err != nil {
-		mimeType = strings.ToLower(f.MIME)
+		mimeType = strings.ToLower(strings.TrimSpace(f.MIME))
 	}
 	is := format(mimeType)
 	if ending := filepath.Ext(f.Name); ending != "" && (is == "octet-stream" || is == "") {

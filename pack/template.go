@@ -86,6 +86,9 @@ func (t *templates) fragment(out template, name string) template {
 		slices.Sort(known)
 		t.wrong(fmt.Sprintf("there is no fragment %q", clip(name)), meant(name, known, "add it to the pack's fragments"))
 		return out
+	case len(t.open) > maxNesting: // each would be looked for in all that are open
+		t.bad(fmt.Sprintf("its fragments are nested more than %d deep", maxNesting), "make them flatter")
+		return out
 	case slices.Contains(t.open, name):
 		if t.own > 0 && name == t.open[0] && name == slices.Min(t.open) { // once for all that are in each other
 			t.bad(fmt.Sprintf("the fragment has itself in it: %s", clip(strings.Join(append(slices.Clone(t.open), name), " → "))), "take it out")

@@ -223,6 +223,9 @@ func plain(v any) (any, error) {
 		}
 		return v, nil
 	case encoding.TextMarshaler:
+		if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && p.IsNil() { // as JSON has it; its method may not bear it
+			return nil, nil //nolint:nilnil // no value, and that is right
+		}
 		b, err := v.MarshalText()
 		return string(b), err
 	}

@@ -25,6 +25,7 @@ type Set struct {
 type member struct {
 	Tool
 	def   Definition
+	names names
 	check *checker
 }
 
@@ -51,11 +52,14 @@ func NewSet(tools ...Tool) (Set, error) {
 		}
 		m := member{Tool: t, def: def}
 		if f, ok := t.(*funcTool); ok {
-			m.check = f.check
+			m.check, m.names = f.check, f.names
 		} else if !json.Valid(def.Schema) {
 			return Set{}, errdefs.Validation.Errorf("tool: the schema of %s is not JSON: %s", def.Name, quote(def.Schema))
 		} else if c, err := compile(def.Schema); err == nil {
 			m.check = c
+		}
+		if _, ok := t.(*funcTool); !ok {
+			m.names = namesOf(def.Schema, nil)
 		}
 		s.byName[strings.ToLower(def.Name)], s.byName[def.Name] = i, i
 		s.list = append(s.list, m)
@@ -99,18 +103,19 @@ func (s Set) Models(allowed func(string) bool) []model.Tool {
 	return out
 }
 
-// Check gives the input of a call as its tool is to get it: aliases replaced, checked against the schema. The error is for the
-// model: each place that is wrong, and why. The tool must be in the set.
+// Check gives the input of a call as its tool is to get it: each member under the name that the schema has for it and none given twice, so that whoever looks at it
+// reads what the tool reads; checked against the schema. The error is for the model: each place that is wrong, and why. The tool must be in the set.
 func (s Set) Check(call message.ToolCall) (input string, err error) {
 	i, ok := s.find(call.Name)
 	if !ok {
 		return "", s.Unknown(call.Name, nil)
 	}
 	m, raw := s.list[i], json.RawMessage(call.Input)
-	if f, ok := m.Tool.(*funcTool); ok {
-		if raw, err = f.names.canonical(raw); err != nil {
-			return "", errdefs.Validation.Errorf("%s: %w", m.def.Name, err)
-		}
+	if raw, err = m.names.canonical(raw); err == nil {
+		err = once(raw, 0)
+	}
+	if err != nil {
+		return "", errdefs.Validation.Errorf("%s: %w", m.def.Name, err)
 	}
 	if err := m.check.check(raw); err != nil {
 		return "", errdefs.Validation.Errorf("%s: %w", m.def.Name, err)

@@ -4,6 +4,7 @@ package judged
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"strings"
 
 	"github.com/pawl-dev/pawl/message"
@@ -120,9 +121,7 @@ func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.S
 	return r.Model.CompleteStream(ctx, req, func(s model.StreamResult) (err error) {
 		s.Text = j.take(s.Text)
 		if s.Final && s.Response != nil {
-			if !j.heard { // a model that does not stream
-				s.Text += j.take(s.Response.Message.Text())
-			}
+			s.Text += j.rest(s.Response.Message.Text())
 			shown := j.shown.Len()
 			if s.Response, err = j.end(ctx, s.Response); err != nil {
 				return err
@@ -142,6 +141,8 @@ type reply struct {
 	filter  *guard.Filter
 	shown   strings.Builder
 	heard   bool
+	text    maphash.Hash // of what was heard, to know whether the reply in the end is that
+	size    int          // of it
 	blocked *guard.Violation
 }
 
@@ -153,7 +154,24 @@ func (j *reply) take(piece string) string {
 		return ""
 	}
 	j.heard = true
+	_, _ = j.text.WriteString(piece) // it has no errors
+	j.size += len(piece)
 	return j.show(j.filter.Write(piece))
+}
+
+// rest takes what the reply has besides what was heard: all of it from a model that does not stream. One that is another text than was heard is judged anew, before it is on record.
+func (j *reply) rest(text string) string {
+	n := min(j.size, len(text))
+	if j.blocked != nil || n == j.size && maphash.String(j.text.Seed(), text[:n]) == j.text.Sum64() {
+		return j.take(text[n:])
+	}
+	j.heard, j.filter = true, guard.NewFilter(j.Guards...)
+	show, err := j.filter.Write(text)
+	more, ok := strings.CutPrefix(show, j.shown.String())
+	if !ok { // what was shown can't be taken back
+		more = ""
+	}
+	return j.show(more, err)
 }
 
 // show notes what is shown, and says in place of the rest what a violation has to say.

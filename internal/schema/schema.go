@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -54,6 +55,9 @@ func compile(text []byte) (*Schema, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	if work(s, map[*jsonschema.Schema]int{}) >= mostWork {
+		return nil, fmt.Errorf("it checks one value by more than %d schemas: its references to each other multiply", mostWork)
+	}
 	// A schema that refers to itself without end compiles, and refuses everything.
 	if err := s.Validate(map[string]any{}); endless(err) {
 		return nil, err
@@ -69,6 +73,35 @@ func first(ve *jsonschema.ValidationError) string {
 		return cmp.Or(cmp.Compare(len(b.At), len(a.At)), cmp.Compare(strings.Join(a.At, "/"), strings.Join(b.At, "/")), -cmp.Compare(a.Why(), b.Why()))
 	})
 	return "/" + strings.Join(all[0].At, "/") + ": " + all[0].Why()
+}
+
+// mostWork is by how many schemas a value may be checked, not counting its members: each of two references to a schema with two references checks it anew, and so on.
+const mostWork = 100_000
+
+// work counts the schemas that s checks a value by, up to mostWork; known are those that were counted, and, with 0, that are being counted.
+func work(s *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
+	if s == nil {
+		return 0
+	}
+	if n, ok := known[s]; ok {
+		return n
+	}
+	known[s] = 0
+	below := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
+	if s.DynamicRef != nil {
+		below = append(below, s.DynamicRef.Ref)
+	}
+	for _, d := range s.Dependencies {
+		if d, ok := d.(*jsonschema.Schema); ok {
+			below = append(below, d)
+		}
+	}
+	n := 1
+	for _, b := range below {
+		n = min(n+work(b, known), mostWork)
+	}
+	known[s] = n
+	return n
 }
 
 func endless(err error) bool {

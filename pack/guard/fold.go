@@ -22,18 +22,27 @@ func newFolder() *folder {
 	return &folder{fold: cases.Fold(), known: map[rune]string{}, spaced: true}
 }
 
+// unseen are characters that nobody sees, besides ASCII's: of formatting, fillers (which count as letters), and those that Unicode keeps free for such. The next line (U+0085) is white space, and not here.
+var unseen = []*unicode.RangeTable{
+	unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point,
+	{R16: []unicode.Range16{{Lo: 0x80, Hi: 0x84, Stride: 1}, {Lo: 0x86, Hi: 0x9f, Stride: 1}}, R32: []unicode.Range32{{Lo: 0xe0000, Hi: 0xe0fff, Stride: 1}}, LatinOffset: 2},
+}
+
 // keys gives the keys of a character to emit, in order; none for what is not seen.
 func (f *folder) keys(r rune, emit func(key rune)) {
 	if r < utf8.RuneSelf {
-		if 'A' <= r && r <= 'Z' {
+		switch {
+		case 'A' <= r && r <= 'Z':
 			r += 'a' - 'A'
+		case (r < ' ' || r == 0x7f) && !unicode.IsSpace(r):
+			return
 		}
 		f.key(r, emit)
 		return
 	}
 	keys, ok := f.known[r]
 	if !ok {
-		if !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Variation_Selector, r) && r != '\u034F' {
+		if !unicode.In(r, unseen...) {
 			keys = f.fold.String(norm.NFKD.String(string(r)))
 		}
 		if len(f.known) < knownKeys {

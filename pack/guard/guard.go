@@ -183,9 +183,9 @@ func (g *Guard) Holds() string {
 	return "the whole text"
 }
 
-// Judge judges a whole text: nil when it keeps the rule.
+// Judge judges a whole text: nil when it keeps the rule. A rule that fails, or panics, has not let it through.
 func (g *Guard) Judge(ctx context.Context, text string) *Violation {
-	wrong, err := g.rule.Judge(ctx, text)
+	wrong, err := g.judge(ctx, text)
 	if err != nil {
 		return &Violation{Guard: g, Reason: "it could not be judged: " + err.Error(), Err: err}
 	}
@@ -193,6 +193,16 @@ func (g *Guard) Judge(ctx context.Context, text string) *Violation {
 		return nil
 	}
 	return &Violation{Guard: g, Reason: wrong}
+}
+
+// judge takes a rule that panics for one that could not judge.
+func (g *Guard) judge(ctx context.Context, text string) (wrong string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errdefs.Internal.Errorf("it panicked: %v", p)
+		}
+	}()
+	return g.rule.Judge(ctx, text)
 }
 
 // Violation is a text that breaks a rule. As an error it is of class errdefs.PolicyDenied.

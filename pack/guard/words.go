@@ -24,10 +24,11 @@ type node struct {
 	also  int32 // the longest shorter one where a word ends; 0: none
 }
 
-// The most words, and the most characters of one.
+// The most words, the most characters of one, and the most keys of all together: a character may fold to 18.
 const (
 	mostWords   = 10_000
 	longestWord = 200
+	mostKeys    = 200_000
 )
 
 func newWords(p Params) (Rule, error) {
@@ -47,6 +48,10 @@ func newWords(p Params) (Rule, error) {
 		} else if !w.add(word) {
 			r.fault("words", fmt.Sprintf("%q has nothing that can be seen", word), "remove it")
 		}
+		if len(w.nodes) > mostKeys {
+			r.fault("words", fmt.Sprintf("together they have more than %d characters", mostKeys), "have fewer")
+			break
+		}
 	}
 	w.link()
 	return w, r.Err()
@@ -60,7 +65,7 @@ func (w *words) add(word string) bool {
 		f.keys(c, func(k rune) {
 			next, ok := w.nodes[at].next[k]
 			if !ok {
-				next = int32(len(w.nodes)) //nolint:gosec // at most mostWords*longestWord
+				next = int32(len(w.nodes)) //nolint:gosec // at most mostKeys, and what one word has more
 				if w.nodes[at].next == nil {
 					w.nodes[at].next = map[rune]int32{}
 				}
