@@ -451,3 +451,24 @@ func TestATurnWhoseQuestionsWereAnsweredAtOnceGoesOn(t *testing.T) {
 		wantLines(t, paid, "5 to Bob")
 	})
 }
+
+// What the check sees is what a typed handler gets, however deep: a name in another case is no way around it.
+func TestATypedHandlerGetsNothingThatTheCheckDidNotSee(t *testing.T) {
+	type order struct {
+		Order struct {
+			Amount int `json:"amount"`
+		} `json:"order"`
+	}
+	m := listening(scripted.Calls(callOf("a", "pay", `{"order":{"Amount":5000}}`), callOf("b", "pay", `{"order":{"amount":5}}`)), scripted.Text("done"))
+	c := converse(t, packOf(t, `"system_template": "x", "tools": ["pay"]`), m)
+	c.AskBefore("pay", func(_ context.Context, args map[string]any) pawl.Pending {
+		o, _ := args["order"].(map[string]any)
+		return large(o)
+	})
+	var paid []int
+	pawl.OnTyped(c, "pay", func(_ context.Context, o order) (any, error) { paid = append(paid, o.Order.Amount); return "paid", nil })
+	send(t, c, "pay")
+	if len(paid) != 1 || paid[0] != 5 {
+		t.Errorf("paid %v", paid)
+	}
+}

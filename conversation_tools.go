@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/exact"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/tool"
@@ -49,7 +50,7 @@ func (c *Conversation) OnToolCtx(name string, fn func(ctx context.Context, args 
 func OnTyped[T any](c *Conversation, name string, fn func(ctx context.Context, args T) (any, error)) {
 	c.handle(name, handler{run: func(ctx context.Context, input json.RawMessage) (any, error) {
 		var args T
-		if err := json.Unmarshal(input, &args); err != nil {
+		if err := exact.Unmarshal(input, &args); err != nil { // a check sees the names as they are written
 			return nil, errdefs.Validation.Errorf("the arguments of %s don't fit: %w", name, err)
 		}
 		return fn(ctx, args)

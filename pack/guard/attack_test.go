@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -38,5 +39,22 @@ func TestARuleThatPanicsLetsNothingThrough(t *testing.T) {
 	}
 	if v := g.Judge(t.Context(), "x"); v == nil || !errdefs.Internal.Is(v) || !errdefs.PolicyDenied.Is(v) {
 		t.Errorf("got %v", v)
+	}
+}
+
+// What is dear to look for is looked for only where it can be.
+func BenchmarkLongTextsAreLookedThroughForPersonalData(b *testing.B) {
+	for name, text := range map[string]string{"letters": strings.Repeat("x", 1<<20), "digits": strings.Repeat("2", 1<<20), "words": strings.Repeat("word 12 ", 1<<17), "ats": strings.Repeat("x@", 1<<19)} {
+		b.Run(name, func(b *testing.B) {
+			g, err := guard.New(guard.Config{Type: "pii_leakage"}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if v := g.Judge(b.Context(), text); v != nil {
+					b.Fatal(v)
+				}
+			}
+		})
 	}
 }

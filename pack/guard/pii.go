@@ -50,6 +50,9 @@ func newPII(p Params) (Rule, error) {
 func (p *pii) find(text string, cut bool) (at int, what string) {
 	for _, k := range p.kinds {
 		for from := 0; from < len(text); {
+			if from = k.from(text, from); from < 0 {
+				break
+			}
 			m := k.find.FindStringIndex(text[from:])
 			if m == nil {
 				break
@@ -62,11 +65,35 @@ func (p *pii) find(text string, cut bool) (at int, what string) {
 				at, what = begin, "it has "+k.called
 				break
 			}
-			_, size := utf8.DecodeRuneInString(text[begin:])
-			from = begin + size
+			from = begin // what begins further on in the same word or number has something before it
+			for c, size := utf8.DecodeRuneInString(text[from:]); from == begin || joins(c) && from < len(text); c, size = utf8.DecodeRuneInString(text[from:]) {
+				from += size
+			}
 		}
 	}
 	return at, what
+}
+
+// longestLocal is how many bytes stand before the @ of an address, at most.
+const longestLocal = 64 * utf8.UTFMax
+
+// from is where one can begin at the earliest, from a place on; -1 is nowhere. Looking is dear: each of the expressions is tried only where there is what it cannot do without.
+func (k piiKind) from(text string, from int) int {
+	if k.name != "email" {
+		if i := strings.IndexAny(text[from:], "0123456789"); i < 0 {
+			return -1
+		}
+		return from
+	}
+	i := strings.IndexByte(text[from:], '@')
+	if i < 0 {
+		return -1
+	}
+	at := max(from, from+i-longestLocal)
+	for at > from && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
 }
 
 // joins reports whether a character next to a match makes it a part of something longer. There is none at the edge of a text.
