@@ -2,6 +2,7 @@ package pawl_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/pawl-dev/pawl"
@@ -56,7 +57,7 @@ func TestAnEngineThatCantBeMadeFailsNew(t *testing.T) {
 		{func(loop.Config) (engine.Engine, error) { return nil, nil }, errdefs.Validation},
 	} {
 		_, err := pawl.New(t.Context(), pawl.Options{Model: stub{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), Engine: c.make})
-		if errdefs.Of(err) != c.want {
+		if !errors.Is(err, c.want) {
 			t.Error(err)
 		}
 	}
