@@ -2,7 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"reflect"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,6 +56,21 @@ type Run struct {
 // Asks makes a question of this run about a call.
 func (r Run) Asks(prompt string, c journal.Called) journal.Asked {
 	return journal.Asked{ID: c.ID, Prompt: prompt, Call: &c, TTL: r.AskTTL.Milliseconds()}
+}
+
+// CallID makes an id for a call, or a question, that no model asked for: the same on resume and in replay, another one in every run and attempt, and one that every provider takes. Name is unique in
+// the attempt: what makes the call, with its scope ("review#2:search").
+func (r Run) CallID(name string) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s\x00%d\x00%s", r.ID, r.Attempt, name)
+	const most = 24 // some providers take 40 in all
+	stem := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+			return c
+		}
+		return '_'
+	}, name[strings.LastIndexByte(name, ':')+1:])
+	return stem[:min(len(stem), most)] + "_" + strconv.FormatUint(h.Sum64(), 36)
 }
 
 // Where gives the run's identity to hooks.

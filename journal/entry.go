@@ -267,6 +267,25 @@ type Board struct {
 	Delete []string                     `json:"delete,omitempty"` // vars
 }
 
+// Visited is the outcome of a part of an engine that does its work in one effect, such as a graph's node: Board is what it changed. The transcript gets what it said by a Board of the engine's
+// own path, where the order is the engine's.
+type Visited struct {
+	Node  string `json:"node"`
+	Board Board  `json:"board,omitzero"`
+}
+
+// Failed is an effect that failed where the engine goes on after that: a node that is tried again, a script that looks what came of it. Unlike a ModelFailed it is an outcome: a resumed
+// run, and a replay, see the same failure.
+type Failed struct {
+	Class string `json:"class,omitempty"` // see errdefs
+	Error string `json:"error"`
+}
+
+// Timed is what the clock said, for an engine that goes by it: when a wait is over, when a node began that has a limit.
+type Timed struct {
+	At time.Time `json:"at"`
+}
+
 // RunFinished closes a run. Discarded drops its output from the transcript, not from the journal.
 type RunFinished struct {
 	Status    string          `json:"status"`
@@ -342,6 +361,15 @@ func (Parked) Kind() Kind { return "parked" }
 
 // Kind is "board".
 func (Board) Kind() Kind { return "board" }
+
+// Kind is "visited".
+func (Visited) Kind() Kind { return "visited" }
+
+// Kind is "failed".
+func (Failed) Kind() Kind { return "failed" }
+
+// Kind is "timed".
+func (Timed) Kind() Kind { return "timed" }
 
 // Kind is "run.finished".
 func (RunFinished) Kind() Kind { return "run.finished" }
