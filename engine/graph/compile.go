@@ -26,16 +26,15 @@ type graph struct {
 
 // node is a compiled node.
 type node struct {
-	id, path  string
-	at        int // among the nodes
-	work      work
-	skip      *expr
-	edges     []edge
-	first     bool // of the edges with a condition the first that holds is taken, not all
-	edgesPath string
-	retry     *Retry
-	classes   []*errdefs.Class // that are worth another attempt
-	timeout   time.Duration
+	id, path string
+	at       int // among the nodes
+	work     work
+	skip     *expr
+	edges    []edge
+	first    bool // of the edges with a condition the first that holds is taken, not all
+	retry    *Retry
+	classes  []*errdefs.Class // that are worth another attempt
+	timeout  time.Duration
 
 	loop *loop.Engine // of a model node
 	fn   NodeFunc     // of a function
@@ -277,7 +276,7 @@ func (s *scope) entry(path string) {
 func (s *scope) unknownNode(path, id string) {
 	s.broken = true
 	fix := "write the id of a node"
-	if meant := near.Names(id, append(slices.Sorted(maps.Keys(s.graph.byID)), End)); len(meant) > 0 {
+	if meant := near.Names(id, append(slices.Sorted(maps.Keys(s.graph.byID)), End)); id != "" && len(meant) > 0 {
 		fix = "did you mean " + meant[0] + "?"
 	}
 	if id == "" {
@@ -329,22 +328,18 @@ func (s *scope) edges(path string) {
 func (s *scope) structure() {
 	g := s.graph
 	reached, ends := map[*node]bool{}, map[*node]bool{}
-	var mark func(n *node)
-	mark = func(n *node) {
-		for todo := []*node{n}; len(todo) > 0; {
-			n, todo = todo[len(todo)-1], todo[:len(todo)-1]
-			if reached[n] {
-				continue
-			}
-			reached[n] = true
-			for _, e := range n.edges {
-				if e.to != nil {
-					todo = append(todo, e.to)
-				}
+	for todo := []*node{g.entry}; len(todo) > 0; {
+		n := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; reached[n] {
+			continue
+		}
+		reached[n] = true
+		for _, e := range n.edges {
+			if e.to != nil {
+				todo = append(todo, e.to)
 			}
 		}
 	}
-	mark(g.entry)
 	into := map[*node][]*node{}
 	var last []*node
 	for _, n := range g.nodes {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,11 +30,12 @@ var ownNames = []string{nameVars, nameLast, nameVisits}
 
 // view is what an expression sees.
 type view struct {
+	ctx    context.Context //nolint:containedctx // of the walk, with which an evaluation ends
 	board  engine.Snapshot
 	visits *counts
 }
 
-// counts are visits of nodes.
+// counts are visits of nodes. They are counted between waves, and only looked at within one.
 type counts struct{ of map[string]int }
 
 func newCounts() *counts { return &counts{map[string]int{}} }
@@ -43,9 +45,6 @@ func (c *counts) add(id string) int {
 	c.of[id]++
 	return c.of[id]
 }
-
-// clone is as it is now, for nodes that run side by side.
-func (c *counts) clone() *counts { return &counts{maps.Clone(c.of)} }
 
 // expr is a compiled expression, or the body of a function.
 type expr struct {
@@ -90,16 +89,23 @@ func (e *expr) eval(v view) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.star.Eval(names)
+	return e.star.Call(v.ctx, star.NewMeter(limits), names)
 }
+
+// limits of an evaluation.
+var limits = star.Limits{Steps: 100_000, Bytes: 256 << 20}
 
 // holds evaluates a condition.
 func (e *expr) holds(v view) (bool, error) {
-	names, err := e.values(v)
+	val, err := e.eval(v)
 	if err != nil {
 		return false, err
 	}
-	return e.star.Bool(names)
+	b, ok := val.(starlark.Bool)
+	if !ok {
+		return false, errdefs.Validation.Errorf("%s: the condition is a %s: make it a bool, by a comparison or bool(…)", e.path, val.Type())
+	}
+	return bool(b), nil
 }
 
 // value is what the expression gives, as vars have it. A var by itself stays the value that it is.

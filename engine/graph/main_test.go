@@ -157,4 +157,3 @@ func (c *counter) sets(name string, value any) graph.NodeFunc {
 		return journal.Board{Set: journal.Vars{name: value}}, nil
 	}
 }
-

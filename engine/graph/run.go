@@ -59,7 +59,7 @@ func (w walk) graph(ctx context.Context, g *graph, board *engine.Board) error {
 			}
 		}
 		board.Apply(change)
-		if due, err = w.next(later, legs, view{board.Snapshot(), visits}); err != nil {
+		if due, err = w.next(later, legs, view{ctx, board.Snapshot(), visits}); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (w walk) wave(ctx context.Context, now []*node, fork engine.Snapshot, visit
 			legs[i].name += "#" + strconv.Itoa(times)
 		}
 	}
-	seen := view{fork, visits.clone()}
+	seen := view{ctx, fork, visits}
 	var branches []engine.Branch
 	for _, l := range legs {
 		if l.node.skip != nil {

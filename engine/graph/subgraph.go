@@ -171,7 +171,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 	if v.node.sub.entry == nil {
 		return errdefs.NotAvailable.Errorf("the graph %s is not here", v.node.sub.name)
 	}
-	is, err := m.over.value(v.view())
+	is, err := m.over.value(v.seen)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 			in.do, in.scope = do, join(v.scope, l.name)
 			err := in.graph(ctx, v.node.sub, l.board)
 			if err == nil && m.result != nil {
-				results[i], err = m.result.value(view{l.board.Snapshot(), v.seen.visits})
+				results[i], err = m.result.value(view{ctx, l.board.Snapshot(), v.seen.visits})
 			}
 			return v.failed(l.name, err)
 		}})
@@ -204,7 +204,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 		size = len(branches)
 	}
 	for from := 0; from < len(branches) && err == nil; from += size {
-		err = v.walk.do.Branch(ctx, branches[from:min(from+size, len(branches))]...)
+		err = v.do.Branch(ctx, branches[from:min(from+size, len(branches))]...)
 	}
 	said, conflict := said(v.fork, legs)
 	if err != nil {

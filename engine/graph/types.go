@@ -94,9 +94,6 @@ func (v *visit) set(name string, value any) {
 	}
 }
 
-// view is what the node's expressions see.
-func (v *visit) view() view { return view{v.fork, v.seen.visits} }
-
 // Type is a type of nodes of the program's own: see [Typed].
 type Type struct {
 	read func(p *problems, path string, config map[string]any) NodeFunc
@@ -143,7 +140,7 @@ func (t *typedSpec) compile(_ *scope, _ string, n *node) work {
 
 // callFunc runs a node's function, once.
 func callFunc(ctx context.Context, v *visit) error {
-	out, err := engine.Do[journal.Visited](ctx, v.walk.do, call{Node: v.node.id, Board: v.fork})
+	out, err := engine.Do[journal.Visited](ctx, v.do, call{Node: v.node.id, Board: v.fork})
 	if err == nil {
 		v.board.Apply(out.Board)
 	}
@@ -257,7 +254,7 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 func (w *modelWork) do(ctx context.Context, v *visit) error {
 	run := v.run
 	if w.system != nil {
-		text, err := w.system.text(v.view())
+		text, err := w.system.text(v.seen)
 		if err != nil {
 			return err
 		}
@@ -265,13 +262,13 @@ func (w *modelWork) do(ctx context.Context, v *visit) error {
 	}
 	from := v.board.Channel(w.channel).Len()
 	if w.prompt != nil {
-		text, err := w.prompt.text(v.view())
+		text, err := w.prompt.text(v.seen)
 		if err != nil {
 			return err
 		}
 		v.board.Append(w.channel, message.User(text))
 	}
-	if err := v.node.loop.Converse(ctx, v.walk.do, run, v.board); err != nil {
+	if err := v.node.loop.Converse(ctx, v.do, run, v.board); err != nil {
 		return err
 	}
 	if w.output == "" {
@@ -379,7 +376,7 @@ func (c toolConfig) compile(s *scope, path string, _ *node) work {
 		args = s.tree(path+".args", c.Args)
 	}
 	return works(func(ctx context.Context, v *visit) error {
-		input, err := args.value(v.view())
+		input, err := args.value(v.seen)
 		if err != nil {
 			return err
 		}
@@ -408,7 +405,7 @@ func (v *visit) use(ctx context.Context, name string, input any) (message.ToolRe
 		return message.ToolResult{}, message.ToolCall{}, err
 	}
 	c := message.ToolCall{ID: v.scope, Name: name, Input: string(b)}
-	results, err := v.engine.tools.Use(ctx, v.walk.do, v.run, c)
+	results, err := v.engine.tools.Use(ctx, v.do, v.run, c)
 	c.ID = v.run.CallID(c.ID)
 	if err != nil {
 		return message.ToolResult{}, c, err
@@ -440,7 +437,7 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 		}
 	}
 	return works(func(ctx context.Context, v *visit) error {
-		text, err := prompt.text(v.view())
+		text, err := prompt.text(v.seen)
 		if err != nil {
 			return err
 		}
@@ -479,7 +476,7 @@ func (c handoffConfig) compile(s *scope, path string, n *node) work {
 			name string
 			is   template
 		}{{"reason", reason}, {"note", note}} {
-			text, err := f.is.text(v.view())
+			text, err := f.is.text(v.seen)
 			if err != nil {
 				return err
 			}
@@ -517,7 +514,7 @@ func (c scriptConfig) compile(s *scope, path string, _ *node) work {
 		s.add(path+".outputs", "name the vars that it sets", "it is missing")
 	}
 	return works(func(_ context.Context, v *visit) error {
-		out, err := e.value(v.view())
+		out, err := e.value(v.seen)
 		if err != nil {
 			return err
 		}
@@ -561,7 +558,7 @@ func (c templateConfig) compile(s *scope, path string, _ *node) work {
 		s.add(path+".channel", "write a role, or leave it out", "nothing is said on it")
 	}
 	return works(func(_ context.Context, v *visit) error {
-		value, err := t.value(v.view())
+		value, err := t.value(v.seen)
 		if err != nil {
 			return err
 		}
@@ -569,7 +566,7 @@ func (c templateConfig) compile(s *scope, path string, _ *node) work {
 		if c.Role == "" {
 			return nil
 		}
-		text, err := t.text(v.view())
+		text, err := t.text(v.seen)
 		switch {
 		case err != nil:
 			return err
@@ -633,14 +630,14 @@ func (c gateConfig) compile(s *scope, path string, n *node) work {
 		}
 	}
 	return works(func(_ context.Context, v *visit) error {
-		holds, err := e.holds(v.view())
+		holds, err := e.holds(v.seen)
 		if err != nil || holds {
 			return err
 		}
 		if v.diverted = c.Else != ""; v.diverted {
 			return nil
 		}
-		text, err := said.text(v.view())
+		text, err := said.text(v.seen)
 		if err != nil {
 			return err
 		}
@@ -668,12 +665,12 @@ func (c approvalConfig) compile(s *scope, path string, _ *node) work {
 	}
 	prompt := s.template(path+".prompt", c.Prompt)
 	return works(func(ctx context.Context, v *visit) error {
-		text, err := prompt.text(v.view())
+		text, err := prompt.text(v.seen)
 		if err != nil {
 			return err
 		}
 		q := journal.Asked{ID: v.run.CallID(v.scope), Prompt: text, Confirm: true, TTL: v.run.AskTTL.Milliseconds()}
-		a, err := engine.Do[journal.Answered](ctx, v.walk.do, engine.Ask{Asked: q})
+		a, err := engine.Do[journal.Answered](ctx, v.do, engine.Ask{Asked: q})
 		if err != nil {
 			return err
 		}

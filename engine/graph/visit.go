@@ -33,11 +33,11 @@ type visit struct {
 func (v *visit) attempts(ctx context.Context) error {
 	n, outer := v.node, v.walk
 	if n.timeout > 0 {
-		began, err := engine.Do[journal.Timed](ctx, v.walk.do, clock{id: "start"})
+		began, err := engine.Do[journal.Timed](ctx, v.do, clock{id: "start"})
 		if err != nil {
 			return err
 		}
-		v.walk.do = limited{v.walk.do, began.At.Add(n.timeout)}
+		v.do = limited{v.do, began.At.Add(n.timeout)}
 	}
 	if n.retry == nil {
 		return n.work.do(ctx, v)
@@ -57,14 +57,14 @@ func (v *visit) attempts(ctx context.Context) error {
 // attempt is one of several, in a scope of its own from the second on. What fails is on record.
 func (v *visit) attempt(ctx context.Context, try int) error {
 	one := *v
-	one.walk.do = engine.Keep(v.walk.do)
+	one.do = engine.Keep(v.do)
 	if try == 1 {
 		return v.node.work.do(ctx, &one)
 	}
 	scope := "~" + strconv.Itoa(try)
 	one.scope = join(v.scope, scope)
-	return one.walk.do.Branch(ctx, engine.Branch{Scope: scope, Run: func(ctx context.Context, do engine.Steps) error {
-		one.walk.do = do
+	return one.do.Branch(ctx, engine.Branch{Scope: scope, Run: func(ctx context.Context, do engine.Steps) error {
+		one.do = do
 		return v.node.work.do(ctx, &one)
 	}})
 }
