@@ -18,7 +18,7 @@ type fileEngine struct {
 }
 
 // fileEngines are all there are.
-var fileEngines = []fileEngine{}
+var fileEngines = []fileEngine{graphEngine}
 
 // engineFlag is the value of --engine as the help has it.
 func engineFlag() string {

@@ -138,7 +138,10 @@ func (c *common) outputs(project string) string {
 func (c *common) open() (model.Model, error) {
 	name := cmp.Or(c.model, c.began.Model, c.settingsModel)
 	if name == "" {
-		if name = pawl.DefaultModel(); name == "" {
+		if name = pawl.DefaultModel(); name == "" && c.engine != "" && c.engine != "loop" {
+			return loop.NoModel(), nil // it may do without
+		}
+		if name == "" {
 			var looked []string
 			for _, p := range pawl.Providers() {
 				if p.Default != "" {

@@ -84,13 +84,13 @@ func (p *problems) err(name string) error {
 	return &Error{Name: name, Problems: p.sorted()}
 }
 
-// sorted are all problems, warnings last.
+// sorted are all problems, warnings last, in the order of their lines.
 func (p *problems) sorted() []Problem {
 	all := slices.Clone(p.all)
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		switch {
 		case a.Warning == b.Warning:
-			return 0
+			return a.Line - b.Line
 		case a.Warning:
 			return 1
 		}
