@@ -157,3 +157,42 @@ func TestAGraphWithoutModelsNeedsNoKey(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// What docs/graphs.md shows of the program is what it does: the checks, the drawing, and a run with an approval.
+func TestTheGraphOfThePageRuns(t *testing.T) {
+	w := newWorld(t)
+	text := page(t, "docs/graphs.md")
+	m := regexp.MustCompile("(?s)```yaml story.yaml\n(.*?)```").FindStringSubmatch(text)
+	if m == nil {
+		t.Fatal("the page has no story.yaml")
+	}
+	w.file("story.yaml", m[1])
+	t.Chdir(w.dir)
+	console := regexp.MustCompile("(?s)```console\n(.*?)```").FindStringSubmatch(text)
+	shown := ""
+	for _, line := range []string{"graph validate story.yaml", "graph draw story.yaml"} {
+		r := w.pawl(strings.Fields(line)...)
+		if shown += "$ pawl " + line + "\n" + r.out; r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if console == nil || shown != console[1] {
+		t.Errorf("the page shows\n%s\nthe program\n%s", console, shown)
+	}
+	script := w.file("turns.yaml", "turns: [{text: Foxes.}, {text: 'no'}, {text: Foxes hunt.}, {text: 'yes'}]\n")
+	flags := []string{"--journal", w.journal, "--dir", w.dir, "--model", "scripted/" + script}
+	r := w.pawl(append([]string{"graph", "run", "--session", "story", "--var", "topic=foxes", "story.yaml"}, flags...)...)
+	call := regexp.MustCompile(`pawl approve story (may_\w+)`).FindStringSubmatch(r.err)
+	if r.code != exitWaiting || call == nil {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("answer", "story", call[1], "yes", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "pawl approve or pawl reject") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("approve", "story", call[1], "--journal", w.journal); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl(append([]string{"resume", "story", "--engine", "graph:story.yaml"}, flags...)...); r.code != 0 || r.out != "Published: Foxes hunt.\n" {
+		t.Errorf("%+v", r)
+	}
+}
