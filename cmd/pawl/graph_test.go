@@ -195,4 +195,10 @@ func TestTheGraphOfThePageRuns(t *testing.T) {
 	if r := w.pawl(append([]string{"resume", "story", "--engine", "graph:story.yaml"}, flags...)...); r.code != 0 || r.out != "Published: Foxes hunt.\n" {
 		t.Errorf("%+v", r)
 	}
+	r = w.pawl("sessions", "show", "story", "--journal", w.journal)
+	for _, want := range []string{"changed", "vars: draft", "assistant: Published: Foxes hunt."} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%s lacks %s", r.out, want)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,11 +149,16 @@ func same(t testing.TB, what string, want, got any) {
 	}
 }
 
-// counts is a function that counts its calls and sets a var.
-type counter struct{ calls []string }
+// counter makes functions that note their calls and set a var.
+type counter struct {
+	mu    sync.Mutex
+	calls []string
+}
 
 func (c *counter) sets(name string, value any) graph.NodeFunc {
 	return func(context.Context, engine.Snapshot) (journal.Board, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.calls = append(c.calls, name)
 		return journal.Board{Set: journal.Vars{name: value}}, nil
 	}
