@@ -212,8 +212,11 @@ func (s *scope) node(n *node, def Node) {
 		return
 	}
 	path := n.path + ".retry"
-	if idle || def.Type == "approval" {
+	switch {
+	case idle || def.Type == "approval":
 		s.add(path, "leave it out", "a %s node does nothing that another attempt would change", def.Type)
+	case def.Type == "tool" || def.Type == "agent" || def.Type == "handoff":
+		s.add(path, "leave it out; a tool node may go on after a failure by on_error, and an edge with a condition lead back", "what a tool fails with is a result, and may have taken effect: a %s node is not tried again by itself", def.Type)
 	}
 	if n.retry.Attempts < 2 || n.retry.Attempts > 10 {
 		s.add(path+".attempts", "write 2 to 10", "it is %d", n.retry.Attempts)
@@ -254,6 +257,7 @@ func (s *scope) spec(path string, def Node) spec {
 		names := slices.Sorted(maps.Keys(specs))
 		names = append(names, slices.Sorted(maps.Keys(s.kinds.Types))...)
 		if s.kinds.Absent && def.Type != "" && len(near.Names(def.Type, names)) == 0 {
+			s.warn(path+".type", "", "there is no type of nodes called %s here: only a program that brings it can run this", quote(def.Type))
 			return &typedSpec{}
 		}
 		fix := "write one of " + strings.Join(names, ", ")

@@ -92,7 +92,8 @@ func TestEachProblemIsNamedByItsPath(t *testing.T) {
 		"a result without an output":    {one(`{id: a, type: map, config: {over: "[1]", as: x, result: x, graph: {entry: b, nodes: [{id: b, type: template, config: {template: x, output: x}}], edges: [{from: b, to: __end__}]}}}`), []string{"nodes[0].config: result says what of an item is kept, and output where: write both, or none"}},
 		"a graph that contains itself":  {one(`{id: a, type: subgraph, config: {graph: self}}`), []string{"nodes[0].config.graph.nodes[0].config.graph: the graph self contains itself: self → self"}},
 		"a retry of nothing":            {one(`{id: a, type: template, retry: {attempts: 2}, timeout: 1s, config: {template: x, output: x}}`), []string{"nodes[0].retry: a template node does nothing that another attempt would change", "nodes[0].timeout: a template node does nothing that takes time"}},
-		"a bad retry":                   {one(`{id: a, type: tool, retry: {attempts: 1, on: [validation, nothing], wait: 2m}, config: {tool: add}}`), []string{"nodes[0].retry.attempts: it is 1: write 2 to 10", "nodes[0].retry.on[0]: what fails as validation is not tried again", `nodes[0].retry.on[1]: no error has the class "nothing"`, "nodes[0].retry.wait: it is 2m0s: write one from 0s to 1m"}},
+		"a retry of a tool":             {one(`{id: a, type: tool, retry: {attempts: 2}, config: {tool: add}}`), []string{"nodes[0].retry: what a tool fails with is a result"}},
+		"a bad retry":                   {one(`{id: a, type: subgraph, retry: {attempts: 1, on: [validation, nothing], wait: 2m}, config: {graph: self}}`), []string{"nodes[0].retry.attempts: it is 1: write 2 to 10", "nodes[0].retry.on[0]: what fails as validation is not tried again", `nodes[0].retry.on[1]: no error has the class "nothing"`, "nodes[0].retry.wait: it is 2m0s: write one from 0s to 1m"}},
 		"a bad duration":                {one(`{id: a, type: tool, timeout: soon, config: {tool: add}}`), []string{`nodes[0].timeout: "soon" is no duration`}},
 		"a bad policy":                  {"entry: a\nmerge: mine\nnodes: [" + tmpl + "]\nedges: [{from: a, to: __end__}]\n", []string{`merge: there is no way to merge called "mine"`}},
 		"bad limits":                    {"entry: a\nlimits: {nodes: -1}\nnodes: [" + tmpl + "]\nedges: [{from: a, to: __end__}]\n", []string{"limits.nodes: it is -1"}},
@@ -141,10 +142,10 @@ nodes:
 - {id: f, type: owntype, config: {any: thing}}
 edges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: d}, {from: d, to: e}, {from: e, to: f}, {from: f, to: %s}]
 `
-	if got := problemsOf(strings.Replace(text, "%s", "__end__", 1), graph.Kinds{Absent: true}); len(got) > 0 {
+	if got := problemsOf(strings.Replace(text, "%s", "__end__", 1), graph.Kinds{Absent: true}); len(got) != 1 || !strings.HasPrefix(got[0], `warning: nodes[5].type: there is no type of nodes called "owntype" here`) {
 		t.Error(got)
 	}
-	if got := problemsOf(strings.Replace(text, "%s", "x", 1), graph.Kinds{Absent: true}); len(got) != 1 {
+	if got := problemsOf(strings.Replace(text, "%s", "x", 1), graph.Kinds{Absent: true}); len(got) != 2 {
 		t.Error(got)
 	}
 	d := parse(t, `
