@@ -96,6 +96,9 @@ func (r Run) Granted() (all []hook.Grant) {
 type Capabilities struct {
 	Name   string // for people and the journal: "loop"
 	Model  string // likewise: the model that it talks to
+	// Version names what decides the engine's path, when that is not the same in every program with this engine: the hash of a script, say. It is on record with the run, and
+	// a [Resumer] finds it in Checkpoint.SpecVersion.
+	Version string
 	Resume bool
 	Needs  []reflect.Type // what must be in Dependencies
 }

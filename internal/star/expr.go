@@ -50,6 +50,9 @@ var exprLimits = Limits{Steps: 100_000, Bytes: 256 << 20}
 // Compile makes an Expr of an expression over names: it has these, and Starlark's own functions without effects (no print, no load); json.encode and json.decode are there too. where is
 // what errors call the source. The error is an *[Error]: what doesn't parse, and each name that is unknown, with its place.
 func Compile(where, source string, names ...string) (*Expr, error) {
+	if err := fitsSource(where, source); err != nil {
+		return nil, err
+	}
 	x, err := options.ParseExpr(where, source, 0)
 	if err != nil {
 		return nil, problems(err)
@@ -59,6 +62,9 @@ func Compile(where, source string, names ...string) (*Expr, error) {
 
 // CompileBody is Compile for the body of a function: statements, among them return. What it returns is its value; without a return that is None.
 func CompileBody(where, source string, names ...string) (*Expr, error) {
+	if err := fitsSource(where, source); err != nil {
+		return nil, err
+	}
 	f, err := options.Parse(where, source, 0)
 	if err != nil {
 		return nil, problems(err)
