@@ -143,7 +143,7 @@ func reply(t *starlark.Thread, said []message.Message, usage model.Usage, parse 
 		return nil, err
 	}
 	return outcome{kind: "reply", ok: true, Struct: star.NewStruct(starlark.StringDict{
-		"ok": starlark.True, "text": starlark.String(answer), "data": data, "messages": messages, "usage": used, "error": starlark.String(""), "class": starlark.String(""),
+		"ok": starlark.True, "text": starlark.String(answer), "data": data, "messages": messages, "usage": used, "error": starlark.String(""), "error_class": starlark.String(""),
 	})}, nil
 }
 
@@ -151,7 +151,7 @@ func failedReply(err error, c *errdefs.Class, usage model.Usage) starlark.Value 
 	used, _ := star.To(usage)
 	return outcome{kind: "reply", Struct: star.NewStruct(starlark.StringDict{
 		"ok": starlark.False, "text": starlark.String(""), "data": starlark.None, "messages": starlark.NewList(nil), "usage": used,
-		"error": starlark.String(err.Error()), "class": starlark.String(c.Error()),
+		"error": starlark.String(err.Error()), "error_class": starlark.String(c.Error()),
 	})}
 }
 
@@ -296,14 +296,14 @@ func (p *part) use(t *starlark.Thread, what, name string, input *starlark.Dict, 
 		return content, nil
 	}
 	return outcome{kind: "result", ok: !r.IsError, Struct: star.NewStruct(starlark.StringDict{
-		"ok": starlark.Bool(!r.IsError), "content": content, "outcome": starlark.String(saw.outcome), "class": starlark.String(saw.class),
+		"ok": starlark.Bool(!r.IsError), "content": content, "outcome": starlark.String(saw.outcome), "error_class": starlark.String(saw.class),
 	})}, nil
 }
 
 // classOf is what a failed call fails the program with.
 func (s *seen) classOf() *errdefs.Class {
 	switch s.outcome {
-	case string(journal.OutcomeDenied), "deny", string(journal.OutcomeRejected):
+	case string(journal.OutcomeDenied), string(journal.OutcomeRejected):
 		return errdefs.PolicyDenied
 	case string(journal.OutcomeUnknown):
 		return errdefs.NotAvailable

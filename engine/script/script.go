@@ -254,11 +254,14 @@ func (s *seen) note(out []journal.Data, err error) {
 			s.usage = s.usage.Add(d.Usage)
 		case journal.ToolJudged:
 			if d.Refused() {
-				s.outcome = d.Verdict
+				s.outcome, s.class = d.Verdict, ""
+				if d.Verdict == "deny" {
+					s.outcome = string(journal.OutcomeDenied)
+				}
 			}
 		case journal.Answered:
 			if !d.Approved {
-				s.outcome = string(journal.OutcomeRejected)
+				s.outcome, s.class = string(journal.OutcomeRejected), ""
 			}
 		case journal.ToolFinished:
 			s.outcome, s.class = string(d.Outcome), d.Class
