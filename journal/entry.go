@@ -142,6 +142,7 @@ type Asked struct {
 	Call    *Called `json:"call,omitempty"`
 	Unknown bool    `json:"unknown,omitempty"` // the call had begun, and its outcome is unknown: approving runs it again
 	Once    bool    `json:"once,omitempty"`    // it is asked each time: an approval for the session is one for this once
+	Confirm bool    `json:"confirm,omitempty"` // a question without a call that is answered by yes or no: approved, or rejected
 	TTL     int64   `json:"ttl_ms,omitempty"`  // how long it can be answered, in milliseconds; 0: for ever
 }
 
