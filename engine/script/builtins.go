@@ -70,6 +70,9 @@ func generate(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (sta
 	if err != nil {
 		return nil, err
 	}
+	if _, replay := p.run.Steps.(*engine.Replay); replay { // what is on record needs neither the model nor the tools
+		want.Model, want.Only, want.Tools = "", false, nil
+	}
 	l, err := p.engine.loopOf(want.key(), want.change(p.engine))
 	if err != nil {
 		return nil, err
@@ -270,9 +273,6 @@ func (p *part) use(t *starlark.Thread, what, name string, input *starlark.Dict, 
 	body, err := encode(input)
 	if err != nil {
 		return nil, err
-	}
-	if !slices.ContainsFunc(p.engine.cfg.Loop.Tools, func(t tool.Tool) bool { return strings.EqualFold(t.Definition().Name, name) }) {
-		return nil, errdefs.NotFound.Errorf("there is no tool %q", name)
 	}
 	var saw seen
 	rs, err := p.engine.base.Use(p.ctx, through{p.do, p.engine.base, &saw}, p.run, message.ToolCall{ID: p.name(what), Name: name, Input: string(body)})

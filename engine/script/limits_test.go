@@ -24,7 +24,7 @@ func TestALimitEndsTheRun(t *testing.T) {
 		"while True: pass":                                        "test.star:1:1: more than 100000 steps",
 		"x = [0] * 1000000":                                       "a value of more than 250000 bytes",
 		"x = 'x' * 200000\nwhile True: x.upper()":                 "bytes made",
-		"for i in range(1000000): board.append('c', 'x')":          "steps",
+		"for i in range(1000000): board.append('c', 'x')":         "bytes made",
 		"for i in range(100): board.set('x%d' % i, ['y'] * 1000)": "bytes made",
 		"for i in range(2000): board.append('c', 'x')\nl = []\nfor i in range(2000): l.append(board.channel('c'))": "bytes made",
 	} {

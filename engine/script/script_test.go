@@ -122,12 +122,12 @@ board.set("out", [
 		`tool("print", text = "away")`:   errdefs.NotAvailable,
 		`tool("print", text = "secret")`: errdefs.PolicyDenied,
 		`tool("careful", text = "no")`:   errdefs.PolicyDenied,
-		`tool("nothing")`:                errdefs.NotFound,
+		`tool("nothing")`:                errdefs.Validation,
 		`tool("data", json = True)["q"]`: errdefs.Validation,
 		`tool("print", json = True)`:     errdefs.Validation,
 		`tool("print", lambda: 1)`:       errdefs.Validation,
 		`tool("print", text = len)`:      errdefs.Validation,
-		`agent("kid", "x")`:              errdefs.NotFound,
+		`agent("kid", "x")`:              errdefs.Validation,
 	} {
 		w.store = journal.Memory()
 		res := w.run(t, source)
