@@ -445,7 +445,7 @@ func (p *part) append(t *starlark.Thread, channel string, role message.Role, sai
 	if role == message.RoleAssistant {
 		m = message.Assistant(said)
 	}
-	return p.keep(journal.Board{Append: map[string][]message.Message{channel: {m}}})
+	return p.say(channel, m)
 }
 
 func boardAppend(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark.Value, error) {

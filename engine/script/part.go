@@ -91,33 +91,53 @@ func (p *part) name(what string) string {
 }
 
 // keep puts what the program's path did to the main channel on record, in the path's order. In a function that runs beside others it stays on that one's board until all are done.
-func (p *part) keep(change journal.Board) error {
+func (p *part) keep(all journal.Board) error {
 	if p.scope != "" {
-		p.board.Apply(change)
+		p.board.Apply(all)
 		return nil
 	}
 	main := journal.Board{}
-	if ms := change.Append[engine.MainChannel]; len(ms) > 0 {
+	if ms := all.Append[engine.MainChannel]; len(ms) > 0 {
 		main.Append = map[string][]message.Message{engine.MainChannel: ms}
 	}
-	if e, ok := change.Edit[engine.MainChannel]; ok {
+	if e, ok := all.Edit[engine.MainChannel]; ok {
 		main.Edit = map[string]message.Edit{engine.MainChannel: e}
 	}
 	if main.IsZero() {
-		p.board.Apply(change)
+		p.board.Apply(all)
 		return nil
 	}
-	p.counts["board"]++
-	d, err := engine.Do[journal.Board](p.ctx, p.do, say{n: strconv.Itoa(p.counts["board"]), board: main})
+	d, err := engine.Do[journal.Board](p.ctx, p.do, change{n: p.number("board"), board: main})
 	if err != nil {
-		p.board.Apply(change) // it was said all the same
+		p.board.Apply(all) // it was said all the same
 		return &ends{err}
 	}
-	rest := change
-	rest.Append, rest.Edit = without(change.Append), without(change.Edit)
+	rest := all
+	rest.Append, rest.Edit = without(all.Append), without(all.Edit)
 	p.board.Apply(d) // as it is on record: the same messages, after a crash too
 	p.board.Apply(rest)
 	return nil
+}
+
+// say appends what the program itself says: on its own path by an effect.
+func (p *part) say(channel string, m message.Message) error {
+	if p.scope != "" || channel != engine.MainChannel {
+		p.board.Append(channel, m)
+		return nil
+	}
+	d, err := engine.Do[journal.Said](p.ctx, p.do, say{n: p.number("say"), message: m})
+	if err != nil {
+		p.board.Append(channel, m)
+		return &ends{err}
+	}
+	p.board.Append(channel, d.Message)
+	return nil
+}
+
+// number counts effects of one kind: 1, 2, …
+func (p *part) number(of string) string {
+	p.counts["number of "+of]++
+	return strconv.Itoa(p.counts["number of "+of])
 }
 
 func without[V any](all map[string]V) map[string]V {

@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/star"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -154,8 +155,10 @@ func (e *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 			return x.loop.Perform(ctx, run, host, effect)
 		case begin:
 			return journal.Visited{Node: x.sum}, nil
-		case say:
+		case change:
 			return x.board, nil
+		case say:
+			return journal.Said{Message: x.message, By: "script"}, nil
 		case engine.Wrapped:
 			w = x.Unwrap()
 			continue
@@ -200,14 +203,23 @@ type begin struct {
 
 func (begin) Key() journal.Key { return journal.Key{Op: "program"} }
 
-// say puts on record what the program's path did to the main channel.
-type say struct {
+// change puts on record what loops, and functions beside each other, did to the main channel.
+type change struct {
 	own
 	n     string // which change it is: 1, 2, …
 	board journal.Board
 }
 
-func (s say) Key() journal.Key { return journal.Key{Op: "board", ID: s.n} }
+func (c change) Key() journal.Key { return journal.Key{Op: "board", ID: c.n} }
+
+// say puts on record what the program itself said there.
+type say struct {
+	own
+	n       string
+	message message.Message
+}
+
+func (s say) Key() journal.Key { return journal.Key{Op: "say", ID: s.n} }
 
 // of is an effect of a loop.
 type of struct {
