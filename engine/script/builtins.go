@@ -57,6 +57,20 @@ func (o outcome) Type() string { return o.kind }
 
 func (o outcome) String() string { return o.kind + strings.TrimPrefix(o.Struct.String(), "struct") }
 
+// An effect counts as much of the limits: what is put on record takes room and time that are nobody's step.
+const (
+	effectBytes = 4096
+	effectSteps = 100
+)
+
+// counts an effect with what it is given.
+func counts(t *starlark.Thread, given int) error {
+	if err := star.CountSteps(t, effectSteps); err != nil {
+		return err
+	}
+	return star.CountBytes(t, effectBytes+given)
+}
+
 // generate has a model work on a channel, with tools, until it is done.
 func generate(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark.Value, error) {
 	var prompt, system, name, tools, schema starlark.Value
@@ -82,6 +96,9 @@ func generate(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (sta
 		return nil, err
 	} else if set {
 		run.System = s
+	}
+	if err := counts(t, size(prompt)+size(system)+len(want.schema)); err != nil {
+		return nil, err
 	}
 	before := p.board.Snapshot()
 	board := engine.NewBoard(before)
@@ -274,6 +291,9 @@ func (p *part) use(t *starlark.Thread, what, name string, input *starlark.Dict, 
 	if err != nil {
 		return nil, err
 	}
+	if err := counts(t, len(body)); err != nil {
+		return nil, err
+	}
 	var saw seen
 	rs, err := p.engine.base.Use(p.ctx, through{p.do, p.engine.base, &saw}, p.run, message.ToolCall{ID: p.name(what), Name: name, Input: string(body)})
 	if err != nil {
@@ -350,6 +370,9 @@ func ask(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark
 		shown += fmt.Sprintf("\n  %d. %s", i+1, c)
 	}
 	for try := 1; ; try++ {
+		if err := counts(t, len(shown)); err != nil {
+			return nil, err
+		}
 		q := engine.Ask{Asked: journal.Asked{ID: p.run.CallID(p.name("ask")), Prompt: shown, TTL: p.run.AskTTL.Milliseconds()}}
 		a, err := engine.Do[journal.Answered](p.ctx, p.do, q)
 		if err != nil {
@@ -438,7 +461,7 @@ func (p *part) append(t *starlark.Thread, channel string, role message.Role, sai
 	if channel == "" {
 		return fmt.Errorf("the channel has no name")
 	}
-	if err := star.CountBytes(t, 500); err != nil {
+	if err := counts(t, len(said)); err != nil {
 		return err
 	}
 	m := message.User(said)
@@ -519,6 +542,12 @@ func boardChannel(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) 
 		return nil, err
 	}
 	return star.To(h.Messages())
+}
+
+// size of a text; 0 of anything else.
+func size(v starlark.Value) int {
+	s, _ := starlark.AsString(v)
+	return len(s)
 }
 
 // text is an argument that may be None.

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,9 @@ func parallel(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (sta
 	p := partOf(t)
 	if p.depth >= deepest {
 		return nil, fmt.Errorf("%s: parallel in parallel, more than %d deep", b.Name(), deepest)
+	}
+	if err := errors.Join(star.CountSteps(t, effectSteps*len(fs)), star.CountBytes(t, effectBytes*len(fs))); err != nil {
+		return nil, err
 	}
 	if err := freeze(fs); err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Name(), err)

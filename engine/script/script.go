@@ -36,8 +36,8 @@ type Config struct {
 // Limits end a run with errdefs.BudgetExceeded. What a run computes is counted anew when it is resumed, and comes to the same. 0 is the default given here.
 type Limits struct {
 	Steps int64 // of the interpreter: 10,000,000, which is about a second
-	// Bytes is what a program makes, all in all, by an estimate; no single value is larger than a quarter: 256 MiB. What effects give, and what stands on the board, is not
-	// in it.
+	// Bytes is what a program makes, all in all, by an estimate; no single value is larger than a quarter: 256 MiB. An effect counts 4 KiB, and what it is given; what it gives is not in
+	// it.
 	Bytes int64
 	Time  time.Duration // of Execute, with all that it waits for: none. A resumed run begins anew.
 }

@@ -109,7 +109,7 @@ func compile(where string, body []syntax.Stmt, names []string) (*Expr, error) {
 // Names lists those of the names that the expression uses, in order.
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 
-// Eval gives the value over the names' values; of those that the expression uses each must be there. It takes 100,000 steps at most. The error names the place; its class is
+// Eval gives the value over the names' values; of those that the expression uses each must be there. Values that other evaluations have at the same time must be frozen ([Freeze]). It takes 100,000 steps at most. The error names the place; its class is
 // errdefs.Validation, or BudgetExceeded past a limit.
 func (e *Expr) Eval(names map[string]starlark.Value) (starlark.Value, error) {
 	return e.Call(context.Background(), NewMeter(exprLimits), names)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	longestInt   = 1 << 16 // bits
-	longestDigit = 20_000  // of a text that becomes an int
+	longestInt   = 1024   // bits: operators that are not guarded make one a step
+	longestDigit = 20_000 // of a text that becomes an int
 )
 
 // guards are what rewritten programs call, and the universal functions whose work or results are as large as what they are given.
@@ -46,7 +46,7 @@ var guards = func() starlark.StringDict {
 		return c.slice(args[0], args[1], args[2], args[3])
 	})
 	add(guardSpread, func(c *counter, _ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-		return args[0], c.spread(args[0])
+		return args[0], c.arguments(args[0])
 	})
 	add(guardAttr, func(_ *counter, _ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		name, _ := starlark.AsString(args[1])
@@ -348,6 +348,18 @@ func (c *counter) spread(x starlark.Value) error {
 		return err
 	}
 	return c.fits(int64(n) * perItem)
+}
+
+// arguments counts handing over the items of x one by one, or by their names.
+func (c *counter) arguments(x starlark.Value) error {
+	n := int64(max(starlark.Len(x), 0))
+	if err := c.work(n / 4); err != nil {
+		return err
+	}
+	if _, ok := x.(*starlark.Dict); ok {
+		return c.make(n * (perKey + 2*word))
+	}
+	return c.make(n * perItem)
 }
 
 // fits refuses what would be too large.

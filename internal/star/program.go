@@ -177,3 +177,6 @@ func Count(t *starlark.Thread, vs ...starlark.Value) error {
 
 // CountBytes counts what a builtin makes beside values.
 func CountBytes(t *starlark.Thread, n int) error { return counterOf(t).make(int64(n)) }
+
+// CountSteps counts what a builtin takes.
+func CountSteps(t *starlark.Thread, n int) error { return counterOf(t).work(int64(n)) }
