@@ -34,6 +34,19 @@ func TestALimitEndsTheRun(t *testing.T) {
 			t.Errorf("%s: %v, want %s", source, res.Err, want)
 		}
 	}
+	for _, source := range []string{
+		"while True: emit('x')", "while True: tool('look', text = 'x' * 10000)", "while True: generate('x', channel = 'c')", "while True: ask('x?')",
+		"def g(): parallel([len] * 1000)\ndef f(): parallel([g] * 1000)\nparallel([f] * 1000)",
+	} {
+		w := newWorld()
+		w.cfg.Limits = script.Limits{Bytes: 2 << 20}
+		w.host = engine.HostFuncs{AskUserFunc: func(context.Context, engine.Prompt) (engine.Reply, error) {
+			return engine.Reply{Answered: journal.Answered{Approved: true}}, nil
+		}}
+		if res := w.run(t, source); !errdefs.BudgetExceeded.Is(res.Err) {
+			t.Errorf("%s: effects are counted: %v", source, res.Err)
+		}
+	}
 	if _, err := script.New(script.Config{Source: "x = 1", Limits: script.Limits{Steps: -1}}); !errdefs.Validation.Is(err) {
 		t.Error(err)
 	}

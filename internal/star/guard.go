@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -169,6 +170,15 @@ func linear(c *counter, recv starlark.Value, args starlark.Tuple, kwargs []starl
 	return c.work(int64(starlark.Len(recv) / 64))
 }
 
+// taken is for what may be taken apart in one step: it does not say how long it is.
+func taken(c *counter, recv starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
+	n := int64(max(starlark.Len(recv), 0))
+	if err := c.work(n / 16); err != nil {
+		return err
+	}
+	return c.make(n * 2 * perItem)
+}
+
 // methods are those of the built-in types that are guarded.
 var methods = map[string]bool{}
 
@@ -177,8 +187,9 @@ var methodsOf = map[string]map[string]before{
 		"capitalize": linear, "lower": linear, "upper": linear, "title": linear, "strip": linear, "lstrip": linear, "rstrip": linear, "partition": linear,
 		"rpartition": linear, "removeprefix": linear, "removesuffix": linear, "count": linear, "find": linear, "rfind": linear, "index": linear, "rindex": linear,
 		"split": pieces, "rsplit": pieces, "splitlines": pieces, "join": joined, "replace": replaced, "format": formatted,
+		"elems": taken, "elem_ords": taken, "codepoints": taken, "codepoint_ords": taken,
 	},
-	"bytes": {"elems": linear},
+	"bytes": {"elems": taken},
 	"list":  {"extend": shallow, "insert": linear, "index": within, "remove": within},
 	"dict":  {"get": whole, "pop": whole, "setdefault": whole, "update": whole, "items": paired, "keys": linear, "values": linear},
 	"set": {
@@ -238,8 +249,8 @@ func pieces(c *counter, recv starlark.Value, args starlark.Tuple, kwargs []starl
 			n = strings.Count(s, sep)
 		}
 	}
-	for i := range len(s) - 1 {
-		if s[i] == ' ' || s[i] == '\t' { // few are counted twice
+	for _, r := range s {
+		if unicode.IsSpace(r) { // some are counted twice
 			n++
 		}
 	}
