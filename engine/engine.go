@@ -94,10 +94,13 @@ func (r Run) Granted() (all []hook.Grant) {
 
 // Capabilities says what an engine can do and needs; agent.Run checks them before anything runs.
 type Capabilities struct {
-	Name   string // for people and the journal: "loop"
-	Model  string // likewise: the model that it talks to
-	Resume bool
-	Needs  []reflect.Type // what must be in Dependencies
+	Name  string // for people and the journal: "loop"
+	Model string // likewise: the model that it talks to
+	// Version names what decides the engine's path, when that is not the same in every program with this engine: the hash of a script, say. It is on record with the run, and
+	// a [Resumer] finds it in Checkpoint.SpecVersion.
+	Version string
+	Resume  bool
+	Needs   []reflect.Type // what must be in Dependencies
 }
 
 // Resumer is implemented by an engine that can tell beforehand whether it can go on from a checkpoint: that of another version of it, say, it can't. The error is

@@ -63,6 +63,7 @@ type RunStarted struct {
 	Inputs    Vars   `json:"inputs,omitempty"`
 	Model     string `json:"model,omitempty"`
 	Engine    string `json:"engine,omitempty"`
+	Version   string `json:"version,omitempty"` // of what the engine goes by: a script, a definition
 	Dir       string `json:"dir,omitempty"`
 	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
 	Terms json.RawMessage `json:"terms,omitempty"`
@@ -199,6 +200,7 @@ type ToolFinished struct {
 	Files   []message.File `json:"files,omitempty"`
 	IsError bool           `json:"is_error,omitempty"`
 	Outcome Outcome        `json:"outcome"`
+	Class   string         `json:"class,omitempty"` // of the error that the tool failed with, see errdefs; it may have none
 	Millis  int64          `json:"ms,omitempty"`
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
 	// Background is the call when it goes on behind this result: what that gives comes as steering.

@@ -3,8 +3,11 @@ package main
 import (
 	"strings"
 
+	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/engine/script"
+	"github.com/pawl-dev/pawl/model"
 )
 
 // maker makes an engine of what a run has: pawl.Options.Engine.
@@ -18,7 +21,18 @@ type fileEngine struct {
 }
 
 // fileEngines are all there are.
-var fileEngines = []fileEngine{graphEngine}
+var fileEngines = []fileEngine{graphEngine, {"script", scriptEngine}}
+
+// scriptEngine reads a program in Starlark.
+func scriptEngine(file string, _ bool) (maker, error) {
+	models := func(name string) (model.Model, error) { return pawl.OpenModel(name) }
+	if _, err := script.Load(file, script.Config{Models: models}); err != nil {
+		return nil, err
+	}
+	return func(cfg loop.Config) (engine.Engine, error) {
+		return script.Load(file, script.Config{Loop: cfg, Models: models})
+	}, nil
+}
 
 // engineFlag is the value of --engine as the help has it.
 func engineFlag() string {

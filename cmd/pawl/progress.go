@@ -50,6 +50,12 @@ func (p *progress) event(e event.Event) {
 		for _, name := range pawl.ActivatedSkills(d) {
 			p.line("36", "◆ skill %s: the prompt activates it", clean(name))
 		}
+	case journal.Said:
+		if d.Message.Role() == message.RoleAssistant { // a script's own words
+			for text := range strings.Lines(strings.TrimSpace(d.Message.Text())) {
+				p.line("2", "%s", strings.TrimRight(printable(text), "\n"))
+			}
+		}
 	case journal.ModelFinished:
 		for _, m := range d.Heard {
 			p.line("36", "> %s", clip(clean(m.Text()), 160))

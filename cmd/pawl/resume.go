@@ -114,7 +114,7 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 	if began, err = lastStart(ctx, store, id); err != nil {
 		return began, false, err
 	}
-	if name, _, _ := strings.Cut(began.Engine, ":"); c.engine == "loop" && name != began.Engine {
+	if name, _, _ := strings.Cut(began.Engine, ":"); c.engine == "loop" && name != "" && name != "loop" {
 		return began, false, usage("session %q is driven by the engine %s: give --engine %s:FILE with its file", id, began.Engine, name)
 	}
 	return began, asked, nil

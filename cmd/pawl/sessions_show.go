@@ -151,10 +151,10 @@ func calls(d journal.Data) func(func(message.ToolCall) bool) {
 func describe(d journal.Data, names map[string]string) (head, body string) {
 	switch d := d.(type) {
 	case journal.Said:
-		if d.By != "" {
-			return "user (" + clean(d.By) + ")", words(d.Message)
+		if head = string(d.Message.Role()); d.By != "" {
+			head += " (" + clean(d.By) + ")"
 		}
-		return "user", words(d.Message)
+		return head, words(d.Message)
 	case journal.ModelFinished:
 		head = "assistant"
 		if d.Partial {

@@ -85,6 +85,13 @@ func TestNothingMakesOrTakesMoreThanTheLimits(t *testing.T) {
 		"recursion by way of a list":       "l = []\ndef f(): return l[0]()\nl.append(f)\nreturn f()",
 		"dicts merged":                     "d = {i: i for i in range(1000)}\nl = []\nwhile True: l.append(d | {})",
 		"items listed":                     "d = {i: i for i in range(1000)}\nl = []\nwhile True: l.append(d.items())",
+		"letters kept":                     "x = 'x' * 100000\nl = []\nwhile True: l.append(list(x.codepoints()))",
+		"bytes kept":                       "x = bytes('x' * 100000)\nl = []\nwhile True: l.append(list(x.elems()))",
+		"split at spaces of any kind":      "x = '\\u00a0a' * 300000\nl = []\nwhile True: l.append(x.split())",
+		"numbers kept":                     "x = 1 << 500\nx = x * x\nl = []\nwhile True: l.append(-x)",
+		"arguments by name kept":           "def f(**k): return k\nx = {'k%d' % i: i for i in range(1000)}\nl = []\nwhile True: l.append(f(**x))",
+		"arguments kept":                   "def f(*a): return a\nx = [0] * 10000\nl = []\nwhile True: l.append(f(*x))",
+		"structs kept":                     "x = {'k%d' % i: i for i in range(1000)}\nl = []\nwhile True: l.append(struct(**x))",
 		"sorting by a bomb":                `return sorted([3, 2, 1], key = lambda i: "x" * 1000000000)`,
 	} {
 		t.Run(name, func(t *testing.T) {

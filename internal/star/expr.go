@@ -50,6 +50,9 @@ var exprLimits = Limits{Steps: 100_000, Bytes: 256 << 20}
 // Compile makes an Expr of an expression over names: it has these, and Starlark's own functions without effects (no print, no load); json.encode and json.decode are there too. where is
 // what errors call the source. The error is an *[Error]: what doesn't parse, and each name that is unknown, with its place.
 func Compile(where, source string, names ...string) (*Expr, error) {
+	if err := fitsSource(where, source); err != nil {
+		return nil, err
+	}
 	x, err := options.ParseExpr(where, source, 0)
 	if err != nil {
 		return nil, problems(err)
@@ -59,6 +62,9 @@ func Compile(where, source string, names ...string) (*Expr, error) {
 
 // CompileBody is Compile for the body of a function: statements, among them return. What it returns is its value; without a return that is None.
 func CompileBody(where, source string, names ...string) (*Expr, error) {
+	if err := fitsSource(where, source); err != nil {
+		return nil, err
+	}
 	f, err := options.Parse(where, source, 0)
 	if err != nil {
 		return nil, problems(err)
@@ -103,7 +109,7 @@ func compile(where string, body []syntax.Stmt, names []string) (*Expr, error) {
 // Names lists those of the names that the expression uses, in order.
 func (e *Expr) Names() []string { return slices.Clone(e.names) }
 
-// Eval gives the value over the names' values; of those that the expression uses each must be there. It takes 100,000 steps at most. The error names the place; its class is
+// Eval gives the value over the names' values; of those that the expression uses each must be there. Values that other evaluations have at the same time must be frozen ([Freeze]). It takes 100,000 steps at most. The error names the place; its class is
 // errdefs.Validation, or BudgetExceeded past a limit.
 func (e *Expr) Eval(names map[string]starlark.Value) (starlark.Value, error) {
 	return e.Call(context.Background(), NewMeter(exprLimits), names)

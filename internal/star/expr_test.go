@@ -3,6 +3,7 @@ package star_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -196,6 +197,9 @@ func TestAnExpressionServesManyGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	vs := values(t, board)
+	if err := star.Freeze(slices.Collect(maps.Values(vs))...); err != nil {
+		t.Fatal(err)
+	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -1,7 +1,6 @@
 package star
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -11,31 +10,64 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
+// Elsewhere is an error of another thread, whose calls stand behind those that led there.
+type Elsewhere struct {
+	In  string // what the thread did
+	Err error
+}
+
+func (e *Elsewhere) Error() string { return e.Err.Error() }
+
+func (e *Elsewhere) Unwrap() error { return e.Err }
+
 // failure is what an evaluation failed of, with its place: by the limit or the context that was over, if any, and otherwise with the class of its cause, errdefs.Validation if that has none.
 // With trace the calls that led there follow, the outermost first.
 func failure(err, over error, trace bool) error {
-	var at *starlark.EvalError
-	where, calls := "", ""
-	if errors.As(err, &at) {
-		for _, f := range at.CallStack {
-			if f.Pos.Line == 0 || !f.Pos.IsValid() { // a builtin
-				continue
-			}
-			where = place(f.Pos) + ": "
-			calls += "\n  " + place(f.Pos) + ": in " + strings.TrimPrefix(f.Name, "@")
-		}
-	}
-	if !trace {
-		calls = ""
-	}
+	var stack []string
+	where := calls(err, &stack)
 	if over != nil {
-		if errdefs.Canceled(over) {
+		if errdefs.Of(over) == nil && errdefs.Canceled(over) {
 			return over
 		}
 		err = over
 	}
-	class := cmp.Or(errdefs.Of(err), errdefs.Validation)
-	return class.Errorf("%s%w%s", where, shortened{err}, calls)
+	class := errdefs.Of(err)
+	if class == nil {
+		if errdefs.Canceled(err) {
+			return err
+		}
+		class = errdefs.Validation
+	}
+	text := ""
+	if trace {
+		text = strings.Join(stack, "")
+	}
+	if where != "" {
+		where += ": "
+	}
+	return class.Errorf("%s%w%s", where, shortened{err}, text)
+}
+
+// calls adds the calls that led to an error, and gives the place of the innermost.
+func calls(err error, stack *[]string) (where string) {
+	var at *starlark.EvalError
+	if !errors.As(err, &at) {
+		return ""
+	}
+	for _, f := range at.CallStack {
+		if f.Pos.Line > 0 { // else a builtin
+			where = place(f.Pos)
+			*stack = append(*stack, "\n  "+where+": in "+strings.TrimPrefix(f.Name, "@"))
+		}
+	}
+	var other *Elsewhere
+	if errors.As(at.Unwrap(), &other) {
+		*stack = append(*stack, "\n  in "+other.In+":")
+		if inner := calls(other.Err, stack); inner != "" {
+			where = inner
+		}
+	}
+	return where
 }
 
 // shortened is an error with a text of at most 2000 bytes: a script may quote anything in it.

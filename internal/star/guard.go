@@ -5,14 +5,15 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
 
 const (
-	longestInt   = 1 << 16 // bits
-	longestDigit = 20_000  // of a text that becomes an int
+	longestInt   = 1024   // bits: operators that are not guarded make one a step
+	longestDigit = 20_000 // of a text that becomes an int
 )
 
 // guards are what rewritten programs call, and the universal functions whose work or results are as large as what they are given.
@@ -46,7 +47,7 @@ var guards = func() starlark.StringDict {
 		return c.slice(args[0], args[1], args[2], args[3])
 	})
 	add(guardSpread, func(c *counter, _ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
-		return args[0], c.spread(args[0])
+		return args[0], c.arguments(args[0])
 	})
 	add(guardAttr, func(_ *counter, _ *starlark.Thread, args starlark.Tuple) (starlark.Value, error) {
 		name, _ := starlark.AsString(args[1])
@@ -169,6 +170,15 @@ func linear(c *counter, recv starlark.Value, args starlark.Tuple, kwargs []starl
 	return c.work(int64(starlark.Len(recv) / 64))
 }
 
+// taken is for what may be taken apart in one step: it does not say how long it is.
+func taken(c *counter, recv starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) error {
+	n := int64(max(starlark.Len(recv), 0))
+	if err := c.work(n / 16); err != nil {
+		return err
+	}
+	return c.make(n * 2 * perItem)
+}
+
 // methods are those of the built-in types that are guarded.
 var methods = map[string]bool{}
 
@@ -177,8 +187,9 @@ var methodsOf = map[string]map[string]before{
 		"capitalize": linear, "lower": linear, "upper": linear, "title": linear, "strip": linear, "lstrip": linear, "rstrip": linear, "partition": linear,
 		"rpartition": linear, "removeprefix": linear, "removesuffix": linear, "count": linear, "find": linear, "rfind": linear, "index": linear, "rindex": linear,
 		"split": pieces, "rsplit": pieces, "splitlines": pieces, "join": joined, "replace": replaced, "format": formatted,
+		"elems": taken, "elem_ords": taken, "codepoints": taken, "codepoint_ords": taken,
 	},
-	"bytes": {"elems": linear},
+	"bytes": {"elems": taken},
 	"list":  {"extend": shallow, "insert": linear, "index": within, "remove": within},
 	"dict":  {"get": whole, "pop": whole, "setdefault": whole, "update": whole, "items": paired, "keys": linear, "values": linear},
 	"set": {
@@ -238,8 +249,8 @@ func pieces(c *counter, recv starlark.Value, args starlark.Tuple, kwargs []starl
 			n = strings.Count(s, sep)
 		}
 	}
-	for i := range len(s) - 1 {
-		if s[i] == ' ' || s[i] == '\t' { // few are counted twice
+	for _, r := range s {
+		if unicode.IsSpace(r) { // some are counted twice
 			n++
 		}
 	}
@@ -348,6 +359,18 @@ func (c *counter) spread(x starlark.Value) error {
 		return err
 	}
 	return c.fits(int64(n) * perItem)
+}
+
+// arguments counts handing over the items of x one by one, or by their names.
+func (c *counter) arguments(x starlark.Value) error {
+	n := int64(max(starlark.Len(x), 0))
+	if err := c.work(n / 4); err != nil {
+		return err
+	}
+	if _, ok := x.(*starlark.Dict); ok {
+		return c.make(n * (perKey + 2*word))
+	}
+	return c.make(n * perItem)
 }
 
 // fits refuses what would be too large.

@@ -73,7 +73,7 @@ func (c *counter) count(t *starlark.Thread) {
 	c.counted = t.Steps
 	_ = c.work(int64(n)) //nolint:gosec // steps of a chunk
 	if c.failed == nil && c.ctx.Err() != nil {
-		c.failed = context.Cause(c.ctx)
+		c.failed = c.ctx.Err()
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 	guardKey    = "@key"    // of a dict, before it is hashed
 	guardDict   = "@dict"   // after one was displayed
 	guardSlice  = "@slice"  // x[a:b]
-	guardSpread = "@spread" // f(*x)
+	guardSpread = "@spread" // f(*x), f(**x)
 	guardAttr   = "@attr"   // x.join
 	guardNone   = "@none"   // a bound that a slice doesn't have
 )
@@ -212,7 +212,7 @@ func (r *rewriter) args(args []syntax.Expr) {
 				a.X = call(guardSpread, a.OpPos, r.expr(a.X))
 				continue
 			case syntax.STARSTAR:
-				a.X = r.expr(a.X)
+				a.X = call(guardSpread, a.OpPos, r.expr(a.X))
 				continue
 			}
 		}
