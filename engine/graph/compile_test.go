@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -219,9 +220,17 @@ func TestAnEngineIsNamedByItsDefinition(t *testing.T) {
 	one := "name: n\nentry: a\nnodes: [{id: a, type: template, config: {template: %s, output: x}}]\nedges: [{from: a, to: __end__}]\n"
 	names := map[string]bool{}
 	for _, text := range []string{"x", "x", "y"} {
-		name := compile(t, strings.Replace(one, "%s", text, 1), graph.Kinds{}).Capabilities().Name
-		if names[name] = true; !strings.HasPrefix(name, "graph:n@") {
-			t.Error(name)
+		g := compile(t, strings.Replace(one, "%s", text, 1), graph.Kinds{})
+		can := g.Capabilities()
+		if names[can.Version] = true; can.Name != "graph:n" {
+			t.Error(can)
+		}
+		if err := g.CanResume(engine.Checkpoint{SpecVersion: can.Version}); err != nil {
+			t.Error(err)
+		}
+		other := engine.Checkpoint{ExecID: "r", SpecVersion: "other"}
+		if _, err := g.Execute(t.Context(), engine.Run{ID: "r", ResumeFrom: &other}, engine.NoopHost{}, engine.NewBoard(engine.Snapshot{})); !errdefs.NotAvailable.Is(g.CanResume(other)) || !errdefs.NotAvailable.Is(err) {
+			t.Error(err)
 		}
 	}
 	if len(names) != 2 {

@@ -108,6 +108,7 @@ type Engine struct {
 	root     *graph
 	tools    *loop.Engine // with all tools: what is no model's
 	name     string
+	version  string
 	model    string
 	warnings []Problem
 }
@@ -134,7 +135,7 @@ func Compile(d Definition, k Kinds) (*Engine, error) {
 	if err := p.err(d.Name); err != nil {
 		return nil, err
 	}
-	g := &Engine{def: d, root: root, tools: base, warnings: p.sorted(), name: "graph:" + d.Name + "@" + c.fingerprint(d)}
+	g := &Engine{def: d, root: root, tools: base, warnings: p.sorted(), name: "graph:" + d.Name, version: c.fingerprint(d)}
 	if c.models {
 		g.model = base.Capabilities().Model
 	}
@@ -154,13 +155,26 @@ func (g *Engine) Warnings() []Problem { return g.warnings }
 // Definition is what the engine was made of.
 func (g *Engine) Definition() Definition { return g.def }
 
-// Capabilities names the engine graph:NAME@FINGERPRINT: a run can be resumed by a graph of the same name and definition.
+// Capabilities names the engine graph:NAME; its version is a fingerprint of the definition.
 func (g *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Name: g.name, Model: g.model, Resume: true}
+	return engine.Capabilities{Name: g.name, Model: g.model, Version: g.version, Resume: true}
+}
+
+// CanResume refuses a run that was begun by another definition: its nodes would be taken for those of this one.
+func (g *Engine) CanResume(cp engine.Checkpoint) error {
+	if cp.SpecVersion != "" && cp.SpecVersion != g.version {
+		return errdefs.NotAvailable.Errorf("graph: the run was begun by another definition of %s: resume it with that one", g.name)
+	}
+	return nil
 }
 
 // Execute runs the graph from its entry until no node is due any more. See the package.
 func (g *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
+	if run.ResumeFrom != nil {
+		if err := g.CanResume(*run.ResumeFrom); err != nil {
+			return board, err
+		}
+	}
 	w := walk{engine: g, run: run, do: engine.StepsOf(run, host, g)}
 	return board, w.graph(ctx, g.root, board)
 }
