@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
@@ -26,7 +27,7 @@ type assembly struct {
 	read        *project.Project // as the directory's files are; nil: they are not read
 	project     *project.Project // the same, with what a change has spoiled as it was before
 	agent       agent.Agent
-	engine      *loop.Engine
+	engine      engine.Engine
 	policy      sandbox.Policy
 	editable    []string         // what policy protects from commands, and people are asked about
 	permissions hook.Permissions // of the hook that is the agent's first
@@ -90,8 +91,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	a.engine, err = loop.New(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
-	if err != nil {
+	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger}); err != nil {
 		return nil, err
 	}
 	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
@@ -306,6 +306,18 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 		return nil, fmt.Errorf("pawl: subagents: %w", err)
 	}
 	return append(slices.Clip(tools), task), nil
+}
+
+// engine makes the engine of the runs.
+func (o *Options) engine(cfg loop.Config) (engine.Engine, error) {
+	if o.Engine == nil {
+		return loop.New(cfg)
+	}
+	eng, err := o.Engine(cfg)
+	if err == nil && eng == nil {
+		err = errdefs.Validation.Errorf("pawl: Options.Engine gave neither an engine nor an error")
+	}
+	return eng, err
 }
 
 // below makes the engine of a subagent.

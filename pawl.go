@@ -60,6 +60,8 @@ type Options struct {
 
 	// System is the system prompt; the project's rules, skills and memory stand behind it. Default: [DefaultSystem].
 	System string
+	// Engine makes the engine of the runs, such as a graph, of what the Runtime has assembled: the model, all tools, limits. It is called again whenever the project has changed. Subagents stay loops. Default: loop.New.
+	Engine func(cfg loop.Config) (engine.Engine, error)
 	// Settings are those of every model call: temperature, output limit and so on. Default: the provider's.
 	Settings model.Settings
 	// Tools are offered after the built-in ones. Two tools whose names differ at most in case are errdefs.Conflict.

@@ -25,6 +25,9 @@ func (t *turn) fits() error {
 	}
 	from := *t.resume // the caller's stays as it is
 	from.ExecID, from.Session, from.Seq = cmp.Or(req.RunID, st.Run), req.ContextID, cmp.Or(from.Seq, st.Seq)
+	if st.Run != "" {
+		from.SpecVersion = cmp.Or(st.Version, from.SpecVersion)
+	}
 	switch can := engine.CapabilitiesOf(t.eng); {
 	case st.Seq < from.Seq:
 		return errdefs.Conflict.Errorf("agent: the checkpoint is at entry %d of session %s, which has %d here: it is of another journal", from.Seq, req.ContextID, st.Seq)
@@ -143,7 +146,7 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
 		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.owner, Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
-		Engine: can.Name, Model: can.Model, Dir: t.dir, Terms: t.record,
+		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Terms: t.record,
 	}})
 	if n == 1 {
 		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})

@@ -18,8 +18,8 @@ type Checkpoint struct {
 	Payload           json.RawMessage   `json:"payload,omitempty"`
 	Attributes        map[string]string `json:"attributes,omitempty"`
 	Timestamp         time.Time         `json:"timestamp"`
-	OriginalStartedAt time.Time         `json:"original_started_at"` // of the run's first attempt, whoever resumed it since
-	SpecVersion       string            `json:"spec_version,omitempty"`
+	OriginalStartedAt time.Time         `json:"original_started_at"`    // of the run's first attempt, whoever resumed it since
+	SpecVersion       string            `json:"spec_version,omitempty"` // of the engine that began the run: Capabilities.Version
 	Session           string            `json:"session,omitempty"`
 	Seq               int64             `json:"seq,omitempty"` // the position in the journal
 }

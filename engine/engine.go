@@ -2,7 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"reflect"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +58,21 @@ func (r Run) Asks(prompt string, c journal.Called) journal.Asked {
 	return journal.Asked{ID: c.ID, Prompt: prompt, Call: &c, TTL: r.AskTTL.Milliseconds()}
 }
 
+// CallID makes an id for a call, or a question, that no model asked for: the same on resume and in replay, another one in every run and attempt, and one that every provider takes. Name is unique in
+// the attempt: what makes the call, with its scope ("review#2:search").
+func (r Run) CallID(name string) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s\x00%d\x00%s", r.ID, r.Attempt, name)
+	const most = 24 // some providers take 40 in all
+	stem := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
+			return c
+		}
+		return '_'
+	}, name[strings.LastIndexByte(name, ':')+1:])
+	return stem[:min(len(stem), most)] + "_" + strconv.FormatUint(h.Sum64(), 36)
+}
+
 // Where gives the run's identity to hooks.
 func (r Run) Where() hook.Where {
 	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"], Parent: r.ParentRunID}
@@ -75,10 +94,13 @@ func (r Run) Granted() (all []hook.Grant) {
 
 // Capabilities says what an engine can do and needs; agent.Run checks them before anything runs.
 type Capabilities struct {
-	Name   string // for people and the journal: "loop"
-	Model  string // likewise: the model that it talks to
-	Resume bool
-	Needs  []reflect.Type // what must be in Dependencies
+	Name  string // for people and the journal: "loop"
+	Model string // likewise: the model that it talks to
+	// Version names what decides the engine's path, when that is not the same in every program with this engine: the hash of a script, say. It is on record with the run, and
+	// a [Resumer] finds it in Checkpoint.SpecVersion.
+	Version string
+	Resume  bool
+	Needs   []reflect.Type // what must be in Dependencies
 }
 
 // Resumer is implemented by an engine that can tell beforehand whether it can go on from a checkpoint: that of another version of it, say, it can't. The error is

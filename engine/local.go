@@ -35,7 +35,7 @@ type local struct {
 	driver string // of the session, when the steps began
 }
 
-// together bounds how many effects run at the same time.
+// together bounds how many effects, or branches of one Branch, run at the same time.
 const together = 16
 
 func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, error) {
@@ -64,8 +64,8 @@ func (s *local) scoped(effects []Effect) []Effect {
 // beside reports whether two neighbours belong to one group: they may run together, or they are questions, which are pending together and
 // put one after the other.
 func beside(a, b Effect) bool {
-	_, askA := unscoped(a).(Ask)
-	_, askB := unscoped(b).(Ask)
+	_, askA := Bare(a).(Ask)
+	_, askB := Bare(b).(Ask)
 	return a.Concurrent() && b.Concurrent() || askA && askB
 }
 
@@ -160,11 +160,31 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 		return errors.Join(err, lost)
 	}
 	if err != nil && !errors.As(err, new(InterruptedError)) {
-		if f, ok := unscoped(e).(Failing); ok {
-			return errors.Join(err, s.write(keep, host, s.entry(e, f.Failed(err))))
+		if f, ok := Bare(e).(Failing); ok {
+			if lost := s.write(keep, host, s.entry(e, f.Failed(err))); lost != nil {
+				return errors.Join(err, lost)
+			}
+		}
+		if s.keeps(e, err) {
+			var lost error
+			*out, lost = s.settle(keep, host, e, failedBy(err))
+			return lost
 		}
 	}
 	return err
+}
+
+// keeps reports whether an error is an outcome: see [Keep].
+func (s *local) keeps(e Effect, err error) bool {
+	if !isKept(e) || errdefs.Of(err) == nil && errdefs.Canceled(err) || s.run.Log.Failed() != nil {
+		return false
+	}
+	for _, never := range []*errdefs.Class{errdefs.Interrupted, errdefs.Conflict, errdefs.BudgetExceeded} {
+		if never.Is(err) {
+			return false
+		}
+	}
+	return true
 }
 
 // perform keeps a panic of a model or a host from taking the process, or the neighbours' outcomes, with it. When the run was cancelled, whatever an
@@ -179,36 +199,42 @@ func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d 
 		}
 	}()
 	d, err = p.Perform(ctx, run, host, e)
-	if b, ok := d.(journal.Board); ok && err == nil {
-		err = fits(e, b)
-	}
-	if err != nil {
-		if _, board := d.(journal.Board); board {
+	switch b := d.(type) {
+	case journal.Board:
+		if err == nil {
+			err = fits(e, b)
+		}
+		if err != nil {
+			d = nil
+		}
+	case journal.Visited:
+		if err == nil {
+			err = checked(e, b.Board)
+		}
+		if err != nil {
 			d = nil
 		}
 	}
 	return d, err
 }
 
-// fits checks an outcome that changes the board.
-func fits(e Effect, b journal.Board) error {
+// checked refuses a change of the board that would not come back as it is.
+func checked(e Effect, b journal.Board) error {
 	if err := b.Check(); err != nil {
 		return fmt.Errorf("engine: %v: what it changed can't be journaled: %w", e.Key(), err)
+	}
+	return nil
+}
+
+// fits checks an outcome that changes the board.
+func fits(e Effect, b journal.Board) error {
+	if err := checked(e, b); err != nil {
+		return err
 	}
 	if _, edits := b.Edit[MainChannel]; e.Concurrent() && (edits || len(b.Append[MainChannel]) > 0) {
 		return errdefs.Validation.Errorf("engine: %v is concurrent and changes the channel %s, whose order would be that of chance: give the message in a var, and append it by an effect that is not concurrent", e.Key(), MainChannel)
 	}
 	return nil
-}
-
-func unscoped(e Effect) Effect {
-	for {
-		s, ok := e.(Scoped)
-		if !ok {
-			return e
-		}
-		e = s.Effect
-	}
 }
 
 // settle puts an outcome on record, or gives the one that was there first: that one counts.
@@ -275,7 +301,7 @@ func join(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// pump runs n jobs and brings what they publish to this goroutine, so that a ranged stream is only ever called from the goroutine that
+// pump runs n jobs, in order and so many together, and brings what they publish to this goroutine, so that a ranged stream is only ever called from the goroutine that
 // ranges over it. One job runs right here: no goroutine, no channel. It returns when all jobs have, with their errors in order.
 func pump(ctx context.Context, host Host, n int, job func(ctx context.Context, i int, host Host) error) error {
 	if n == 1 {
@@ -287,9 +313,19 @@ func pump(ctx context.Context, host Host, n int, job func(ctx context.Context, i
 	var wg sync.WaitGroup
 	for i := range n {
 		errs[i] = errGone
-		wg.Go(func() { errs[i] = job(inner, i, piped{host, events}) })
 	}
-	go func() { wg.Wait(); close(events) }()
+	go func() {
+		free := make(chan struct{}, together) // of this call alone: what a job runs side by side never waits for the jobs beside it
+		for i := range n {
+			free <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-free }()
+				errs[i] = job(inner, i, piped{host, events})
+			})
+		}
+		wg.Wait()
+		close(events)
+	}()
 	defer func() { // a listener may end this goroutine (runtime.Goexit): the jobs must not wait for it for ever
 		cancel()
 		for range events {

@@ -21,7 +21,8 @@ type Replay struct {
 	at     map[journal.Key]int
 	given  []bool
 	scopes []string
-	diff   error // the first difference
+	diff   error  // the first difference
+	asked  Effect // what a branch asked for first that is not on record
 }
 
 // NewReplay replays an attempt.
@@ -54,6 +55,12 @@ func (r *Replay) Do(ctx context.Context, effects ...Effect) ([]journal.Data, err
 	if missing == nil {
 		return out, ctx.Err()
 	}
+	if len(r.scopes) > 0 { // the branches beside it may have got further then
+		if r.asked == nil {
+			r.asked = missing
+		}
+		return out, errRecordEnds
+	}
 	if left := r.left(); left != nil {
 		return out, r.differs(fmt.Errorf("the code asks for %v, on record is %v (entry %d)", missing.Key(), left.Key, left.Done))
 	}
@@ -80,7 +87,7 @@ func (r *Replay) give(e Effect, out *journal.Data) error {
 		if d := difference(was.Messages, g.Messages); d != "" {
 			return fmt.Errorf("entry %d: the code asks for %v with another transcript: %s", was.Begun, e.Key(), d)
 		}
-	} else if _, ok := unscoped(e).(Generate); !ok && !sameData(want, was.Intent) {
+	} else if _, ok := Bare(e).(Generate); !ok && !sameData(want, was.Intent) {
 		return fmt.Errorf("entry %d: the code asks for %v as %s, on record is %s", was.Begun, e.Key(), dataText(want), dataText(was.Intent))
 	}
 	return nil
@@ -104,17 +111,16 @@ func (r *Replay) differs(err error) error {
 	return r.diff
 }
 
-// Branch runs the branches in order.
+// Branch runs the branches in order, all of them, as they ran then.
 func (r *Replay) Branch(ctx context.Context, branches ...Branch) error {
 	outer := r.scopes
 	defer func() { r.scopes = outer }()
-	for _, b := range branches {
+	errs := make([]error, len(branches))
+	for i, b := range branches {
 		r.scopes = append(slices.Clip(outer), b.Scope)
-		if err := b.Run(ctx, r); err != nil {
-			return err
-		}
+		errs[i] = b.Run(ctx, r)
 	}
-	return nil
+	return join(errs)
 }
 
 // End compares how the engine ended, with the board and the error that it returned, with how it ended then. It gives the first difference of the whole replay.
@@ -123,18 +129,25 @@ func (r *Replay) End(board *Board, err error) error {
 		return r.diff
 	}
 	ended := errors.Is(err, errRecordEnds)
-	if left := r.left(); left != nil && !ended {
+	left := r.left()
+	switch {
+	case left == nil:
+	case r.asked != nil:
+		return r.differs(fmt.Errorf("the code asks for %v, on record is %v (entry %d)", r.asked.Key(), left.Key, left.Done))
+	case !ended:
 		return r.differs(fmt.Errorf("entry %d: %v is on record, the code ends without it%s", left.Done, left.Key, because(err)))
 	}
 	finished, over := r.record.End.(journal.RunFinished)
 	if finished.After { // what failed then takes no part
 		finished.Status = "completed"
 	}
-	left, parked := r.record.End.(journal.Parked)
-	if left.Cause == string(CauseCommit) { // the engine had ended, and it is not on record how
+	park, parked := r.record.End.(journal.Parked)
+	if park.Cause == string(CauseCommit) { // the engine had ended, and it is not on record how
 		parked = false
 	}
 	switch {
+	case ended && r.asked != nil && over && finished.Status == "completed":
+		return r.differs(fmt.Errorf("the code asks for %v, then the run was completed", r.asked.Key()))
 	case ended:
 		return nil // it was looked at where it ended
 	case err == nil && (parked || over && finished.Status != "completed"):

@@ -17,7 +17,8 @@ type Steps interface {
 	// journal's error or an InterruptedError; what fails once ctx has ended is a cancel too. With an error, the outcomes that were reached are there all the same.
 	Do(ctx context.Context, effects ...Effect) ([]journal.Data, error)
 	// Branch runs parts of an engine side by side, each with its own Steps whose keys begin with the branch's scope. All are
-	// waited for; the errors are joined in order. One branch is how a graph node gets a scope.
+	// waited for; the errors are joined in order. One branch is how a graph node gets a scope. They begin in order, and of one call a bounded number runs at a
+	// time: none may wait for what a later one does.
 	Branch(ctx context.Context, branches ...Branch) error
 }
 

@@ -61,7 +61,7 @@ func traced(ctx context.Context, p Performer, run Run, host Host, e Effect) (d j
 		})
 	}
 	var first time.Time
-	if _, ok := unscoped(e).(Generate); ok && Listening(host) {
+	if _, ok := Bare(e).(Generate); ok && Listening(host) {
 		host = noting{host, &first}
 	}
 	defer func() { // an effect may end its goroutine

@@ -72,6 +72,16 @@ func Of(err error) *Class {
 	return nil
 }
 
+// Named gives the class of a name, nil when no class has it.
+func Named(name string) *Class {
+	for _, c := range classes {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
+}
+
 type classed struct {
 	class *Class
 	err   error

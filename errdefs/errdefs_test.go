@@ -37,6 +37,9 @@ func TestAClassIsFoundThroughWrapsAndJoins(t *testing.T) {
 	if outer := errdefs.Internal.Errorf("x: %w", inner); errdefs.Of(outer) != errdefs.Internal {
 		t.Error("the outermost class counts")
 	}
+	if errdefs.Named("budget_exceeded") != errdefs.BudgetExceeded || errdefs.Named("") != nil || errdefs.Named("Budget") != nil {
+		t.Error("Named")
+	}
 	if errdefs.Of(nil) != nil || errdefs.Of(io.EOF) != nil || errdefs.Of(errdefs.Timeout) != errdefs.Timeout {
 		t.Error("Of: nil and foreign errors have no class; a class has itself")
 	}

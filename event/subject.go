@@ -15,7 +15,7 @@ import (
 //	agent.run.RUN.end                  run.finished, parked, RunLeft
 //	agent.run.RUN.step.ACTOR.start     model.started, tool.started, asked, command.started
 //	agent.run.RUN.step.ACTOR.complete  the outcome of a step: any other entry with a Key
-//	agent.run.RUN.step.ACTOR.error     model.failed; tool.finished with another outcome than ok
+//	agent.run.RUN.step.ACTOR.error     model.failed; failed; tool.finished with another outcome than ok
 //	agent.run.RUN.stream.ACTOR.delta   a delta with a Key
 //	agent.run.RUN.note.TYPE            an entry or a delta without a Key: said, seeded, warning
 //	agent.session.SESSION.note.TYPE    an event without a run: session.created
@@ -153,7 +153,7 @@ func progress(d journal.Data) string {
 	switch d := d.(type) {
 	case journal.ModelStarted, journal.ToolStarted, journal.Asked, journal.CommandStarted:
 		return "start"
-	case journal.ModelFailed:
+	case journal.ModelFailed, journal.Failed:
 		return "error"
 	case journal.ToolFinished:
 		if d.Outcome != journal.OutcomeOK {

@@ -39,6 +39,9 @@ var kinds = func() map[Kind]reflect.Type {
 		Stopped{},
 		Parked{},
 		Board{},
+		Visited{},
+		Failed{},
+		Timed{},
 		RunFinished{},
 	} {
 		m[d.Kind()] = reflect.TypeOf(d)

@@ -143,7 +143,7 @@ func anyData() *rapid.Generator[journal.Data] {
 		of[journal.SessionCreated](c), of[journal.RunStarted](c), of[journal.Resumed](c), of[journal.Said](c), of[journal.Seeded](c), of[journal.Prepared](c),
 		of[journal.ModelStarted](c), of[journal.ModelFinished](c), of[journal.ModelFailed](c), of[journal.ToolJudged](c), of[journal.Asked](c),
 		of[journal.Answered](c), of[journal.ToolStarted](c), of[journal.ToolFinished](c), of[journal.TaskStarted](c), of[journal.CommandStarted](c), of[journal.CommandEnded](c), of[journal.Compacted](c), of[journal.Stopped](c),
-		of[journal.Parked](c), of[journal.Board](c), of[journal.RunFinished](c),
+		of[journal.Parked](c), of[journal.Board](c), of[journal.Visited](c), of[journal.Failed](c), of[journal.Timed](c), of[journal.RunFinished](c),
 	}
 	if len(all) != len(journal.Kinds()) {
 		panic("a kind has no generator")

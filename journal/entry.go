@@ -63,6 +63,7 @@ type RunStarted struct {
 	Inputs    Vars   `json:"inputs,omitempty"`
 	Model     string `json:"model,omitempty"`
 	Engine    string `json:"engine,omitempty"`
+	Version   string `json:"version,omitempty"` // of what the engine goes by: a script, a definition
 	Dir       string `json:"dir,omitempty"`
 	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
 	Terms json.RawMessage `json:"terms,omitempty"`
@@ -142,6 +143,7 @@ type Asked struct {
 	Call    *Called `json:"call,omitempty"`
 	Unknown bool    `json:"unknown,omitempty"` // the call had begun, and its outcome is unknown: approving runs it again
 	Once    bool    `json:"once,omitempty"`    // it is asked each time: an approval for the session is one for this once
+	Confirm bool    `json:"confirm,omitempty"` // a question without a call that is answered by yes or no: approved, or rejected
 	TTL     int64   `json:"ttl_ms,omitempty"`  // how long it can be answered, in milliseconds; 0: for ever
 }
 
@@ -200,6 +202,7 @@ type ToolFinished struct {
 	Files   []message.File `json:"files,omitempty"`
 	IsError bool           `json:"is_error,omitempty"`
 	Outcome Outcome        `json:"outcome"`
+	Class   string         `json:"class,omitempty"` // of the error that the tool failed with, see errdefs; it may have none
 	Millis  int64          `json:"ms,omitempty"`
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
 	// Background is the call when it goes on behind this result: what that gives comes as steering.
@@ -267,6 +270,25 @@ type Board struct {
 	Edit   map[string]message.Edit      `json:"edit,omitempty"`   // of channels that changed otherwise than by growing
 	Set    Vars                         `json:"set,omitempty"`
 	Delete []string                     `json:"delete,omitempty"` // vars
+}
+
+// Visited is the outcome of a part of an engine that does its work in one effect, such as a graph's node: Board is what it changed. The transcript gets what it said by a Board of the engine's
+// own path, where the order is the engine's.
+type Visited struct {
+	Node  string `json:"node"`
+	Board Board  `json:"board,omitzero"`
+}
+
+// Failed is an effect that failed where the engine goes on after that: a node that is tried again, a script that looks what came of it. Unlike a ModelFailed it is an outcome: a resumed
+// run, and a replay, see the same failure.
+type Failed struct {
+	Class string `json:"class,omitempty"` // see errdefs
+	Error string `json:"error"`
+}
+
+// Timed is what the clock said, for an engine that goes by it: when a wait is over, when a node began that has a limit.
+type Timed struct {
+	At time.Time `json:"at"`
 }
 
 // RunFinished closes a run. Discarded drops its output from the transcript, not from the journal.
@@ -344,6 +366,15 @@ func (Parked) Kind() Kind { return "parked" }
 
 // Kind is "board".
 func (Board) Kind() Kind { return "board" }
+
+// Kind is "visited".
+func (Visited) Kind() Kind { return "visited" }
+
+// Kind is "failed".
+func (Failed) Kind() Kind { return "failed" }
+
+// Kind is "timed".
+func (Timed) Kind() Kind { return "timed" }
 
 // Kind is "run.finished".
 func (RunFinished) Kind() Kind { return "run.finished" }

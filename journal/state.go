@@ -25,6 +25,7 @@ type State struct {
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
 	Task, Engine     string          // likewise
+	Version          string          // likewise: of what the engine goes by
 	Started          time.Time       // when the last run began
 	ParentRun        string          // likewise: the run that started it
 	Terms            json.RawMessage // likewise: what it may do, in the words of the program that drives it; read-only
@@ -299,6 +300,7 @@ func (s *State) start(run string, d RunStarted) {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
+	s.Version = d.Version
 	s.Task, s.Terms, s.Handoff = d.Task, d.Terms, nil
 	if s.runs == nil {
 		s.runs = map[string]bool{}

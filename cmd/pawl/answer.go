@@ -91,6 +91,9 @@ func answerCommand(s streams) *cobra.Command {
 			if p.Call != nil {
 				return journal.Answered{}, usage("%s is a call: use pawl approve or pawl reject", p.ID)
 			}
+			if p.Confirm {
+				return journal.Answered{}, usage("%s is answered by yes or no: use pawl approve or pawl reject", p.ID)
+			}
 			return journal.Answered{ID: p.ID, Approved: true, Text: args[2]}, nil
 		})
 }

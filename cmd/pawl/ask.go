@@ -81,6 +81,8 @@ func (a *asker) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, err
 // choicesFor says how a question can be answered.
 func choicesFor(q journal.Asked) string {
 	switch {
+	case q.Confirm:
+		return "[y]es, [n]o, [n]o REASON, [l]ater?"
 	case q.Call == nil:
 		return "Your answer, in one line; an empty one is the default, if there is one; Ctrl-D is later."
 	case !forTheSession(q):
@@ -96,7 +98,7 @@ func forTheSession(q journal.Asked) bool { return q.Call != nil && !q.Unknown &&
 func understood(q journal.Asked, rule, line string) (a journal.Answered, ok bool, err error) {
 	a.By = "pawl"
 	line = strings.TrimSpace(line)
-	if q.Call == nil {
+	if q.Call == nil && !q.Confirm {
 		a.Approved, a.Text = true, line
 		if line == "" {
 			a.Text = " " // the default, or no answer: "" would approve, which is a yes

@@ -48,9 +48,12 @@ func (c common) waiting(res *agent.Result) string {
 	var b strings.Builder
 	b.WriteString("waiting for a person:")
 	for _, p := range res.Pending {
-		if p.Call != nil {
+		switch {
+		case p.Call != nil:
 			fmt.Fprintf(&b, "\n  %s (%s): %s, or %s", escapedLine(p.Prompt), summary(p.Call.Name, p.Call.Input), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
-		} else {
+		case p.Confirm:
+			fmt.Fprintf(&b, "\n  %s: %s, or %s", escapedLine(p.Prompt), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
+		default:
 			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.answering("answer", res.ContextID, p.ID, "TEXT"))
 		}
 	}
@@ -106,7 +109,7 @@ func (c common) show(s streams, dir string, host *lineHost, do func() (*agent.Re
 		return nil, err
 	}
 	p.end(res, c)
-	if text := strings.TrimSuffix(res.Text(), "\n"); p.holdAnswer && text != "" && res.Status == agent.StatusCompleted {
+	if text := strings.TrimSuffix(res.Text(), "\n"); (p.holdAnswer || p.apart) && text != "" && res.Status == agent.StatusCompleted {
 		if _, e := fmt.Fprintln(s.out, text); e != nil {
 			err = errors.Join(err, e)
 		}

@@ -51,7 +51,6 @@ type common struct {
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.session, "session", "", "the `ID` of a session to continue, or the name of a new one")
-	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `loop`")
 	f.BoolVar(&c.json, "json", false, "write events, one JSON object a line")
 	f.BoolVar(&c.wait, "wait", false, "wait while another process drives the session")
 	c.addKept(cmd)
@@ -66,6 +65,7 @@ func (c *common) addKept(cmd *cobra.Command) {
 	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it that of the settings, else one of the first provider whose key is in the environment")
 	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; not for a subagent with a model of its own")
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
+	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `"+engineFlag()+"`")
 	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
 	f.IntVar(&c.maxSteps, "max-steps", maxSteps, "end the run before model call `N`+1")
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
@@ -138,7 +138,10 @@ func (c *common) outputs(project string) string {
 func (c *common) open() (model.Model, error) {
 	name := cmp.Or(c.model, c.began.Model, c.settingsModel)
 	if name == "" {
-		if name = pawl.DefaultModel(); name == "" {
+		if name = pawl.DefaultModel(); name == "" && c.engine != "" && c.engine != "loop" {
+			return loop.NoModel(), nil // it may do without
+		}
+		if name == "" {
 			var looked []string
 			for _, p := range pawl.Providers() {
 				if p.Default != "" {
@@ -177,8 +180,6 @@ func (c *common) open() (model.Model, error) {
 // options checks the flags, and opens the model.
 func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	switch {
-	case c.engine != "loop":
-		return o, usage("--engine %q: want loop", c.engine)
 	case c.maxSteps < 1:
 		return o, usage("--max-steps %d: want 1 or more", c.maxSteps)
 	case c.budgetUSD < 0 || math.IsNaN(c.budgetUSD) || c.budgetUSD > 1e9:
@@ -215,6 +216,9 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 		return o, err
 	}
 	if o.MCP, err = mcpFlags(c.mcp); err != nil {
+		return o, err
+	}
+	if o.Engine, err = c.maker(false); err != nil {
 		return o, err
 	}
 	if o.Model, err = c.open(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -24,6 +25,7 @@ type jsonl struct {
 	asked map[asked]bool    // calls that a person was asked about, whose no is their end
 	told  map[string][]journal.Entry
 	open  map[asked]event.Event // commands in the background that have not ended, as they began
+	apart map[string]int        // what models said apart from the transcript, in a node of a graph, and did not come into it yet
 	head  line                  // of the last event, for the last line
 	err   error                 // the first error of writing; then nothing is written any more
 }
@@ -31,7 +33,7 @@ type jsonl struct {
 type asked struct{ session, id string }
 
 func newJSONL(w io.Writer) *jsonl {
-	return &jsonl{w: w, names: map[string]string{}, asked: map[asked]bool{}, told: map[string][]journal.Entry{}, open: map[asked]event.Event{}}
+	return &jsonl{w: w, names: map[string]string{}, asked: map[asked]bool{}, told: map[string][]journal.Entry{}, open: map[asked]event.Event{}, apart: map[string]int{}}
 }
 
 // recall reads what lines about an unfinished run need of its record, and of the tasks below it: which calls it asked about, and who was answered by another process since it was left. These answers are
@@ -49,6 +51,9 @@ func (j *jsonl) recall(ctx context.Context, store journal.Store, session string)
 			switch d := e.Data.(type) {
 			case journal.ModelFinished:
 				j.name(d.Message)
+				j.aside(e.Key, d.Message)
+			case journal.Board:
+				j.joins(d, func(message.Message) {})
 			case journal.Asked:
 				j.ask(s, d)
 			case journal.RunStarted, journal.Resumed, journal.Parked: // what was answered before was told then
@@ -64,6 +69,28 @@ func (j *jsonl) recall(ctx context.Context, store journal.Store, session string)
 func (j *jsonl) name(m message.Message) {
 	for c := range message.Of[message.ToolCall](m) {
 		j.names[c.ID] = c.Name
+	}
+}
+
+// aside notes what a model said apart from the transcript.
+func (j *jsonl) aside(key journal.Key, m message.Message) {
+	if key.Scope != "" && !m.Blank() {
+		j.apart[string(m.AppendJSON(nil))]++
+	}
+}
+
+// joins tells of what comes into the transcript and was not told yet. Results of tools have lines of their own.
+func (j *jsonl) joins(d journal.Board, tell func(message.Message)) {
+	for _, m := range slices.Concat(d.Append[engine.MainChannel], d.Edit[engine.MainChannel].Tail) {
+		text := string(m.AppendJSON(nil))
+		switch {
+		case j.apart[text] > 1:
+			j.apart[text]--
+		case j.apart[text] == 1:
+			delete(j.apart, text)
+		case m.Role() != message.RoleTool:
+			tell(m)
+		}
 	}
 }
 
@@ -118,6 +145,7 @@ func (j *jsonl) event(e event.Event) {
 		for _, m := range d.Heard {
 			j.message(as("message"), m)
 		}
+		j.aside(e.Key, d.Message)
 		if j.name(d.Message); !d.Message.Blank() {
 			j.message(as("message"), d.Message)
 		}
@@ -126,7 +154,10 @@ func (j *jsonl) event(e event.Event) {
 			Usage model.Usage `json:"usage"`
 			Cost  *float64    `json:"cost_usd"`
 		}{as("usage"), d.Usage, dollars(d.CostMicros)})
+	case journal.Board:
+		j.joins(d, func(m message.Message) { j.message(as("message"), m) })
 	case journal.ToolStarted:
+		j.names[d.Call.ID] = d.Call.Name
 		j.write(struct {
 			line
 			Call  string `json:"call_id"`
@@ -278,11 +309,12 @@ type question struct {
 	Input   any    `json:"input,omitempty"`
 	Reason  string `json:"reason"`
 	Unknown bool   `json:"unknown,omitempty"` // the call had begun: approving runs it again
+	Confirm bool   `json:"confirm,omitempty"` // no call: pawl approve is yes, pawl reject no
 	Once    bool   `json:"once,omitempty"`    // it is asked each time: pawl approve --session is refused
 }
 
 func questionOf(d journal.Asked) question {
-	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown, Once: d.Once}
+	q := question{Call: d.ID, Reason: d.Prompt, Unknown: d.Unknown, Confirm: d.Confirm, Once: d.Once}
 	if d.Call != nil {
 		q.Name, q.Input = d.Call.Name, input(d.Call.Input)
 	}

@@ -26,6 +26,7 @@ type progress struct {
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
+	apart      bool            // what models say is shown beside the answer, which is told at the end
 	answer     string          // the reply that is the answer, unless the run goes on behind it
 }
 
@@ -49,6 +50,12 @@ func (p *progress) event(e event.Event) {
 		for _, name := range pawl.ActivatedSkills(d) {
 			p.line("36", "◆ skill %s: the prompt activates it", clean(name))
 		}
+	case journal.Said:
+		if d.Message.Role() == message.RoleAssistant { // a script's own words
+			for text := range strings.Lines(strings.TrimSpace(d.Message.Text())) {
+				p.line("2", "%s", strings.TrimRight(printable(text), "\n"))
+			}
+		}
 	case journal.ModelFinished:
 		for _, m := range d.Heard {
 			p.line("36", "> %s", clip(clean(m.Text()), 160))
@@ -56,7 +63,7 @@ func (p *progress) event(e event.Event) {
 		for c := range message.Of[message.ToolCall](d.Message) {
 			p.calls[[2]string{e.Run, c.ID}] = c
 		}
-		if e.ParentRun != "" { // its words come whole: those of others come in between
+		if e.ParentRun != "" || e.Key.Scope != "" { // its words come whole: those of others come in between
 			for text := range strings.Lines(strings.TrimSpace(d.Message.Text())) {
 				p.line("2", "%s", strings.TrimRight(printable(text), "\n"))
 			}
@@ -70,6 +77,8 @@ func (p *progress) event(e event.Event) {
 		}
 		p.held.Reset()
 		p.endText()
+	case journal.Board:
+		p.apart = true
 	case journal.ToolStarted:
 		p.line("36", "● %s", summary(d.Call.Name, d.Call.Input))
 	case journal.ToolFinished:
@@ -142,6 +151,9 @@ func (p *progress) result(d journal.ToolFinished) {
 // whose is what stands before the lines about an event of a subagent's run: its name, further to the right the deeper it is. "" is the run itself.
 func (p *progress) whose(e event.Event) string {
 	if e.ParentRun == "" {
+		if e.Key.Scope != "" { // of a node of a graph
+			return "[" + clean(e.Key.Scope) + "] "
+		}
 		return ""
 	}
 	b, ok := p.below[e.Run]
@@ -159,7 +171,7 @@ func (p *progress) delta(e event.Event) {
 	switch e.Delta {
 	case event.TextDelta:
 		switch {
-		case e.ParentRun != "":
+		case e.ParentRun != "" || e.Key.Scope != "": // they come whole
 		case p.holdAnswer:
 			p.held.WriteString(e.Text)
 		default:

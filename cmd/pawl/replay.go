@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
@@ -27,20 +28,28 @@ Limits are left out: a run that one of them ended is replayed as far as it went.
 		Example: "  pawl replay run-abc",
 		Args:    oneID,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, args []string) error {
-			return replay(ctx, s, store, args[0])
+			return replay(ctx, s, c, store, args[0])
 		}),
 	}
+	cmd.Flags().StringVar(&c.engine, "engine", "loop", "how the session's runs were run: `"+engineFlag()+"`")
 	c.addJournal(cmd)
 	return cmd
 }
 
-func replay(ctx context.Context, s streams, store journal.Store, id string) error {
+func replay(ctx context.Context, s streams, c common, store journal.Store, id string) error {
 	if err := mustBe(ctx, store, id); err != nil {
 		return err
 	}
-	eng, err := loop.New(loop.Config{Model: absent{}, Limits: loop.Limits{Steps: -1, ToolCalls: -1, Tokens: -1}})
+	make, err := c.maker(true)
 	if err != nil {
 		return err
+	}
+	if make == nil {
+		make = func(cfg loop.Config) (engine.Engine, error) { return loop.New(cfg) }
+	}
+	eng, err := make(loop.Config{Model: absent{}, Limits: loop.Limits{Steps: -1, ToolCalls: -1, Tokens: -1}})
+	if err != nil {
+		return wrongUse(err)
 	}
 	went, err := agent.Replay(ctx, agent.Agent{ID: "pawl"}, eng, id, agent.WithJournal(store))
 	if err := tellReplayed(s.out, went); err != nil {

@@ -111,8 +111,13 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 			asked = asked || strings.EqualFold(call.Name, askuser.Name)
 		}
 	}
-	began, err = lastStart(ctx, store, id)
-	return began, asked, err
+	if began, err = lastStart(ctx, store, id); err != nil {
+		return began, false, err
+	}
+	if name, _, _ := strings.Cut(began.Engine, ":"); c.engine == "loop" && name != "" && name != "loop" {
+		return began, false, usage("session %q is driven by the engine %s: give --engine %s:FILE with its file", id, began.Engine, name)
+	}
+	return began, asked, nil
 }
 
 // lastStart is how a session's last run began.

@@ -48,7 +48,7 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document from `PATH` (repeat)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.begins = true
-		code, err := run(cmd.Context(), s, c, args[0], files)
+		code, err := run(cmd.Context(), s, c, args[0], files, nil)
 		if code == exitCompleted && err == nil {
 			return nil
 		}
@@ -58,7 +58,7 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 }
 
 // run asks the agent something. With --json the last line is written whatever happens.
-func run(ctx context.Context, s streams, c common, prompt string, files []string) (code int, err error) {
+func run(ctx context.Context, s streams, c common, prompt string, files []string, inputs map[string]any) (code int, err error) {
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
 		o, err := c.options(ctx)
 		if err != nil {
@@ -84,7 +84,7 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 		o.Journal = store
 		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			req := pawl.Request{SessionID: c.session}
-			req.Message = m
+			req.Message, req.Inputs = m, inputs
 			return rt.Run(ctx, req, opts...)
 		})
 	})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/trace"
@@ -149,10 +151,10 @@ func calls(d journal.Data) func(func(message.ToolCall) bool) {
 func describe(d journal.Data, names map[string]string) (head, body string) {
 	switch d := d.(type) {
 	case journal.Said:
-		if d.By != "" {
-			return "user (" + clean(d.By) + ")", words(d.Message)
+		if head = string(d.Message.Role()); d.By != "" {
+			head += " (" + clean(d.By) + ")"
 		}
-		return "user", words(d.Message)
+		return head, words(d.Message)
 	case journal.ModelFinished:
 		head = "assistant"
 		if d.Partial {
@@ -174,6 +176,12 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		} else if d.Input != "" { // a hook's, or the names that the tool has for what the model said
 			return called(names[d.Call], "as it was judged", d.Call), notes("input", d.Input)
 		}
+	case journal.Board:
+		return changed("changed", d)
+	case journal.Visited:
+		return changed("node "+clean(d.Node), d.Board)
+	case journal.Failed:
+		return "failed, and the run went on", d.Error
 	case journal.Prepared:
 		if d.Edit.Head != nil || d.Edit.Tail != nil {
 			var b strings.Builder
@@ -238,6 +246,21 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 		return "run " + clean(d.Status), d.Error
 	}
 	return "", ""
+}
+
+// changed is a change of a board: what came into the transcript, in short, as models' replies have entries of their own, and the names of vars; "" for nothing.
+func changed(what string, d journal.Board) (head, body string) {
+	var lines []string
+	for _, m := range slices.Concat(d.Append[engine.MainChannel], d.Edit[engine.MainChannel].Tail) {
+		lines = append(lines, string(m.Role())+": "+clip(clean(words(m)), 160))
+	}
+	if len(d.Set)+len(d.Delete) > 0 {
+		lines = append(lines, "vars: "+clean(strings.Join(slices.Concat(slices.Sorted(maps.Keys(d.Set)), d.Delete), ", ")))
+	}
+	if len(lines) == 0 {
+		return "", ""
+	}
+	return what, strings.Join(lines, "\n")
 }
 
 // called is a call's line: the tool, what became of it, and its id, which pawl approve and pawl reject take.

@@ -39,6 +39,7 @@ var records = []check{
 				s.Fatalf("Execute panicked: %v\n%s", e.panicked, e.stack)
 			}
 			if s.valid(); !errdefs.Interrupted.Is(e.err) { // then what is open is answered when it goes on
+				s.closes(e)
 				s.onRecord(e)
 			}
 		}
@@ -117,6 +118,19 @@ var records = []check{
 			s.Errorf("step 3 was done %d times by a driver that was overtaken", n)
 		}
 	}},
+}
+
+// closes puts on record what the engine has put behind the transcript by itself, as agent.Run does at a run's end.
+func (s *scene) closes(e end) {
+	s.Helper()
+	then, now := s.run.Log.State().Messages, e.board.Channel(engine.MainChannel)
+	if now.Len() <= then.Len() {
+		return
+	}
+	said := now.Slice(then.Len(), now.Len()).Messages()
+	if err := s.run.Log.Append(context.WithoutCancel(s.Context()), journal.Entry{Run: s.run.ID, Data: journal.Board{Append: map[string][]message.Message{engine.MainChannel: said}}}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // onRecord fails unless the transcript is valid at each entry, and the main channel is the one on record.

@@ -18,13 +18,7 @@ import (
 // Perform does one effect of the loop, here and now: in this process for local steps, in a worker for a workflow engine.
 func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	key := e.Key()
-	for {
-		scoped, ok := e.(engine.Scoped)
-		if !ok {
-			break
-		}
-		e = scoped.Effect
-	}
+	e = engine.Bare(e)
 	l.behind(run, host)
 	run.Background.Flush(ctx, host)
 	switch e := e.(type) {

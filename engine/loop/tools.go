@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -11,6 +12,17 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
+
+// Use makes calls that no model asked for: another engine's own. They go the way of a model's: the agent's gate, the tools' schemas, hooks and permissions, people, and each tool's policy for an unknown
+// outcome; results come in the order of the calls, and what a tool fails with, or who refused the call, is a result too. A call's ID is a name that is unique in the run; its result has what [engine.Run.CallID] makes
+// of that. An empty input is {}. With an error, the calls that were not reached say so.
+func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls ...message.ToolCall) ([]message.ToolResult, error) {
+	calls = slices.Clone(calls)
+	for i := range calls {
+		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
+	}
+	return l.useTools(ctx, do, run, engine.Turn{}, calls)
+}
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so.

@@ -135,6 +135,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
 	case err != nil:
 		res.Content, res.IsError = failure(res.Content, err), true
+		if c := errdefs.Of(err); c != nil {
+			out.Class = c.Error()
+		}
 	}
 	out.Outcome = journal.OutcomeOK
 	if res.IsError {

@@ -180,14 +180,7 @@ func (t *Tracer) links(ctx context.Context, run engine.Run) (all []trace.Link) {
 // TraceEffect opens the span of a model call, a tool call or a question; what else a run does has none.
 func (t *Tracer) TraceEffect(ctx context.Context, run engine.Run, e engine.Effect) (context.Context, func(engine.Traced)) {
 	key := e.Key()
-	for {
-		scoped, ok := e.(engine.Scoped)
-		if !ok {
-			break
-		}
-		e = scoped.Effect
-	}
-	switch e := e.(type) {
+	switch e := engine.Bare(e).(type) {
 	case engine.Generate:
 		return t.chat(ctx, run, key, e)
 	case engine.Compact:

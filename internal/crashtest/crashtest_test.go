@@ -26,6 +26,10 @@ func TestNothingIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
 	crashtest.Matrix(t, crashtest.Scenarios()...)
 }
 
+func TestNothingOfAScriptIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
+	crashtest.Matrix(t, crashtest.Scripts()...)
+}
+
 func TestShellHooksAreNotAskedAgainWhereverTheProcessIsKilled(t *testing.T) {
 	crashtest.Matrix(t, crashtest.ShellHooks()...)
 }

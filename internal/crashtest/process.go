@@ -221,7 +221,7 @@ type watchedPerformer struct {
 func (w watchedPerformer) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	id := effectID(run.ID, run.Attempt, e.Key())
 	begins := line{Effect: id}
-	if u, ok := e.(engine.UseTool); ok && u.Annotations.Repeatable() {
+	if u, ok := engine.Bare(e).(engine.UseTool); ok && u.Annotations.Repeatable() {
 		begins.Repeat = u.Call.ID
 	}
 	w.p.record.add(begins)

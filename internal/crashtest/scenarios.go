@@ -20,7 +20,7 @@ import (
 
 // Scenarios are those that every store has to stand.
 func Scenarios() []Scenario {
-	return slices.Concat(alone(), unknown(), spoken(), compacted(), below(), team())
+	return slices.Concat(alone(), unknown(), spoken(), compacted(), below(), team(), graphs())
 }
 
 // gate has a person asked about each call of ask.

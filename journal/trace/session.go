@@ -125,6 +125,10 @@ func (s *scribe) write(e journal.Entry) {
 		s.note(e, "", ended(d), "")
 	case journal.Board:
 		s.board(e, d)
+	case journal.Visited:
+		s.board(e, d.Board)
+	case journal.Failed:
+		s.note(e, "bad", "failed, and the run went on"+class(d.Class), d.Error)
 	case journal.Parked:
 		s.note(e, "mid", "interrupted: "+d.Cause+suffix(": ", oneLine(d.Detail, 200)), d.Stack)
 	case journal.RunFinished:
