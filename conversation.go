@@ -56,7 +56,7 @@ type Conversation struct {
 	crew     []member // what the handlers make; nil: to be made again
 }
 
-// Option shapes a [Conversation].
+// Option shapes a [Conversation]. A nil one does nothing.
 type Option func(*conversationOptions)
 
 type conversationOptions struct {
@@ -106,7 +106,9 @@ func WithRunOptions(opts ...agent.RunOption) Option {
 func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 	o := conversationOptions{compact: loop.Compact{Enabled: true}}
 	for _, opt := range opts {
-		opt(&o)
+		if opt != nil {
+			opt(&o)
+		}
 	}
 	load := pack.Load
 	if o.loader != nil {
@@ -267,15 +269,32 @@ func (c *Conversation) goOn(ctx context.Context, opts ...agent.RunOption) (*Resp
 	return c.take(ctx, opts, c.resume)
 }
 
-// AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. errdefs.Conflict where a turn is not over, Validation for a message of another role, or with tool calls.
+// AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. A user's is judged and admitted as in Send, with the same errors; what validators only note is in no response. An
+// assistant's is the program's own word: no validator judges it. errdefs.Conflict where a turn is not over; Validation for a message of another role, for parts that nobody of the role says (calls, results; of a user anything but text and files), and
+// for files as in Send.
 func (c *Conversation) AddMessage(ctx context.Context, m message.Message) error {
-	switch {
-	case m.Blank():
+	if m.Blank() {
 		return errdefs.Validation.Errorf("pawl: add message: it says nothing")
-	case m.Role() == message.RoleUser:
+	}
+	if m.Role() != message.RoleUser && m.Role() != message.RoleAssistant {
+		return errdefs.Validation.Errorf("pawl: add message: want one of role user or assistant; got role %q", m.Role())
+	}
+	for p := range m.Parts() {
+		switch p.(type) {
+		case message.Text, message.File:
+			continue
+		case message.Reasoning, message.Opaque:
+			if m.Role() == message.RoleAssistant {
+				continue
+			}
+		}
+		return errdefs.Validation.Errorf("pawl: add message: a message of role %s has no %T here", m.Role(), p)
+	}
+	if m.Role() == message.RoleUser {
 		return c.note(ctx, "add message", m, nil)
-	case m.Role() != message.RoleAssistant || len(m.ToolCalls()) > 0:
-		return errdefs.Validation.Errorf("pawl: add message: want one of role user or assistant, without tool calls; got role %q", m.Role())
+	}
+	if err := m.CheckFiles(); err != nil {
+		return errdefs.Validation.Errorf("pawl: add message: %w", err)
 	}
 	return c.note(ctx, "add message", message.User("(a message is added)"), func(h message.History) message.History { return h.Append(m) })
 }
@@ -285,7 +304,7 @@ func (c *Conversation) Clear(ctx context.Context) error {
 	return c.note(ctx, "", message.User("(the transcript is cleared)"), func(message.History) message.History { return message.History{} })
 }
 
-// note is a turn in which nobody says anything: seed makes the transcript of what there was before it; nil adds m. With an action, a turn must not be under way.
+// note is a turn in which nobody says anything: seed makes the transcript of what there was before it; nil adds m, which is a user's. With an action, a turn must not be under way.
 func (c *Conversation) note(ctx context.Context, action string, m message.Message, seed func(message.History) message.History) error {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
@@ -298,6 +317,14 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 	}
 	if action != "" && st.Run != "" {
 		return unfinished(action, st)
+	}
+	if seed == nil { // as in Send
+		if err := c.prompt.Admit(m); err != nil {
+			return err
+		}
+		if err := c.heard(ctx, m.Text()); err != nil {
+			return err
+		}
 	}
 	opts := []agent.RunOption{agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}
 	if seed != nil {
