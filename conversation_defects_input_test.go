@@ -22,19 +22,28 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
+// changed is a pack file with something else in it.
+func changed(t *testing.T, file, from, to string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), from) {
+		t.Fatalf("there is no %s in it", from)
+	}
+	file = filepath.Join(t.TempDir(), "changed.pack.json")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // Arguments that a tool would not take are no answer: whoever gave them may give others.
 func TestDefectAnAnswerThatBreaksTheSchemaIsUsedUp(t *testing.T) {
 	for name, call := range map[string]string{"its name": "pay", "in another case": "PAY"} {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(packOf(t, looks))
-			if err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join(t.TempDir(), "a.pack.json")
-			limited := strings.Replace(string(text), `"amount": {"type": "integer"}`, `"amount": {"type": "integer", "minimum": 0}`, 1)
-			if err := os.WriteFile(file, []byte(limited), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			file := changed(t, packOf(t, looks), `"amount": {"type": "integer"}`, `"amount": {"type": "integer", "minimum": 0}`)
 			var paid []string
 			c := paying(converse(t, file, scripted.New(scripted.Calls(callOf("a", call, `{"amount":500,"to":"Ada"}`)), scripted.Text("done"))), &paid)
 			c.AskBefore("pay", func(context.Context, map[string]any) pawl.Pending { return pawl.Pending{Reason: "always"} })
@@ -284,6 +293,21 @@ func TestDefectAnHTTPToolThatCanNotWorkIsTaken(t *testing.T) {
 	} {
 		if err := c.OnToolHTTP("look", h); err != nil {
 			t.Error(err)
+		}
+	}
+	for schema, refused := range map[string]bool{
+		`{"type": "object", "properties": {"city": {}}, "additionalProperties": false}`:                           true,
+		`{"type": "object", "properties": {}}`:                                                                    true,
+		`{"type": "object", "properties": {"town": {}}}`:                                                          false,
+		`{"type": "object", "properties": {}, "additionalProperties": true}`:                                      false,
+		`{"type": "object", "properties": {}, "additionalProperties": {"type": "string"}}`:                        false,
+		`{"type": "object", "properties": {}, "allOf": [{"properties": {"town": {}}}]}`:                           false,
+		`{"type": "object", "properties": {}, "patternProperties": {"^t": {"type": "string"}}}`:                   false,
+		`{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"properties": {"town": {}}}}, "properties": {}}`: false,
+	} {
+		c := converse(t, changed(t, packOf(t, looks), `{"type": "object", "properties": {"city": {"type": "string"}, "n": {"type": "integer"}}, "required": ["city"]}`, schema), scripted.New())
+		if err := c.OnToolHTTP("look", pawl.HTTPTool{URL: "http://a.example/{town}"}); errdefs.Validation.Is(err) != refused || !refused && err != nil {
+			t.Errorf("%s: %v", schema, err)
 		}
 	}
 	if err := c.OnToolHTTP("nothing", pawl.HTTPTool{URL: "http://a.example/{town}"}); err != nil { // its parameters are not known; Send tells

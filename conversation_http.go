@@ -89,9 +89,9 @@ func (t HTTPTool) known(of pack.Tool) error {
 	if more := string(schema["additionalProperties"]); more != "" && more != "false" {
 		return nil
 	}
-	properties := map[string]json.RawMessage{}
-	if err := json.Unmarshal(schema["properties"], &properties); err != nil && schema["properties"] != nil {
-		return nil
+	var properties map[string]json.RawMessage
+	if err := json.Unmarshal(schema["properties"], &properties); err != nil {
+		return nil //nolint:nilerr // as above
 	}
 	for _, m := range httpPlace.FindAllStringSubmatch(t.URL, -1) {
 		if _, ok := properties[m[1]]; !ok {
