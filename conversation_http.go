@@ -209,7 +209,7 @@ func (t HTTPTool) redirected(r *http.Request, via []*http.Request) error {
 	case len(via) >= 10:
 		return errdefs.NotAvailable.Errorf("it redirects without end")
 	case from.Hostname() != to.Hostname() && !(sandbox.Network{Hosts: t.Allow}).Allows(to.Hostname()):
-		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed"+httpRemedy+"name it in HTTPTool.Allow (--allow of pawl pack run)", to.Hostname())
+		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed unless HTTPTool.Allow (--allow of pawl pack run) names it", to.Hostname())
 	case (from.Scheme != to.Scheme || from.Host != to.Host) && len(t.Environment) > 0:
 		return errdefs.PolicyDenied.Errorf("it redirects to %s://%s, which the headers from the environment are not for", to.Scheme, to.Host)
 	}
@@ -311,7 +311,7 @@ func (t HTTPTool) request(ctx context.Context, args map[string]any, input json.R
 	return req, nil
 }
 
-// httpRemedy is where an error begins to say what would allow a connection, the dialer's too.
+// httpRemedy is where the dialer begins to say what would allow a connection.
 const httpRemedy = ": to allow it, "
 
 // refused gives what the dialer refuses a remedy that there is here: no settings are read.
