@@ -73,7 +73,7 @@ file can't be read. A pack without problems and warnings prints nothing.`,
 					lines.WriteString("warning: " + clean(file+w.String()) + "\n")
 				}
 				if _, err := io.WriteString(s.out, lines.String()); err != nil {
-					return err
+					return &exitError{exitFailed, err}
 				}
 				wrong = wrong || len(problems) > 0
 			}
@@ -116,8 +116,10 @@ holds back, and templates with their fragments in place; then the pack's tools, 
 			} else {
 				o.pack(p)
 			}
-			_, err = io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n"))
-			return err
+			if _, err := io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n")); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			return nil
 		},
 	}
 }
