@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/pack/guard"
 )
 
@@ -144,6 +145,19 @@ func TestPackShowLeavesOutNothingThatBinds(t *testing.T) {
 	}
 	if r.code != 0 {
 		t.Errorf("exit %d, %s", r.code, r.err)
+	}
+}
+
+// What package pack takes for the name of a handoff's tool is what package agent calls it.
+func TestPackValidateKnowsTheToolsOfHandoffs(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"billing", "billing-2", "Billing", "a.b", "é"} {
+		file := w.file("crew.json", strings.NewReplacer("ID", id, "TOOL", agent.DefaultHandoffToolName(id)).Replace(`{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+"prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x", "tools": ["ID", "TOOL"]}, "ID": {"id": "ID", "name": "B", "version": "1.0.0", "system_template": "x"}},
+"tools": {"TOOL": {"name": "TOOL", "description": "Do."}}, "agents": {"entry": "chat", "members": {"chat": {}, "ID": {}}}}`))
+		if r := w.pawl("pack", "validate", file); r.code != 1 || !strings.Contains(r.out, "it has the name of the tool by which prompts.chat hands over to") {
+			t.Errorf("%s: %+v", id, r)
+		}
 	}
 }
 
