@@ -55,15 +55,15 @@ func TestPackRunAnswersByAPromptOfAPack(t *testing.T) {
 // typedPack has a variable of each type.
 const typedPack = `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0",
 "system_template": "{{s}} {{i}} {{n}} {{b}} {{a[1]}} {{o.x}} {{a}} {{free}}", "model_overrides": {"m": {"system_template_suffix": "{{suffix}}"}}, "variables": [
-{"name": "s", "type": "string", "required": true}, {"name": "i", "type": "integer", "required": true, "validation": {"maximum": 9000000000000000}}, {"name": "n", "type": "number", "required": true},
+{"name": "s", "type": "string", "required": true}, {"name": "i", "type": "integer", "required": true, "validation": {"maximum": 9100000000000000}}, {"name": "n", "type": "number", "required": true},
 {"name": "b", "type": "boolean", "required": true}, {"name": "a", "type": "array", "required": true}, {"name": "o", "type": "object", "required": true}]}}}`
 
 func TestPackRunReadsVariablesByTheirTypes(t *testing.T) {
 	w := newWorld(t)
 	file := w.file("typed.json", typedPack)
-	told := "7 123456789012345 0.5 true y [2] [\"x\",\"y\"] words"
+	told := "7 9007199254740993 0.5 true y [2] [\"x\",\"y\"] words"
 	script := w.file("s.yaml", "turns: [{text: Yes.}]")
-	good := map[string]string{"s": "7", "i": "123456789012345", "n": "0.5", "b": "true", "a": `["x","y"]`, "o": `{"x": [2]}`, "free": "words"}
+	good := map[string]string{"s": "7", "i": "9007199254740993", "n": "0.5", "b": "true", "a": `["x","y"]`, "o": `{"x": [2]}`, "free": "words"}
 	run := func(change map[string]string, more ...string) ran {
 		args := []string{"pack", "run", "--model", "scripted/" + script}
 		for name, value := range good {
@@ -108,13 +108,13 @@ func TestPackRunReadsVariablesByTheirTypes(t *testing.T) {
 		"--var i is there twice":                        {"--var", "i=1"},
 		"--tool t: prompt chat has no such tool":        {"--tool", "t=https://shop.example"},
 		"--tool t is there twice":                       {"--tool", "t=https://shop.example", "--tool", "t=https://shop.example"},
-		"it is more than 9000000000000000":              nil,
+		"it is more than 9100000000000000":              nil,
 		"no key was found in ANTHROPIC_API_KEY: set it": {"--model", "claude-x"},
 		"--base-url: want a URL such as":                {"--model", "claude-x", "--base-url", "https:///v1"},
 	} {
 		change := map[string]string{}
 		if more == nil {
-			change["i"], want = "9000000000000001", "want 9e+15 or less"
+			change["i"], want = "9200000000000000", "want 9.1e+15 or less"
 		}
 		if r := run(change, more...); r.code != 2 || r.out != "" || !strings.Contains(r.err, want) || strings.Contains(r.err, "With") {
 			t.Errorf("%s: %+v", want, r)
