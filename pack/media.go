@@ -113,6 +113,25 @@ func mediaType(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
+// knownFormats are the usual formats of the types that the format of packs names, as format has them.
+var knownFormats = map[string][]string{
+	"image":    strings.Fields("jpeg png gif webp bmp tiff svg heic heif avif ico apng jxl"),
+	"audio":    strings.Fields("mp3 wav ogg oga opus flac m4a aac mp4 webm aiff wma amr pcm l16 basic midi"),
+	"video":    strings.Fields("mp4 webm mov avi mkv m4v mp3 mpg ogg ogv flv wmv 3gpp 3gp x-flv x-ms-wmv"), // mp3: what format makes of mpeg
+	"document": strings.Fields("pdf txt md doc docx xls xlsx ppt pptx csv tsv json jsonl xml html htm rtf odt ods odp epub yaml yml tex log"),
+}
+
+// formats are those that files of the types that the format of packs names may have.
+func (m *Media) formats() map[string][]string {
+	all := map[string][]string{}
+	for kind := range knownFormats {
+		if _, formats := m.limits(kind); len(formats) > 0 {
+			all[kind] = formats
+		}
+	}
+	return all
+}
+
 // format is the usual name of a format, of a file's ending or of a MIME type.
 func format(name string) string {
 	name = strings.TrimPrefix(mediaType(name), ".")
