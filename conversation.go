@@ -1,6 +1,7 @@
 package pawl
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -57,7 +58,7 @@ type Conversation struct {
 	crew     []member // what the handlers make; nil: to be made again
 }
 
-// Option shapes a [Conversation].
+// Option shapes a [Conversation]. A nil one does nothing.
 type Option func(*conversationOptions)
 
 type conversationOptions struct {
@@ -107,7 +108,9 @@ func WithRunOptions(opts ...agent.RunOption) Option {
 func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 	o := conversationOptions{compact: loop.Compact{Enabled: true}}
 	for _, opt := range opts {
-		opt(&o)
+		if opt != nil {
+			opt(&o)
+		}
 	}
 	load := pack.Load
 	if o.loader != nil {
@@ -230,14 +233,7 @@ func (c *Conversation) send(ctx context.Context, text string, files []message.Fi
 		if err != nil {
 			return nil, err
 		}
-		with, err := c.with(st)
-		if err != nil {
-			return nil, err
-		}
-		if err := with.Admit(m); err != nil {
-			return nil, err
-		}
-		if err := c.heard(ctx, with, text); err != nil {
+		if err := c.admit(ctx, st, m); err != nil {
 			return nil, err
 		}
 		return d.run(ctx, agent.Request{ContextID: c.session, Message: m}, opts...)
@@ -274,15 +270,32 @@ func (c *Conversation) goOn(ctx context.Context, opts ...agent.RunOption) (*Resp
 	return c.take(ctx, opts, c.resume)
 }
 
-// AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. errdefs.Conflict where a turn is not over, Validation for a message of another role, or with tool calls.
+// AddMessage puts a user's or an assistant's message on record, behind all others, without a model call: the next turn knows of it. A user's is judged and admitted as in Send, with the same errors; what validators only note is in no response. An
+// assistant's is the program's own word: no validator judges it. errdefs.Conflict where a turn is not over; Validation for a message of another role, for parts that nobody of the role says (calls, results; of a user anything but text and files), and
+// for files as in Send.
 func (c *Conversation) AddMessage(ctx context.Context, m message.Message) error {
-	switch {
-	case m.Blank():
+	if m.Blank() {
 		return errdefs.Validation.Errorf("pawl: add message: it says nothing")
-	case m.Role() == message.RoleUser:
+	}
+	if m.Role() != message.RoleUser && m.Role() != message.RoleAssistant {
+		return errdefs.Validation.Errorf("pawl: add message: want one of role user or assistant; got role %q", m.Role())
+	}
+	for p := range m.Parts() {
+		switch p.(type) {
+		case message.Text, message.File:
+			continue
+		case message.Reasoning, message.Opaque:
+			if m.Role() == message.RoleAssistant {
+				continue
+			}
+		}
+		return errdefs.Validation.Errorf("pawl: add message: a message of role %s has no %T here", m.Role(), p)
+	}
+	if m.Role() == message.RoleUser {
 		return c.note(ctx, "add message", m, nil)
-	case m.Role() != message.RoleAssistant || len(m.ToolCalls()) > 0:
-		return errdefs.Validation.Errorf("pawl: add message: want one of role user or assistant, without tool calls; got role %q", m.Role())
+	}
+	if err := m.CheckFiles(); err != nil {
+		return errdefs.Validation.Errorf("pawl: add message: %w", err)
 	}
 	return c.note(ctx, "add message", message.User("(a message is added)"), func(h message.History) message.History { return h.Append(m) })
 }
@@ -292,7 +305,7 @@ func (c *Conversation) Clear(ctx context.Context) error {
 	return c.note(ctx, "", message.User("(the transcript is cleared)"), func(message.History) message.History { return message.History{} })
 }
 
-// note is a turn in which nobody says anything: seed makes the transcript of what there was before it; nil adds m. With an action, a turn must not be under way.
+// note is a turn in which nobody says anything: seed makes the transcript of what there was before it; nil adds m, which is a user's. With an action, a turn must not be under way.
 func (c *Conversation) note(ctx context.Context, action string, m message.Message, seed func(message.History) message.History) error {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
@@ -306,6 +319,11 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 	if action != "" && st.Run != "" {
 		return unfinished(action, st)
 	}
+	if seed == nil { // as in Send
+		if err := c.admit(ctx, st, m); err != nil {
+			return err
+		}
+	}
 	opts := []agent.RunOption{agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}
 	if seed != nil {
 		opts = append(opts, agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
@@ -315,10 +333,11 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 			return b, nil
 		}))
 	}
-	who := st.Agent // who has the conversation keeps it
-	if who == "" {
-		who = c.prompt.ID
+	who, err := c.who(st) // who has the conversation keeps it
+	if err != nil {
+		return err
 	}
+	who = cmp.Or(who, c.prompt.ID)
 	still := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
 		return b, nil
 	})
@@ -494,26 +513,38 @@ func (c *Conversation) over(ctx context.Context, action string) (journal.State, 
 	return st, err
 }
 
-// with is the prompt that has the conversation: its own, or that of an agent to whom it was handed over. It is the one that hears what is said next.
-func (c *Conversation) with(st journal.State) (*pack.Prompt, error) {
+// who is the agent that has the conversation: the last one, or the one that it handed over to; "" where nobody has had it.
+func (c *Conversation) who(st journal.State) (string, error) {
+	if len(st.Handoff) == 0 {
+		return st.Agent, nil
+	}
+	var next agent.HandoffEvent
+	if err := json.Unmarshal(st.Handoff, &next); err != nil {
+		return "", errdefs.Internal.Errorf("pawl: the handoff on record in session %s can't be read: %w", c.session, err)
+	}
+	return next.ToAgentID, nil
+}
+
+// admit has the agent that has the conversation say whether it hears what a user says: its prompt's media, and its validators.
+func (c *Conversation) admit(ctx context.Context, st journal.State, m message.Message) error {
+	who, err := c.who(st)
+	if err != nil {
+		return err
+	}
 	crew, err := c.members()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	who := st.Agent
-	if len(st.Handoff) > 0 {
-		var next agent.HandoffEvent
-		if err := json.Unmarshal(st.Handoff, &next); err != nil {
-			return nil, errdefs.Internal.Errorf("pawl: the handoff on record in session %s can't be read: %w", c.session, err)
-		}
-		who = next.ToAgentID
-	}
+	with := c.prompt
 	for _, m := range crew {
 		if m.prompt.ID == who {
-			return m.prompt, nil
+			with = m.prompt
 		}
 	}
-	return c.prompt, nil
+	if err := with.Admit(m); err != nil {
+		return err
+	}
+	return c.heard(ctx, with, m.Text())
 }
 
 func unfinished(action string, st journal.State) error {

@@ -23,7 +23,7 @@ const (
 	EventResponse   EventType = "response"    // the turn is completed: text
 	EventToolCall   EventType = "tool_call"   // a handler is about to be called: id, name, args
 	EventToolResult EventType = "tool_result" // it answered: id, name, content, is_error, outcome; or a gate refused the call: the same, without the name
-	EventError      EventType = "error"       // the turn failed, or could not begin: error, class
+	EventError      EventType = "error"       // the turn failed, or could not begin: error, class, which is one of errdefs, or "canceled"
 )
 
 // Event is something that happened in a conversation.
@@ -100,16 +100,24 @@ func (c *Conversation) tell(ctx context.Context, res *agent.Result, err error) {
 	}
 	switch {
 	case err != nil:
-		e.Delta, e.Text = turnFailed, err.Error()
-		if class := errdefs.Of(err); class != nil {
-			e.Stream = class.Error()
-		}
+		e.Delta, e.Text, e.Stream = turnFailed, err.Error(), classOf(err)
 	case res.Status == agent.StatusCompleted:
 		e.Delta, e.Text = turnAnswered, res.Text()
 	default:
 		return
 	}
 	c.bus.Publish(context.WithoutCancel(ctx), e) // as the last entries of a run are
+}
+
+// classOf is the class of an error, as the program says it too: "canceled" has no class of errdefs, and what has none is internal.
+func classOf(err error) string {
+	switch class := errdefs.Of(err); {
+	case class != nil:
+		return class.Error()
+	case errdefs.Canceled(err):
+		return "canceled"
+	}
+	return errdefs.Internal.Error()
 }
 
 // typesOf says what an event is to a conversation's listener: its own name, and that of one of the five where it is one.

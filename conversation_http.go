@@ -2,12 +2,14 @@ package pawl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -19,15 +21,16 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // HTTPTool says how a tool is answered by an HTTP call. Only URL is required. Connections are kept for a minute and a half, for all conversations whose handlers may reach the same.
 type HTTPTool struct {
-	// URL may have {name} for arguments of the call, in its path and its query, each escaped as one part. Scheme and host stand in it as they are.
+	// URL may have {name} for arguments of the call, in its path and its query, each escaped as one part; they are among the tool's parameters. Scheme and host stand in it as they are.
 	URL    string
-	Method string // default: POST; with GET, HEAD and DELETE the arguments that URL doesn't have go into the query, else all of them are the JSON body
+	Method string // default: POST; the usual ones in any case; with GET, HEAD and DELETE the arguments that URL doesn't have go into the query, else all of them are the JSON body
 	// Header is sent with each call. Environment names variables whose values are sent, by header: {"Authorization": "SHOP_TOKEN"}. They are read at each call; one that is not set fails it.
 	Header      http.Header
 	Environment map[string]string
@@ -35,7 +38,10 @@ type HTTPTool struct {
 	Result   string
 	Timeout  time.Duration // of a call, with its answer: 0 is 30 s
 	MaxBytes int           // of an answer: 0 is 1 MiB; a longer one is an error
-	// Allow names hosts and addresses that may be reached besides URL's own host: those that it redirects to; and, since addresses of this machine and of private networks are refused, "localhost" or such an address.
+	// Allow names hosts and addresses that may be reached besides URL's own host: those that it redirects to; and, since addresses of this machine and of private networks are refused, "localhost" or such an address, be it URL's own.
+	//
+	// "shop.example" is that host alone, in any case; "*.shop.example" are all below it, and not itself. An address is that one, however it is written; no ranges. Every port of them may be reached: an entry has none, and no scheme or path. A host whose name
+	// leads to a private address needs that address here: its name is not enough, but for "localhost".
 	Allow []string
 	// Idempotent says that the server takes a call twice for one: it gets the header Idempotency-Key, the same for the same call, and a call whose outcome is unknown is made again.
 	Idempotent bool
@@ -49,16 +55,72 @@ const (
 
 var (
 	httpPlace = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	httpToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	httpStep  = regexp.MustCompile(`^(?:\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\])`)
 )
 
 // OnToolHTTP answers a tool of the pack by an HTTP call. An answer that is not 2xx is an error to the model, with what the server says. It fails with errdefs.Validation when t is wrong.
 func (c *Conversation) OnToolHTTP(name string, t HTTPTool) error {
 	call, err := t.caller()
+	if err == nil {
+		err = t.known(c.pack.Tools[name])
+	}
 	if err != nil {
 		return fmt.Errorf("pawl: OnToolHTTP %s: %w", name, err)
 	}
 	c.handle(name, handler{run: call, idempotent: t.Idempotent})
+	return nil
+}
+
+// known reports whether the arguments in the address are parameters of the tool, as far as its schema says which it has.
+func (t HTTPTool) known(of pack.Tool) error {
+	if of.Name == "" { // the pack has no such tool: Send tells
+		return nil
+	}
+	var schema map[string]json.RawMessage
+	if err := json.Unmarshal(of.Model().Schema, &schema); err != nil {
+		return nil //nolint:nilerr // what is wrong with it, the pack's own checks say
+	}
+	for _, open := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"} {
+		if _, ok := schema[open]; ok { // there may be more of them
+			return nil
+		}
+	}
+	if more := string(schema["additionalProperties"]); more != "" && more != "false" {
+		return nil
+	}
+	var properties map[string]json.RawMessage
+	if err := json.Unmarshal(schema["properties"], &properties); err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	for _, m := range httpPlace.FindAllStringSubmatch(t.URL, -1) {
+		if _, ok := properties[m[1]]; !ok {
+			return errdefs.Validation.Errorf("URL %q: the tool has no parameter %s: it has %s", t.URL, m[1], cmp.Or(strings.Join(slices.Sorted(maps.Keys(properties)), ", "), "none"))
+		}
+	}
+	return nil
+}
+
+// form says what is wrong with the parts of t that are names.
+func (t HTTPTool) form() error {
+	if rest := httpPlace.ReplaceAllString(t.URL, ""); strings.ContainsAny(rest, "{}") {
+		return errdefs.Validation.Errorf("URL %q: want {name} for an argument, of letters, digits and _; a brace that is none is %%7B or %%7D", t.URL)
+	}
+	if !httpToken.MatchString(t.Method) {
+		return errdefs.Validation.Errorf("Method %q: want one such as GET", t.Method)
+	}
+	for _, names := range [][]string{slices.Sorted(maps.Keys(t.Header)), slices.Sorted(maps.Keys(t.Environment))} {
+		for _, name := range names {
+			if !httpToken.MatchString(name) {
+				return errdefs.Validation.Errorf("%q is no name of a header", name)
+			}
+		}
+	}
+	for _, host := range t.Allow {
+		if !sandbox.ValidHost(host) {
+			return errdefs.Validation.Errorf("Allow: %q is no host: want shop.example, *.shop.example or an address, without scheme, port and path", host)
+		}
+	}
 	return nil
 }
 
@@ -79,8 +141,12 @@ func (t HTTPTool) caller() (func(context.Context, json.RawMessage) (any, error),
 	if _, err := pathOf(t.Result); err != nil {
 		return nil, err
 	}
-	if t.Method == "" {
-		t.Method = http.MethodPost
+	t.Method = cmp.Or(t.Method, http.MethodPost)
+	if usual := strings.ToUpper(t.Method); slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, usual) {
+		t.Method = usual
+	}
+	if err := t.form(); err != nil {
+		return nil, err
 	}
 	if t.Timeout == 0 {
 		t.Timeout = httpToolTimeout
@@ -88,10 +154,12 @@ func (t HTTPTool) caller() (func(context.Context, json.RawMessage) (any, error),
 	if t.MaxBytes == 0 {
 		t.MaxBytes = httpToolBytes
 	}
-	t.Header, t.Environment = t.Header.Clone(), maps.Clone(t.Environment)
-	reach := sandbox.Network{Hosts: append(slices.Clone(t.Allow), u.Hostname())}
-	if addr := u.Hostname(); !slices.Contains(t.Allow, addr) && (addr == "localhost" || strings.Trim(addr, "0123456789.:abcdefABCDEF") == "" && strings.ContainsAny(addr, ".:")) {
-		reach = sandbox.Network{All: true} // naming an address allows it: here it has to be in Allow for that
+	t.Header, t.Environment, t.Allow = t.Header.Clone(), maps.Clone(t.Environment), slices.Clone(t.Allow)
+	own := u.Hostname()
+	reach := sandbox.Network{Hosts: append(slices.Clone(t.Allow), own)}
+	_, noAddress := netip.ParseAddr(own)
+	if private := noAddress == nil || strings.TrimSuffix(strings.ToLower(own), ".") == "localhost"; private && !(sandbox.Network{Hosts: t.Allow}).Allows(own) {
+		reach = sandbox.Network{All: true, Hosts: slices.Clone(t.Allow)} // naming an address allows it: here it has to be in Allow for that
 	}
 	client := &http.Client{Transport: httpTransports.to(reach), Timeout: t.Timeout, CheckRedirect: t.redirected}
 	return func(ctx context.Context, input json.RawMessage) (any, error) { return t.call(ctx, client, input) }, nil
@@ -141,7 +209,7 @@ func (t HTTPTool) redirected(r *http.Request, via []*http.Request) error {
 	case len(via) >= 10:
 		return errdefs.NotAvailable.Errorf("it redirects without end")
 	case from.Hostname() != to.Hostname() && !(sandbox.Network{Hosts: t.Allow}).Allows(to.Hostname()):
-		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed", to.Hostname())
+		return errdefs.PolicyDenied.Errorf("it redirects to %s, which is not allowed unless HTTPTool.Allow (--allow of pawl pack run) names it", to.Hostname())
 	case (from.Scheme != to.Scheme || from.Host != to.Host) && len(t.Environment) > 0:
 		return errdefs.PolicyDenied.Errorf("it redirects to %s://%s, which the headers from the environment are not for", to.Scheme, to.Host)
 	}
@@ -161,7 +229,7 @@ func (t HTTPTool) call(ctx context.Context, client *http.Client, input json.RawM
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, refused(withoutURL(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(t.MaxBytes)+1))
@@ -241,6 +309,25 @@ func (t HTTPTool) request(ctx context.Context, args map[string]any, input json.R
 		req.Header.Set(name, v)
 	}
 	return req, nil
+}
+
+// httpRemedy is where the dialer begins to say what would allow a connection.
+const httpRemedy = ": to allow it, "
+
+// refused gives what the dialer refuses a remedy that there is here: no settings are read.
+func refused(err error) error {
+	if !errdefs.PolicyDenied.Is(err) || !strings.Contains(err.Error(), httpRemedy) {
+		return err
+	}
+	var all []string
+	for line := range strings.Lines(err.Error()) { // one for each address
+		why, _, ok := strings.Cut(strings.TrimSuffix(line, "\n"), httpRemedy)
+		if ok {
+			why += httpRemedy + "name the address in HTTPTool.Allow (--allow of pawl pack run)"
+		}
+		all = append(all, why)
+	}
+	return errdefs.PolicyDenied.Errorf("%s", strings.Join(all, "\n"))
 }
 
 // withoutURL takes the address, which may have secrets, out of an error.

@@ -66,7 +66,7 @@ func TestAToolIsAnsweredByHTTP(t *testing.T) {
 		"an error":                {pawl.HTTPTool{URL: "/gone"}, `{"city":"x"}`, "404 Not Found\nno such city"},
 		"no token":                {pawl.HTTPTool{URL: "/w", Environment: map[string]string{"A": "PAWL_TEST_UNSET"}}, `{"city":"x"}`, `PAWL_TEST_UNSET is not in the environment`},
 		"elsewhere, with secrets": {pawl.HTTPTool{URL: "/port", Method: "GET", Environment: map[string]string{"X-A": "SHOP_TOKEN"}}, `{"city":"x"}`, `not for`},
-		"redirected":              {pawl.HTTPTool{URL: "/away", Method: "GET"}, `{"city":"x"}`, `169.254.169.254, which is not allowed`},
+		"redirected":              {pawl.HTTPTool{URL: "/away", Method: "GET"}, `{"city":"x"}`, `169.254.169.254, which is not allowed unless HTTPTool.Allow`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.tool.URL, tc.tool.Allow = s.URL+tc.tool.URL, local

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,9 +213,17 @@ func TestATurnHasSoManyHandovers(t *testing.T) {
 	for i := range 6 {
 		turns = append(turns, handOver(fmt.Sprint("a", i), "billing"), scripted.Text("p"), handOver(fmt.Sprint("b", i), "chat"), scripted.Text("q"))
 	}
-	c := converse(t, twoDesks(t, "", ""), listening(turns...))
+	store := journal.Memory()
+	c := converse(t, twoDesks(t, "", ""), listening(turns...), pawl.WithJournal(store))
 	resp, err := c.Send(t.Context(), "go")
 	if !errdefs.BudgetExceeded.Is(err) || resp == nil || resp.Status != agent.StatusFailed || !errors.Is(resp.Err, err) || resp.Steps != 18 {
 		t.Errorf("%+v, %v", resp, err)
 	}
+	if err := c.AddMessage(t.Context(), message.User("who is there?")); err != nil { // whom it was handed over to has it
+		t.Fatal(err)
+	}
+	m := listening(append(slices.Repeat([]scripted.Turn{scripted.Text("x")}, 18), scripted.Text("I am."))...) // a script goes on behind what was played of it
+	again := converse(t, twoDesks(t, "", ""), m, pawl.WithJournal(store), pawl.WithSession(c.Session()))
+	send(t, again, "you")
+	wantLines(t, m.systems(), "Billing.")
 }

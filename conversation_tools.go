@@ -3,14 +3,18 @@ package pawl
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/exact"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -26,11 +30,17 @@ type handler struct {
 	run        func(ctx context.Context, input json.RawMessage) (any, error) // nil: nothing does yet
 	idempotent bool
 	check      func(ctx context.Context, args map[string]any) Pending // nil: no person is asked
+	unchecked  bool                                                   // somebody was to be asked, and nothing says when
 }
 
-// OnTool has fn answer the calls of a tool of the pack, from the next turn on. The arguments are checked against the tool's parameters before, and are what JSON gives: numbers are float64. A text is shown to the model as it is, a tool.Result whole, anything else as JSON;
-// an error, or a panic, as an error. A later handler takes the place of an earlier one, and is asked about as that was. A name that no tool of the pack has is an error of the next Send, as is a tool without a handler.
+// OnTool has fn answer the calls of a tool of the pack, from the next turn on. The arguments are checked against the tool's parameters before, and are what JSON gives: numbers are float64. A text is shown to the model as it is, as are bytes that are UTF-8, a tool.Result
+// (or a pointer to one) whole, anything else as JSON; an error, also as the value, or a panic, as an error. A later handler takes the place of an earlier one, and is asked about as that was; nil takes it away. A name that no tool of the pack has is an error of the next Send,
+// as is a tool without a handler.
 func (c *Conversation) OnTool(name string, fn func(args map[string]any) (any, error)) {
+	if fn == nil {
+		c.handle(name, handler{})
+		return
+	}
 	c.handle(name, handler{run: withArgs(func(_ context.Context, args map[string]any) (any, error) { return fn(args) })})
 }
 
@@ -43,11 +53,19 @@ func (c *Conversation) OnTools(fns map[string]func(args map[string]any) (any, er
 
 // OnToolCtx is OnTool with the context of the call, which ends with the turn: tool.FromContext has the call.
 func (c *Conversation) OnToolCtx(name string, fn func(ctx context.Context, args map[string]any) (any, error)) {
+	if fn == nil {
+		c.handle(name, handler{})
+		return
+	}
 	c.handle(name, handler{run: withArgs(fn)})
 }
 
 // OnTyped is OnToolCtx with the arguments as a T, read as JSON: what does not fit T is an error to the model.
 func OnTyped[T any](c *Conversation, name string, fn func(ctx context.Context, args T) (any, error)) {
+	if fn == nil {
+		c.handle(name, handler{})
+		return
+	}
 	c.handle(name, handler{run: func(ctx context.Context, input json.RawMessage) (any, error) {
 		var args T
 		if err := exact.Unmarshal(input, &args); err != nil { // a check sees the names as they are written
@@ -57,8 +75,13 @@ func OnTyped[T any](c *Conversation, name string, fn func(ctx context.Context, a
 	}})
 }
 
-// OnToolAsync is OnTool and AskBefore: check looks at each call before fn runs.
+// OnToolAsync is OnTool and AskBefore: check looks at each call before fn runs. With a nil check the tool is as one without a handler, until AskBefore says who is asked.
 func (c *Conversation) OnToolAsync(name string, check func(args map[string]any) Pending, fn func(args map[string]any) (any, error)) {
+	if check == nil {
+		c.change(name, func(h *handler) { h.check, h.unchecked = nil, true })
+		c.OnTool(name, fn)
+		return
+	}
 	c.AskBefore(name, func(_ context.Context, args map[string]any) Pending { return check(args) })
 	c.OnTool(name, fn)
 }
@@ -66,7 +89,7 @@ func (c *Conversation) OnToolAsync(name string, check func(args map[string]any) 
 // AskBefore has check look at each call of a tool before it runs, whichever handler answers it, now or later: with the zero Pending it runs at once; else the turn ends with the call in Response.Pending and stays so, over restarts too, until
 // ResolveTool or RejectTool and then Continue. The call is on record, and the handler runs when it was approved, in the process that continues. A check that panics refuses the call. Another check takes the place of the one before; nil asks nobody.
 func (c *Conversation) AskBefore(name string, check func(ctx context.Context, args map[string]any) Pending) {
-	c.change(name, func(h *handler) { h.check = check })
+	c.change(name, func(h *handler) { h.check, h.unchecked = check, false })
 }
 
 // handle has h answer a tool; who is asked before stays as it is.
@@ -107,14 +130,23 @@ func (t packTool) Definition() tool.Definition { return t.def }
 // Execute implements tool.Tool.
 func (t packTool) Execute(ctx context.Context, input json.RawMessage) (tool.Result, error) {
 	out, err := t.run(ctx, input)
+	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.IsNil() { // an error of a pointer's type that is none, for one
+		out = nil
+	}
 	switch out := out.(type) {
 	case tool.Result:
 		return out, err
+	case *tool.Result:
+		return *out, err
 	case string:
 		return tool.Result{Content: out}, err
-	case nil:
-		if err != nil {
-			return tool.Result{}, err
+	case []byte:
+		if utf8.Valid(out) {
+			return tool.Result{Content: string(out)}, err
+		}
+	case error:
+		if err == nil {
+			err = out
 		}
 	}
 	if err != nil {
@@ -131,8 +163,12 @@ func (t packTool) Execute(ctx context.Context, input json.RawMessage) (tool.Resu
 func tools(tools []pack.Tool, handlers map[string]handler) (all []tool.Tool, missing []string) {
 	for _, t := range tools {
 		h := handlers[t.Name]
+		name := t.Name
+		if h.unchecked {
+			name, h.run = t.Name+" (OnToolAsync got no check: give one, or none with AskBefore)", nil
+		}
 		if h.run == nil {
-			missing = append(missing, t.Name)
+			missing = append(missing, name)
 			h.run = func(context.Context, json.RawMessage) (any, error) {
 				return nil, errdefs.NotFound.Errorf("nobody answers %s", t.Name)
 			}
@@ -174,7 +210,8 @@ func (c *Conversation) ResolveTool(ctx context.Context, id string) error {
 	return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Approved: true})
 }
 
-// ResolveToolWithArgs approves a call with other arguments: those in args take the place of the model's, the others stay, nil takes one away. What it came to is on record, and checked against the tool's parameters and the gates before it runs.
+// ResolveToolWithArgs approves a call with other arguments: those in args take the place of the model's, the others stay, nil takes one away. What it comes to is checked against the tool's parameters first: where it breaks them, that is
+// errdefs.Validation, nothing is on record, and the call still waits. The gates judge it before it runs.
 func (c *Conversation) ResolveToolWithArgs(ctx context.Context, id string, args map[string]any) error {
 	pending, err := c.PendingTools(ctx)
 	if err != nil {
@@ -203,9 +240,28 @@ func (c *Conversation) ResolveToolWithArgs(ctx context.Context, id string, args 
 		if err != nil {
 			return errdefs.Validation.Errorf("pawl: resolve %s: %w", id, err)
 		}
+		if err := c.fits(p.Call.Name, string(b)); err != nil {
+			return fmt.Errorf("pawl: resolve %s: %w", id, err)
+		}
 		return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Approved: true, Input: string(b)})
 	}
 	return errdefs.Conflict.Errorf("pawl: resolve %s: no such call waits in session %s: it was answered, or never asked about", id, c.session)
+}
+
+// fits checks arguments against the parameters of a tool of the pack, as the loop does before a call. Those of what the pack has no tool for, agents and skills, the loop alone can check.
+func (c *Conversation) fits(name, input string) error {
+	for _, t := range c.pack.Tools {
+		if !strings.EqualFold(t.Name, name) { // as tools are found
+			continue
+		}
+		set, err := tool.NewSet(packTool{def: tool.Definition{Tool: t.Model()}})
+		if err != nil {
+			return err
+		}
+		_, err = set.Check(message.ToolCall{Name: name, Input: input})
+		return err
+	}
+	return nil
 }
 
 // RejectTool refuses a call that waits; the model is told why when the conversation continues. As with ResolveTool, one answer wins.

@@ -89,8 +89,11 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 			c.problem(at.to("tools", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "add it to the pack's tools"))
 		} else if slices.Index(p.Tools, name) < i {
 			c.problem(at.to("tools", i), fmt.Sprintf("%q is there twice", name), "leave one")
+		} else if _, tool := c.pack.Tools[name]; name == key && !tool {
+			c.warn(at.to("tools", i), "it is the prompt itself, which can't hand over to itself", "remove it")
 		}
 	}
+	c.names(at, p)
 	if c.pack.hasSkills() {
 		tools = append(tools, SkillTool)
 	}
@@ -109,6 +112,38 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 	if p.Media != nil {
 		c.media(at.to("media"), p.Media)
 	}
+}
+
+// names looks for names that collide in what a model is offered: of an agent that the prompt can hand over to, that is the name of the handoff's tool. Providers take no two that differ in case alone.
+func (c *checker) names(at path, p *Prompt) {
+	own := map[string]string{}
+	for _, t := range c.pack.ToolsOf(p) {
+		own[strings.ToLower(t.Name)] = t.Name
+	}
+	of := map[string]string{}
+	for _, id := range c.pack.AgentsOf(p) {
+		name := handoffTool(id)
+		if tool, ok := own[name]; ok {
+			c.problem(path{"tools", tool}, fmt.Sprintf("it has the name of the tool by which %s hands over to %q", at, clip(id)), "give it another name")
+		}
+		if other, ok := of[name]; ok {
+			c.problem(path{"agents", "members", id}, fmt.Sprintf("%s hands over to it and to %q by tools of one name, %s", at, clip(other), clip(name)), "give its prompt another name")
+		}
+		of[name] = id
+	}
+}
+
+// handoffTool is the name of the tool that hands over to an agent, as agent.DefaultHandoffToolName has it, which is of a floor above.
+func handoffTool(id string) string {
+	return "transfer_to_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, id)
 }
 
 func (c *checker) variable(at path, p *Prompt, i int) {
@@ -180,7 +215,7 @@ func (c *checker) templates(at path, p *Prompt) {
 		declared[v.Name] = true
 	}
 	compile := func(at path, text string) template {
-		t := &templates{fragments: c.pack.Fragments, size: &c.size, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
+		t := &templates{fragments: c.pack.Fragments, size: &c.size, bad: c.faults(at)}
 		out := t.parse(nil, text)
 		for _, piece := range out {
 			if piece.name != "" && !declared[piece.name] {
@@ -205,6 +240,18 @@ func (c *checker) templates(at path, p *Prompt) {
 	}
 }
 
+// faults tells of what is wrong with one template: all of it, each once, unless something else is wrong with the value.
+func (c *checker) faults(at path) func(reason, remedy string) {
+	own, told := at.String(), !c.covered(at.String())
+	return func(reason, remedy string) {
+		again := func(p Problem) bool { return p.Path == own && p.Reason == reason }
+		if told && !c.full() && !slices.ContainsFunc(c.problems, again) {
+			line, column := c.source.place(c.offset(at))
+			c.problems = append(c.problems, Problem{own, line, column, reason, remedy})
+		}
+	}
+}
+
 func variables(p *Prompt) (names []string) {
 	for _, v := range p.Variables {
 		names = append(names, v.Name)
@@ -216,7 +263,7 @@ func variables(p *Prompt) (names []string) {
 func (c *checker) fragments() {
 	for _, name := range slices.Sorted(maps.Keys(c.pack.Fragments)) {
 		at := path{"fragments", name}
-		t := &templates{fragments: c.pack.Fragments, size: &c.size, open: []string{name}, own: 1, bad: func(reason, remedy string) { c.problem(at, reason, remedy) }}
+		t := &templates{fragments: c.pack.Fragments, size: &c.size, open: []string{name}, own: 1, bad: c.faults(at)}
 		t.parse(nil, c.pack.Fragments[name])
 	}
 }
@@ -305,6 +352,9 @@ func (c *checker) agents(at path, a *Agents) {
 	members := slices.Sorted(maps.Keys(a.Members))
 	c.leads(at.to("entry"), a.Entry, "member", members)
 	for _, name := range members {
+		if _, ok := c.pack.Tools[name]; ok {
+			c.problem(path{"tools", name}, "an agent has the same name, and prompts that name it would not hand over to that", "give it another name")
+		}
 		if prompts := slices.Sorted(maps.Keys(c.pack.Prompts)); !slices.Contains(prompts, name) {
 			c.problem(at.to("members", name), fmt.Sprintf("there is no prompt %q", clip(name)), meant(name, prompts, "call it as its prompt is called"))
 		}
@@ -322,6 +372,13 @@ func (c *checker) media(at path, m *Media) {
 	for i, name := range m.SupportedTypes {
 		if name != "" && !slices.Contains(configured, name) {
 			c.warn(at.to("supported_types", i), fmt.Sprintf("there is no member %q that says what such files are", clip(name)), meant(name, configured, "add it to media"))
+		}
+	}
+	for kind, names := range m.formats() {
+		for i, name := range names {
+			if known := knownFormats[kind]; !slices.Contains(known, format(name)) {
+				c.warn(at.to(kind, "allowed_formats", i), fmt.Sprintf("there is no known format %q of %s files", clip(name), kind), meant(format(name), known, "correct it, unless such files have that type or ending"))
+			}
 		}
 	}
 	for i, example := range m.Examples {

@@ -3,7 +3,6 @@ package pack
 import (
 	"fmt"
 	"maps"
-	"mime"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +12,12 @@ import (
 )
 
 // Admit says whether a user may send the files of a message: whether the prompt takes files of their type and format, how large each is, how long a wav file lasts, and how many images there are. The error,
-// errdefs.Validation, names everything at once. A prompt without media says nothing about files. How large a file is that is only an address, and how long it lasts, is not known here, and not looked at.
+// errdefs.Validation, names everything at once; what [message.Message.CheckFiles] finds it names first, and alone. A prompt without media says nothing about files besides. How large a file is that is only an address, and how long it lasts, is not known
+// here, and not looked at.
 func (p *Prompt) Admit(m message.Message) error {
+	if err := m.CheckFiles(); err != nil {
+		return errdefs.Validation.Errorf("pack: prompt %s: %w", p.ID, err)
+	}
 	if p.Media == nil {
 		return nil
 	}
@@ -44,7 +47,7 @@ func (p *Prompt) Admit(m message.Message) error {
 
 // kind is image, audio, video, the name of a type in Other that has the file's format, or document.
 func (m *Media) kind(f message.File) string {
-	switch general, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(f.MIME)), "/"); general {
+	switch general, _, _ := strings.Cut(mediaType(f.MIME), "/"); general {
 	case "image", "audio", "video":
 		return general
 	}
@@ -104,9 +107,34 @@ var sameFormats = map[string]string{
 	"vnd.openxmlformats-officedocument.presentationml.presentation": "pptx", "msword": "doc", "vnd.ms-excel": "xls",
 }
 
+// mediaType is a MIME type as types are compared: lower case, without parameters.
+func mediaType(name string) string {
+	name, _, _ = strings.Cut(name, ";")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// knownFormats are the usual formats of the types that the format of packs names, as format has them.
+var knownFormats = map[string][]string{
+	"image":    strings.Fields("jpeg png gif webp bmp tiff svg heic heif avif ico apng jxl"),
+	"audio":    strings.Fields("mp3 wav ogg oga opus flac m4a aac mp4 webm aiff wma amr pcm l16 basic midi"),
+	"video":    strings.Fields("mp4 webm mov avi mkv m4v mp3 mpg ogg ogv flv wmv 3gpp 3gp x-flv x-ms-wmv"), // mp3: what format makes of mpeg
+	"document": strings.Fields("pdf txt md doc docx xls xlsx ppt pptx csv tsv json jsonl xml html htm rtf odt ods odp epub yaml yml tex log"),
+}
+
+// formats are those that files of the types that the format of packs names may have.
+func (m *Media) formats() map[string][]string {
+	all := map[string][]string{}
+	for kind := range knownFormats {
+		if _, formats := m.limits(kind); len(formats) > 0 {
+			all[kind] = formats
+		}
+	}
+	return all
+}
+
 // format is the usual name of a format, of a file's ending or of a MIME type.
 func format(name string) string {
-	name = strings.TrimPrefix(strings.ToLower(name), ".")
+	name = strings.TrimPrefix(mediaType(name), ".")
 	if _, sub, ok := strings.Cut(name, "/"); ok {
 		name = sub
 	}
@@ -118,11 +146,7 @@ func format(name string) string {
 
 // formatOf is a file's format, by its MIME type, or where that names none (application/octet-stream), by the end of its name.
 func formatOf(f message.File) string {
-	mimeType, _, err := mime.ParseMediaType(f.MIME)
-	if err != nil {
-		mimeType = strings.ToLower(strings.TrimSpace(f.MIME))
-	}
-	is := format(mimeType)
+	is := format(f.MIME)
 	if ending := filepath.Ext(f.Name); ending != "" && (is == "octet-stream" || is == "") {
 		is = format(ending)
 	}

@@ -111,13 +111,19 @@ func (r *report) at(offset int, at, reason, remedy string) {
 	if r.full() {
 		return
 	}
-	for _, known := range r.problems {
-		if rest, below := strings.CutPrefix(at, known.Path); below && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return
-		}
+	if r.covered(at) {
+		return
 	}
 	line, column := r.source.place(offset)
 	r.problems = append(r.problems, Problem{at, line, column, reason, remedy})
+}
+
+// covered reports whether the value at a path, or one that it is below, is wrong already.
+func (r *report) covered(at string) bool {
+	return slices.ContainsFunc(r.problems, func(known Problem) bool {
+		rest, below := strings.CutPrefix(at, known.Path)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 func (r *report) warn(p path, reason, remedy string) {

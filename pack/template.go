@@ -26,6 +26,7 @@ type templates struct {
 	size      *int     // of all that was parsed for this pack
 	open      []string // fragments that are being put in
 	own       int      // how many of them are the text itself: what is wrong in other fragments is told of those
+	blocks    bool     // something of the form {{#if x}} was told
 	bad       func(reason, remedy string)
 }
 
@@ -67,7 +68,11 @@ func (t *templates) parse(out template, text string) template {
 			continue
 		}
 		path, ok := placeholder(name)
+		if closing := strings.HasPrefix(name, "/"); !ok && closing && t.blocks { // what it closes was told
+			continue
+		}
 		if !ok {
+			t.blocks = t.blocks || strings.HasPrefix(name, "#")
 			t.wrong(fmt.Sprintf("{{%s}} is no placeholder", clip(inner)), "write {{name}}, {{name.member}} or {{fragments.name}}; braces of another meaning can be the value of a variable")
 			continue
 		}

@@ -87,6 +87,23 @@ func (p *Prompt) Render(model string, vars map[string]any) (string, error) {
 	return b.String(), nil
 }
 
+// VariableNames are the names of all variables that a value can be given for: those that the prompt declares, in their order, and behind them those that only its templates have, or its overrides for models.
+func (p *Prompt) VariableNames() []string {
+	names := variables(p)
+	of := func(t template) {
+		for _, piece := range t {
+			if piece.name != "" && !slices.Contains(names, piece.name) {
+				names = append(names, piece.name)
+			}
+		}
+	}
+	of(p.template)
+	for _, model := range slices.Sorted(maps.Keys(p.overrides)) {
+		of(p.overrides[model])
+	}
+	return names
+}
+
 // renderError is everything that is wrong, each once, in one line.
 type renderError struct{ all []error }
 

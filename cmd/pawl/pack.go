@@ -73,7 +73,7 @@ file can't be read. A pack without problems and warnings prints nothing.`,
 					lines.WriteString("warning: " + clean(file+w.String()) + "\n")
 				}
 				if _, err := io.WriteString(s.out, lines.String()); err != nil {
-					return err
+					return &exitError{exitFailed, err}
 				}
 				wrong = wrong || len(problems) > 0
 			}
@@ -89,8 +89,9 @@ func packShowCommand(s streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show FILE [PROMPT]",
 		Short: "Show what a pack has",
-		Long: `Prints the pack's prompts, or one of them, with their variables, tools and how these may be used, parameters, validators and how much of a reply each
-holds back, and templates with their fragments in place; then the pack's tools, agents and skills. Warnings go to standard error. A pack with problems is wrong use.`,
+		Long: `Prints the pack's prompts, or one of them, with their variables and what their values have to be like, tools and how these may be used, the agents that it can
+hand over to, parameters, validators, what they judge and how much of a reply each holds back, the files that users may send, and templates with their fragments in place;
+then the pack's tools with their parameters, agents and skills. Warnings go to standard error. A pack with problems is wrong use.`,
 		Example: "  pawl pack show support.pack.json\n  pawl pack show support.pack.json chat",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
@@ -116,8 +117,10 @@ holds back, and templates with their fragments in place; then the pack's tools, 
 			} else {
 				o.pack(p)
 			}
-			_, err = io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n"))
-			return err
+			if _, err := io.WriteString(s.out, printable(strings.Join(o.lines, "\n")+"\n")); err != nil {
+				return &exitError{exitFailed, err}
+			}
+			return nil
 		},
 	}
 }
@@ -147,7 +150,14 @@ func (o *outline) pack(p *pack.Pack) {
 		o.lines = append(o.lines, "")
 		o.prompt(p, p.Prompts[name])
 	}
-	o.list("tools", slices.Sorted(maps.Keys(p.Tools)), func(name string) string { return name + about(p.Tools[name].Description) })
+	for i, name := range slices.Sorted(maps.Keys(p.Tools)) {
+		if i == 0 {
+			o.lines = append(o.lines, "")
+			o.line(0, "tools")
+		}
+		o.line(1, "%s%s", name, about(p.Tools[name].Description))
+		o.schema(p.Tools[name].Parameters)
+	}
 	if p.Agents != nil {
 		o.list("agents, the first is "+p.Agents.Entry, slices.Sorted(maps.Keys(p.Agents.Members)), func(name string) string {
 			a, _ := p.Agent(name)
@@ -208,9 +218,13 @@ func (o *outline) prompt(p *pack.Pack, pr *pack.Prompt) {
 		} else if v.Default != nil {
 			what = "default " + inJSON(v.Default)
 		}
+		if rules := validation(v.Validation); rules != "" {
+			what += "; " + rules
+		}
 		o.line(1, "variable %s (%s, %s)%s", v.Name, v.Type, what, about(v.Description))
 	}
-	if len(pr.Tools) > 0 {
+	agents := p.AgentsOf(pr)
+	if len(pr.Tools)+len(agents) > 0 {
 		var names []string
 		for _, t := range p.ToolsOf(pr) {
 			names = append(names, t.Name)
@@ -220,15 +234,33 @@ func (o *outline) prompt(p *pack.Pack, pr *pack.Prompt) {
 		}
 		o.line(1, "tools %s; choice %s, at most %d rounds and %d calls a turn", strings.Join(names, ", "), pr.ToolPolicy.ToolChoice, pr.ToolPolicy.MaxRounds, pr.ToolPolicy.MaxToolCallsPerTurn)
 	}
+	if len(agents) > 0 {
+		o.line(1, "hands over to %s", strings.Join(agents, ", "))
+	}
+	if len(pr.ToolPolicy.Blocklist) > 0 {
+		o.line(1, "blocklist %s", strings.Join(pr.ToolPolicy.Blocklist, ", "))
+	}
 	if text := parameters(pr.Parameters); text != "" {
 		o.line(1, "parameters %s", text)
 	}
 	for _, g := range pr.Guards() {
 		what := "notes a violation"
 		if g.FailOnViolation {
-			what = "blocks; holds back " + g.Holds()
+			what = "blocks"
+		}
+		if g.Input {
+			what += " in what users say"
+			if g.Output {
+				what += " and in replies"
+			}
+		}
+		if g.FailOnViolation && g.Output {
+			what += "; holds back " + g.Holds()
 		}
 		o.line(1, "validator %s: %s", g.Type, what)
+	}
+	if pr.Media != nil {
+		o.media(pr.Media)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pr.ModelOverrides)) {
 		o.line(1, "another template or parameters for %s", name)
@@ -239,12 +271,117 @@ func (o *outline) prompt(p *pack.Pack, pr *pack.Prompt) {
 	}
 }
 
+// validation is what a variable's values have to be like.
+func validation(v *pack.Validation) string {
+	if v == nil {
+		return ""
+	}
+	var out []string
+	add := func(given bool, format string, value any) {
+		if given {
+			out = append(out, fmt.Sprintf(format, value))
+		}
+	}
+	add(v.Pattern != "", "matches %s", v.Pattern)
+	add(v.MinLength != nil, "at least %v characters", value(v.MinLength))
+	add(v.MaxLength != nil, "at most %v characters", value(v.MaxLength))
+	add(v.Minimum != nil, "%v or more", value(v.Minimum))
+	add(v.Maximum != nil, "%v or less", value(v.Maximum))
+	var all []string
+	for _, e := range v.Enum {
+		all = append(all, inJSON(e))
+	}
+	add(len(all) > 0, "one of %s", strings.Join(all, ", "))
+	return strings.Join(out, "; ")
+}
+
+// media is which files users may send.
+func (o *outline) media(m *pack.Media) {
+	if !m.Enabled {
+		o.line(1, "files none")
+		return
+	}
+	kinds := "of any type"
+	if len(m.SupportedTypes) > 0 {
+		kinds = strings.Join(m.SupportedTypes, ", ")
+	}
+	o.line(1, "files %s", kinds)
+	of := func(kind string, formats []string, megabytes int, limit string, most int) {
+		if len(m.SupportedTypes) > 0 && !slices.Contains(m.SupportedTypes, kind) {
+			return
+		}
+		var rules []string
+		if len(formats) > 0 {
+			rules = append(rules, strings.Join(formats, ", "))
+		}
+		if megabytes > 0 {
+			rules = append(rules, fmt.Sprintf("at most %d MiB", megabytes))
+		}
+		if most > 0 {
+			rules = append(rules, fmt.Sprintf(limit, most))
+		}
+		if len(rules) > 0 {
+			o.line(2, "%s: %s", kind, strings.Join(rules, "; "))
+		}
+	}
+	if i := m.Image; i != nil {
+		of("image", i.AllowedFormats, i.MaxSizeMB, "at most %d in a message", i.MaxPerMessage)
+	}
+	if a := m.Audio; a != nil {
+		of("audio", a.AllowedFormats, a.MaxSizeMB, "at most %d seconds of wav", a.MaxDurationSec)
+	}
+	if v := m.Video; v != nil { // how long it lasts is not looked at: a warning says so
+		of("video", v.AllowedFormats, v.MaxSizeMB, "", 0)
+	}
+	if d := m.Document; d != nil {
+		of("document", d.AllowedFormats, d.MaxSizeMB, "", 0)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Other)) {
+		of(name, m.Other[name].AllowedFormats, m.Other[name].MaxSizeMB, "", 0)
+	}
+}
+
+// schema is what a tool takes: a line for each parameter, with what its schema says besides type and description as it is written.
+func (o *outline) schema(parameters json.RawMessage) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if len(parameters) == 0 || json.Unmarshal(parameters, &s) != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		kind, what, description := "any", "optional", ""
+		if slices.Contains(s.Required, name) {
+			what = "required"
+		}
+		var rules map[string]any
+		if json.Unmarshal(s.Properties[name], &rules) == nil {
+			switch t := rules["type"].(type) {
+			case string:
+				kind = t
+			case []any:
+				kind = inJSON(t)
+			}
+			description, _ = rules["description"].(string)
+			delete(rules, "type")
+			delete(rules, "description")
+			if len(rules) > 0 {
+				what += "; " + inJSON(rules)
+			}
+		}
+		o.line(2, "%s (%s, %s)%s", name, kind, what, about(description))
+	}
+}
+
 func inJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func parameters(p pack.Parameters) string {

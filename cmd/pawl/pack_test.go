@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/pack/guard"
 )
 
@@ -93,7 +94,7 @@ func TestPackShowPrintsWhatAPackHas(t *testing.T) {
 	w := newWorld(t)
 	r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json")
 	for _, want := range []string{
-		"full-pack v1.2.3-rc.1+build.5: Everything\n", "\nprompt closing 1.0.0: Closing\n", "  variable topics (array, default [\"orders\",2,0.5,true,{\"a\":\"b\"}])\n", "  variable age (integer, required)\n",
+		"full-pack v1.2.3-rc.1+build.5: Everything\n", "\nprompt closing 1.0.0: Closing\n", "  variable topics (array, default [\"orders\",2,0.5,true,{\"a\":\"b\"}])\n", "  variable age (integer, required; 18 or more; 120.5 or less)\n",
 		"  tools lookup_order; choice required, at most 3 rounds and 7 calls a turn\n", "top_k 40", "  validator max_length: notes a violation\n", "  another template or parameters for gpt-4\n",
 		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  escalation: When stuck\n  orders (skills/orders, allows lookup_order): How orders are looked up and changed.\n  @acme/billing\n",
 	} {
@@ -112,6 +113,51 @@ func TestPackShowPrintsWhatAPackHas(t *testing.T) {
 	}
 	if r := w.pawl("pack", "show", "../../pack/testdata/wrong/unknown_field.json"); r.code != 2 || r.out != "" || !strings.Contains(r.err, "promts: there is no such field") {
 		t.Errorf("exit %d, %q, %q", r.code, r.out, r.err)
+	}
+}
+
+func TestPackShowLeavesOutNothingThatBinds(t *testing.T) {
+	w := newWorld(t)
+	file := w.file("all.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {
+"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x", "tools": ["pay", "refund", "billing", "legal"], "tool_policy": {"blocklist": ["refund", "legal"]},
+ "variables": [{"name": "age", "type": "integer", "required": false, "validation": {"minimum": 18, "maximum": 99}},
+  {"name": "code", "type": "string", "required": true, "description": "Of the shop", "validation": {"pattern": "^<A", "min_length": 2, "max_length": 5, "enum": ["<A1", "<A2"]}}],
+ "validators": [{"type": "regex", "fail_on_violation": true, "params": {"pattern": "x", "direction": "input"}}, {"type": "regex", "fail_on_violation": true, "params": {"pattern": "x", "direction": "both"}},
+  {"type": "max_length", "params": {"max_characters": 9, "direction": "input"}}],
+ "media": {"enabled": true, "supported_types": ["image", "model"], "image": {"max_size_mb": 2, "allowed_formats": ["png", "jpg"], "max_images_per_msg": 3}, "audio": {"max_size_mb": 1}, "model": {"allowed_formats": ["obj"], "validation_params": {}}}},
+"billing": {"id": "billing", "name": "Billing", "version": "1.0.0", "system_template": "x", "media": {"enabled": false}},
+"legal": {"id": "legal", "name": "Legal", "version": "1.0.0", "system_template": "x", "media": {"enabled": true, "audio": {"allowed_formats": ["wav"], "max_duration_sec": 30}}}},
+"tools": {"pay": {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "required": ["to"],
+ "properties": {"to": {"type": "string", "description": "To whom"}, "sum": {"type": ["integer", "null"], "minimum": 1}, "any": {}}}}, "refund": {"name": "refund", "description": "Refund."}},
+"agents": {"entry": "chat", "members": {"chat": {}, "billing": {}, "legal": {}}}}`)
+	r := w.pawl("pack", "show", file)
+	for _, want := range []string{
+		"  variable age (integer, optional; 18 or more; 99 or less)\n", `  variable code (string, required; matches ^<A; at least 2 characters; at most 5 characters; one of "<A1", "<A2"): Of the shop` + "\n",
+		"  tools pay; choice auto, at most 5 rounds and 10 calls a turn\n  hands over to billing\n  blocklist refund, legal\n",
+		"  validator regex: blocks in what users say\n  validator regex: blocks in what users say and in replies; holds back the whole text\n  validator max_length: notes a violation in what users say\n",
+		"  files image, model\n    image: png, jpg; at most 2 MiB; at most 3 in a message\n    model: obj\n  template\n", "  files none\n", "  files of any type\n    audio: wav; at most 30 seconds of wav\n",
+		"prompt billing 1.0.0: Billing\n  tools none; choice auto, at most 5 rounds and 10 calls a turn\n  hands over to chat, legal\n",
+		"\ntools\n  pay: Pay.\n    any (any, optional)\n    sum ([\"integer\",\"null\"], optional; {\"minimum\":1})\n    to (string, required): To whom\n  refund: Refund.\n\nagents",
+	} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is not in\n%s", want, r.out)
+		}
+	}
+	if r.code != 0 {
+		t.Errorf("exit %d, %s", r.code, r.err)
+	}
+}
+
+// What package pack takes for the name of a handoff's tool is what package agent calls it.
+func TestPackValidateKnowsTheToolsOfHandoffs(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"billing", "billing-2", "Billing", "a.b", "é"} {
+		file := w.file("crew.json", strings.NewReplacer("ID", id, "TOOL", agent.DefaultHandoffToolName(id)).Replace(`{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
+"prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x", "tools": ["ID", "TOOL"]}, "ID": {"id": "ID", "name": "B", "version": "1.0.0", "system_template": "x"}},
+"tools": {"TOOL": {"name": "TOOL", "description": "Do."}}, "agents": {"entry": "chat", "members": {"chat": {}, "ID": {}}}}`))
+		if r := w.pawl("pack", "validate", file); r.code != 1 || !strings.Contains(r.out, "it has the name of the tool by which prompts.chat hands over to") {
+			t.Errorf("%s: %+v", id, r)
+		}
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// Unmarshal is json.Unmarshal, but for a member that is a field of a struct in another spelling only: it is an error that names the field.
+// Unmarshal is json.Unmarshal, but for a member that is a field of a struct in another spelling than its tag has: it is an error that names the field. A field without a tag has no
+// spelling of its own; two members for one are an error.
 func Unmarshal(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return err
@@ -80,18 +81,24 @@ func check(t reflect.Type, tree any, at string) error {
 				}
 			}
 		case reflect.Struct:
-			fields := fieldsOf(t)
+			fields, given := fieldsOf(t), map[string]bool{}
+			for name := range tree {
+				given[name] = true
+			}
 			for name, c := range tree {
 				f, ok := fields[name]
-				if ok {
-					if err := check(f, c, at+"/"+name); err != nil {
-						return err
-					}
-					continue
-				}
-				for own := range fields {
-					if strings.EqualFold(own, name) {
+				for own, other := range fields {
+					switch {
+					case ok || !strings.EqualFold(own, name):
+					case other.tagged || given[own]:
 						return fmt.Errorf("%s/%s: its name is %q", at, name, own)
+					default:
+						f, ok, given[own] = other, true, true
+					}
+				}
+				if ok {
+					if err := check(f.of, c, at+"/"+name); err != nil {
+						return err
 					}
 				}
 			}
@@ -101,20 +108,25 @@ func check(t reflect.Type, tree any, at string) error {
 	return nil
 }
 
-var known sync.Map // reflect.Type -> map[string]reflect.Type
+var known sync.Map // reflect.Type -> map[string]field
+
+type field struct {
+	of     reflect.Type
+	tagged bool
+}
 
 // fieldsOf are the members that encoding/json reads into a struct, with their types. Of two of a name, embedded ones among them, either may be named: both have to be spelled alike.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
+func fieldsOf(t reflect.Type) map[string]field {
 	if f, ok := known.Load(t); ok {
-		return f.(map[string]reflect.Type)
+		return f.(map[string]field)
 	}
-	all := map[string]reflect.Type{}
+	all := map[string]field{}
 	add(t, all, map[reflect.Type]bool{})
 	known.Store(t, all)
 	return all
 }
 
-func add(t reflect.Type, all map[string]reflect.Type, seen map[reflect.Type]bool) {
+func add(t reflect.Type, all map[string]field, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
 	}
@@ -133,9 +145,9 @@ func add(t reflect.Type, all map[string]reflect.Type, seen map[reflect.Type]bool
 			add(inner, all, seen)
 		case !f.IsExported():
 		case name == "":
-			all[f.Name] = f.Type
+			all[f.Name] = field{f.Type, false}
 		default:
-			all[name] = f.Type
+			all[name] = field{f.Type, true}
 		}
 	}
 }

@@ -11,14 +11,21 @@ import (
 	"github.com/pawl-dev/pawl/internal/near"
 )
 
-// DefaultMessage is what a user is shown in place of a blocked text when the pack has no message of its own.
+// DefaultMessage is what a user is shown in place of a blocked reply when the pack has no message of its own.
 const DefaultMessage = "This reply was withheld: it breaks a rule of this conversation."
+
+// The same, where it is not, or not surely, about a reply, and where nothing was blocked.
+const (
+	refusedMessage  = "This message was refused: it breaks a rule of this conversation."
+	withheldMessage = "This was withheld: it breaks a rule of this conversation."
+	notedMessage    = "This breaks a rule of this conversation."
+)
 
 // Config says what a validator is, as a pack does.
 type Config struct {
 	Type            string
 	Params          Params
-	Message         string // shown in place of what is blocked; "": [DefaultMessage]
+	Message         string // shown in place of what is blocked; "": see [Violation.Message]
 	FailOnViolation bool   // false: what breaks the rule is noted, and shown all the same
 }
 
@@ -223,12 +230,19 @@ func (v *Violation) Unwrap() []error {
 	return []error{errdefs.PolicyDenied}
 }
 
-// Message is what a user is shown in place of what was blocked.
+// Message is what a user is shown in place of what was blocked: the pack's own words, or else [DefaultMessage] for a reply. What a user said, what a validator of both directions judged, and what was only noted, has words of its own that say so.
 func (v *Violation) Message() string {
-	if v.Guard.Message != "" {
-		return v.Guard.Message
+	switch g := v.Guard; {
+	case g.Message != "":
+		return g.Message
+	case !g.FailOnViolation:
+		return notedMessage
+	case !g.Input:
+		return DefaultMessage
+	case g.Output:
+		return withheldMessage
 	}
-	return DefaultMessage
+	return refusedMessage
 }
 
 // scanned judges a whole text as a stream of one piece, so that both come to the same.

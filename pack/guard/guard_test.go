@@ -276,3 +276,23 @@ func TestAJudgeIsAskedAndFailsClosed(t *testing.T) {
 		t.Error("only a judge needs a model")
 	}
 }
+
+// What is said of a violation is true of it: nothing was withheld that was only noted, and what a user says is no reply.
+func TestTheMessageOfAViolationFitsIt(t *testing.T) {
+	for want, c := range map[string]guard.Config{
+		guard.DefaultMessage: {FailOnViolation: true},
+		"This message was refused: it breaks a rule of this conversation.": {FailOnViolation: true, Params: params{"direction": "input"}},
+		"This was withheld: it breaks a rule of this conversation.":        {FailOnViolation: true, Params: params{"direction": "both"}},
+		"This breaks a rule of this conversation.":                         {},
+		"No.": {Message: "No.", Params: params{"direction": "input"}},
+	} {
+		c.Type = "pii_leakage"
+		g, err := guard.New(c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := g.Judge(t.Context(), "a@b.de"); v == nil || v.Message() != want {
+			t.Errorf("%+v: %q, want %q", c, v.Message(), want)
+		}
+	}
+}
