@@ -70,7 +70,7 @@ journaled once, and nothing finished is ever done twice.`,
 	if err == nil {
 		return exitCompleted
 	}
-	if !started && cmd.Parent() == root && (cmd.Name() == "run" || cmd.Name() == "resume") && slices.Contains(args, "--json") {
+	if !started && (cmd.Name() == "run" || cmd.Name() == "resume") && cmd.Flags().Lookup("json") != nil && slices.Contains(args, "--json") {
 		newJSONL(s.out).finished(nil, errdefs.Validation.Errorf("%w", err))
 	}
 	if errors.Is(err, syscall.EPIPE) { // nobody reads any more
