@@ -24,7 +24,7 @@ const (
 	together = 4           // children at a time
 	patience = time.Minute // with a child
 	secondly = 5           // at every so many points the resume is killed too
-	sampled  = 6           // with -short or -race: of so many points one is tried,
+	sampled  = 11          // with -short or -race: of so many points one is tried,
 	sparsely = 7           // and of so many where there are faults, or another store
 )
 
