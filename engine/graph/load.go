@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
-	"os"
 	"reflect"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -20,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/textfile"
 )
 
 const (
@@ -31,27 +28,9 @@ const (
 // Load reads a definition from a file, YAML or JSON, of at most 1 MiB. One that isn't there is errdefs.NotFound; what can't be read as a definition is an [*Error] with path and line, or
 // errdefs.Validation for what is no ordinary file. A graph without a name gets the file's. What the definition says is checked by [Compile].
 func Load(file string) (Definition, error) {
-	info, err := os.Stat(file)
-	var f *os.File
-	if err == nil && info.Mode().IsRegular() {
-		f, err = os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // which file is the caller's choice
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return Definition{}, errdefs.NotFound.Errorf("graph: %w", err)
-	}
+	data, err := textfile.Read(file, "definition", maxSize)
 	if err != nil {
-		return Definition{}, errdefs.Validation.Errorf("graph: %w", err)
-	}
-	if f != nil {
-		defer func() { _ = f.Close() }()
-		info, err = f.Stat() // it may have been replaced
-	}
-	if err != nil || !info.Mode().IsRegular() {
-		return Definition{}, errdefs.Validation.Errorf("graph: %s is no ordinary file: name one that holds the definition", file)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return Definition{}, errdefs.Validation.Errorf("graph: %w", err)
+		return Definition{}, fmt.Errorf("graph: %w", err)
 	}
 	return Parse(file, data)
 }
@@ -69,7 +48,7 @@ func Parse(name string, data []byte) (d Definition, err error) {
 		p.add("$", "make it smaller", "it is over 1 MiB")
 	case !utf8.Valid(data):
 		p.add("$", "save it as UTF-8", "it is no UTF-8")
-	case brackets(data) > maxOpen:
+	case textfile.Depth(data) > maxOpen:
 		p.add("$", "make it flatter", "it is nested more than %d deep", maxOpen)
 	}
 	if p.failed() {
@@ -209,28 +188,6 @@ func mappingOf(p *problems, path string, values []*ast.MappingValueNode, depth i
 		m[name] = valueOf(p, at, v.Value, depth+1)
 	}
 	return m
-}
-
-// brackets is no less than how deep data nests, but for what its indentation says: brackets, and dashes at the beginning of a line.
-func brackets(data []byte) (deepest int) {
-	open, dashes, begins := 0, 0, true
-	for _, c := range data {
-		switch c {
-		case '[', '{':
-			open++
-		case ']', '}':
-			open = max(0, open-1)
-		case '-', '?':
-			if begins {
-				dashes++
-			}
-		case '\n', '\r':
-			dashes = 0
-		}
-		begins = c == '\n' || c == '\r' || begins && (c == ' ' || c == '\t' || c == '-' || c == '?')
-		deepest = max(deepest, open, dashes)
-	}
-	return deepest
 }
 
 // quote is a text for messages, not too long.

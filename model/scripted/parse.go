@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
-	"os"
+	"fmt"
 	"strings"
-	"syscall"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/textfile"
 )
 
 const (
@@ -25,27 +23,12 @@ const (
 // Load reads a script file, YAML or JSON, of at most 1 MiB. The script is named after path. A file that isn't there is errdefs.NotFound, a script that
 // is wrong, and what is no ordinary file (a pipe could keep its reader waiting for ever), is errdefs.Validation.
 func Load(path string) (*Script, error) {
-	info, err := os.Stat(path) // before it is opened: that alone does something to many a device
-	var f *os.File
-	if err == nil && info.Mode().IsRegular() {
-		f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // which file is the caller's choice
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errdefs.NotFound.Errorf("scripted: no script file: %w", err)
+	data, err := textfile.Read(path, "script", maxSize)
+	if errdefs.NotFound.Is(err) {
+		return nil, fmt.Errorf("scripted: no script file: %w", err)
 	}
 	if err != nil {
-		return nil, errdefs.Validation.Errorf("scripted: %w", err)
-	}
-	if f != nil {
-		defer func() { _ = f.Close() }()
-		info, err = f.Stat() // it may have been replaced
-	}
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, errdefs.Validation.Errorf("scripted: %s is no ordinary file: name one that holds the script", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err != nil {
-		return nil, errdefs.Validation.Errorf("scripted: %w", err)
+		return nil, fmt.Errorf("scripted: %w", err)
 	}
 	return Parse(path, data)
 }
@@ -56,7 +39,7 @@ func Parse(name string, data []byte) (*Script, error) {
 	if len(data) > maxSize {
 		return nil, p.failAt(0, "the script is over 1 MiB: make it smaller")
 	}
-	if depth(data) > maxDepth {
+	if textfile.Depth(data) > maxDepth {
 		return nil, p.failAt(0, "nested too deeply: stay under %d levels", maxDepth)
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -112,26 +95,4 @@ func (p *file) syntax(err error) error {
 		return p.failAt(line, "neither YAML nor JSON: %s", strings.TrimSpace(e.GetMessage()))
 	}
 	return p.failAt(0, "neither YAML nor JSON: %v", err)
-}
-
-// depth is no less than how deep data nests, but for what its indentation says: brackets, and dashes at the beginning of a line.
-func depth(data []byte) (deepest int) {
-	open, dashes, begins := 0, 0, true
-	for _, c := range data {
-		switch c {
-		case '[', '{':
-			open++
-		case ']', '}':
-			open = max(0, open-1)
-		case '-', '?':
-			if begins {
-				dashes++
-			}
-		case '\n', '\r':
-			dashes = 0
-		}
-		begins = c == '\n' || c == '\r' || begins && (c == ' ' || c == '\t' || c == '-' || c == '?')
-		deepest = max(deepest, open, dashes)
-	}
-	return deepest
 }
