@@ -35,6 +35,8 @@ type node struct {
 	retry    *Retry
 	classes  []*errdefs.Class // that are worth another attempt
 	timeout  time.Duration
+	cache    *cache
+	given    string // of a model node: the model and its tools
 
 	loop *loop.Engine // of a model node
 	fn   NodeFunc     // of a function
@@ -55,6 +57,7 @@ type compiler struct {
 	kinds  Kinds
 	tools  *loop.Engine
 	set    tool.Set
+	root   string   // the name of the whole graph
 	models bool     // there are model nodes
 	using  []string // named graphs that are being compiled
 	depth  int
@@ -125,6 +128,7 @@ func (c *compiler) graph(path string, d Definition, above []string) *graph {
 	for i, n := range g.nodes {
 		if specs[i] != nil {
 			n.work = specs[i].compile(s, n.path+".config", n)
+			s.cache(n, d.Nodes[i])
 		}
 	}
 	s.edges(in("edges"))

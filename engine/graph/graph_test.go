@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
@@ -508,4 +510,31 @@ edges:
 	want := []string{"user: go", "user: hello", "assistant: you said hello", "user: more", "assistant: you said more"}
 	same(t, "the transcript", want, transcript(t, store))
 	replayed(t, g, store)
+}
+
+// What a function warns of is heard when the next one begins, not only at the end.
+func TestAWarningOfAFunctionIsHeardAtTheNextEffect(t *testing.T) {
+	var heard []string
+	host := engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
+		if e.Delta == event.Warning {
+			heard = append(heard, e.Text)
+		}
+		return nil
+	}}
+	k := graph.Kinds{Funcs: map[string]graph.NodeFunc{
+		"warns": func(ctx context.Context, _ engine.Snapshot) (journal.Board, error) {
+			engine.Warn(ctx, "look out")
+			return journal.Board{}, nil
+		},
+		"looks": func(context.Context, engine.Snapshot) (journal.Board, error) {
+			return journal.Board{Set: journal.Vars{"heard": slices.Clone(heard)}}, nil
+		},
+	}}
+	g := compile(t, `
+entry: a
+vars: [heard]
+nodes: [{id: a, type: func, config: {func: warns}}, {id: b, type: func, config: {func: looks}}]
+edges: [{from: a, to: b}, {from: b, to: __end__}]
+`, k)
+	same(t, "heard by then", []string{"look out"}, completed(t, run(t, g, journal.Memory(), nil, agent.WithEngineHost(host))).Var("heard"))
 }

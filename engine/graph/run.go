@@ -18,6 +18,7 @@ type walk struct {
 	run    engine.Run
 	do     engine.Steps
 	scope  string // of the steps; "" at the top
+	memory *memory
 }
 
 // leg is a node's part of a wave.
@@ -89,7 +90,7 @@ func (w walk) wave(ctx context.Context, now []*node, fork engine.Snapshot, visit
 			}
 		}
 		branches = append(branches, engine.Branch{Scope: l.name, Run: func(ctx context.Context, do engine.Steps) error {
-			v := &visit{walk: walk{w.engine, w.run, do, join(w.scope, l.name)}, leg: l, fork: fork, seen: seen}
+			v := &visit{walk: walk{w.engine, w.run, do, join(w.scope, l.name), w.memory}, leg: l, fork: fork, seen: seen}
 			if err := v.attempts(ctx); err != nil {
 				return w.failed(l.name, err)
 			}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
@@ -140,11 +142,13 @@ func (t *typedSpec) compile(_ *scope, _ string, n *node) work {
 
 // callFunc runs a node's function, once.
 func callFunc(ctx context.Context, v *visit) error {
-	out, err := engine.Do[journal.Visited](ctx, v.do, call{Node: v.node.id, Board: v.fork})
-	if err == nil {
-		v.board.Apply(out.Board)
-	}
-	return err
+	return v.cached(ctx, "", nil, func() (*journal.Board, error) {
+		out, err := engine.Do[journal.Visited](ctx, v.do, call{Node: v.node.id, Board: v.fork})
+		if err == nil {
+			v.board.Apply(out.Board)
+		}
+		return &out.Board, err
+	})
 }
 
 type funcConfig struct {
@@ -248,6 +252,10 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		return w
 	}
 	n.loop = l
+	n.given = l.Capabilities().Model
+	for _, t := range cfg.Tools {
+		n.given += " " + t.Definition().Name
+	}
 	return w
 }
 
@@ -260,17 +268,48 @@ func (w *modelWork) do(ctx context.Context, v *visit) error {
 		}
 		run.System = text
 	}
-	from := v.board.Channel(w.channel).Len()
+	prompt := ""
 	if w.prompt != nil {
 		text, err := w.prompt.text(v.seen)
 		if err != nil {
 			return err
 		}
-		v.board.Append(w.channel, message.User(text))
+		prompt = text
+	}
+	var given []any
+	if c := v.node.cache; c != nil && c.key == nil {
+		given = []any{run.System, prompt, v.board.Channel(w.channel).Messages()}
+	}
+	return v.cached(ctx, "", given, func() (*journal.Board, error) { return w.talk(ctx, v, run, prompt) })
+}
+
+// talk has the model answer, and gives what that changed.
+func (w *modelWork) talk(ctx context.Context, v *visit, run engine.Run, prompt string) (*journal.Board, error) {
+	before := v.board.Snapshot()
+	if w.prompt != nil {
+		v.board.Append(w.channel, message.User(prompt))
 	}
 	if err := v.node.loop.Converse(ctx, v.do, run, v.board); err != nil {
-		return err
+		return nil, err
 	}
+	if err := w.read(v, before.Channels[w.channel].Len()); err != nil {
+		return nil, err
+	}
+	change := journal.Diff(engine.Snapshot{Channels: before.Channels}, engine.Snapshot{Channels: v.board.Snapshot().Channels})
+	change.Set = v.wrote(w.output)
+	return &change, nil
+}
+
+// wrote is the var of an output, as the node has set it: also when it was so before.
+func (v *visit) wrote(output string) journal.Vars {
+	if output == "" {
+		return nil
+	}
+	return journal.Vars{output: v.board.Var(output)}
+}
+
+// read sets the output from the answer, which begins at a message of the channel.
+func (w *modelWork) read(v *visit, from int) error {
 	if w.output == "" {
 		return nil
 	}
@@ -375,42 +414,74 @@ func (c toolConfig) compile(s *scope, path string, _ *node) work {
 	if c.Args != nil {
 		args = s.tree(path+".args", c.Args)
 	}
-	return works(func(ctx context.Context, v *visit) error {
-		input, err := args.value(v.seen)
-		if err != nil {
-			return err
-		}
-		r, _, err := v.use(ctx, c.Tool, input)
-		if err != nil {
-			return err
-		}
-		if r.IsError && c.OnError != "continue" {
-			return errdefs.Aborted.Errorf("the tool %s failed: %s", c.Tool, r.Content)
-		}
-		var value any = r.Content
-		if c.JSON && !r.IsError {
-			if value, err = readJSON(r.Content); err != nil {
-				return errdefs.Validation.Errorf("what the tool %s gives is no JSON: %w", c.Tool, err)
-			}
-		}
-		v.set(c.Output, value)
-		return nil
-	})
+	return &toolWork{c, args}
 }
 
-// use makes a call that no model asked for.
-func (v *visit) use(ctx context.Context, name string, input any) (message.ToolResult, message.ToolCall, error) {
+// toolWork makes a call.
+type toolWork struct {
+	toolConfig
+	args tree
+}
+
+func (w *toolWork) do(ctx context.Context, v *visit) error {
+	input, err := w.args.value(v.seen)
+	if err != nil {
+		return err
+	}
+	call, err := v.call(w.Tool, input)
+	if err != nil {
+		return err
+	}
+	work := func() (*journal.Board, error) { return w.use(ctx, v, call) }
+	if v.node.cache == nil {
+		_, err = work()
+		return err
+	}
+	judged, err := v.engine.tools.Judge(ctx, v.do, v.run, call)
+	if err != nil {
+		return err
+	}
+	if judged.Verdict != hook.Allow.String() || judged.Ends != "" { // who has to be asked is asked, and who refuses is heard
+		_, err = work()
+		return err
+	}
+	return v.cached(ctx, w.Tool, []any{cmp.Or(judged.Input, call.Input)}, work)
+}
+
+// use runs the tool, and gives what that changed.
+func (w *toolWork) use(ctx context.Context, v *visit, call message.ToolCall) (*journal.Board, error) {
+	r, err := v.use(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if r.IsError && w.OnError != "continue" {
+		return nil, errdefs.Aborted.Errorf("the tool %s failed: %s", w.Tool, r.Content)
+	}
+	var value any = r.Content
+	if w.JSON && !r.IsError {
+		if value, err = readJSON(r.Content); err != nil {
+			return nil, errdefs.Validation.Errorf("what the tool %s gives is no JSON: %w", w.Tool, err)
+		}
+	}
+	if v.set(w.Output, value); r.IsError {
+		return nil, nil
+	}
+	return &journal.Board{Set: v.wrote(w.Output)}, nil
+}
+
+// call is one that no model asked for.
+func (v *visit) call(name string, input any) (message.ToolCall, error) {
 	b, err := marshal(input)
-	if err != nil {
-		return message.ToolResult{}, message.ToolCall{}, err
-	}
-	c := message.ToolCall{ID: v.scope, Name: name, Input: string(b)}
+	return message.ToolCall{ID: v.scope, Name: name, Input: string(b)}, err
+}
+
+// use makes a call; the result has the id that it has on record.
+func (v *visit) use(ctx context.Context, c message.ToolCall) (message.ToolResult, error) {
 	results, err := v.engine.tools.Use(ctx, v.do, v.run, c)
-	c.ID = v.run.CallID(c.ID)
 	if err != nil {
-		return message.ToolResult{}, c, err
+		return message.ToolResult{}, err
 	}
-	return results[0], c, nil
+	return results[0], nil
 }
 
 // taskTool is the tool that gives tasks to agents: agent.TaskName.
@@ -441,7 +512,11 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 		if err != nil {
 			return err
 		}
-		r, _, err := v.use(ctx, taskTool, map[string]any{"agent": c.Agent, "prompt": text})
+		call, err := v.call(taskTool, map[string]any{"agent": c.Agent, "prompt": text})
+		if err != nil {
+			return err
+		}
+		r, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}
@@ -484,14 +559,19 @@ func (c handoffConfig) compile(s *scope, path string, n *node) work {
 				input[f.name] = text
 			}
 		}
-		r, c, err := v.use(ctx, c.Tool, input)
+		call, err := v.call(c.Tool, input)
+		if err != nil {
+			return err
+		}
+		r, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}
 		if r.IsError {
-			return errdefs.Aborted.Errorf("%s failed: %s", c.Name, r.Content)
+			return errdefs.Aborted.Errorf("%s failed: %s", c.Tool, r.Content)
 		}
-		v.board.Append(engine.MainChannel, message.Assistant("", c), message.Results(r))
+		call.ID = r.Call
+		v.board.Append(engine.MainChannel, message.Assistant("", call), message.Results(r))
 		return nil
 	})
 }

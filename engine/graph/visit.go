@@ -141,7 +141,9 @@ type limited struct {
 func (l limited) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
 	all := make([]engine.Effect, len(effects))
 	for i, e := range effects {
-		all[i] = within{e, l.until}
+		if all[i] = e; !isStore(e) { // what the work came to in time is kept
+			all[i] = within{e, l.until}
+		}
 	}
 	return l.Steps.Do(ctx, all...)
 }
@@ -152,6 +154,11 @@ func (l limited) Branch(ctx context.Context, branches ...engine.Branch) error {
 		all[i] = engine.Branch{Scope: b.Scope, Run: func(ctx context.Context, s engine.Steps) error { return b.Run(ctx, limited{s, l.until}) }}
 	}
 	return l.Steps.Branch(ctx, all...)
+}
+
+func isStore(e engine.Effect) bool {
+	_, ok := engine.Bare(e).(store)
+	return ok
 }
 
 // within is an effect that must be over by a moment.
@@ -209,9 +216,14 @@ func deadlineOf(e engine.Effect) (until time.Time) {
 
 func (g *Engine) perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	n := g.at(e.Key().Scope)
+	run.Background.Flush(ctx, host) // what functions warn of is heard at the next effect, whatever that is
 	switch own := engine.Bare(e).(type) {
 	case merged:
 		return own.Board, nil
+	case look:
+		return g.look(ctx, run, own)
+	case store:
+		return g.keep(ctx, own), nil
 	case clock:
 		return journal.Timed{At: time.Now().UTC()}, nil
 	case pause:
