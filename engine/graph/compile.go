@@ -219,8 +219,12 @@ func (s *scope) node(n *node, def Node) {
 	switch {
 	case idle || def.Type == "approval":
 		s.add(path, "leave it out", "a %s node does nothing that another attempt would change", def.Type)
-	case def.Type == "tool" || def.Type == "agent" || def.Type == "handoff":
-		s.add(path, "leave it out; a tool node may go on after a failure by on_error, and an edge with a condition lead back", "what a tool fails with is a result, and may have taken effect: a %s node is not tried again by itself", def.Type)
+	case def.Type == "tool":
+		if d, ok := s.toolOf(def); ok && !d.Repeatable() {
+			s.add(path, "declare it so if it is; else leave retry out, go on after a failure by on_error, and have an edge with a condition lead back", "the tool %s is neither read-only nor idempotent: a call that failed may have taken effect", d.Name)
+		}
+	case def.Type == "agent" || def.Type == "handoff":
+		s.add(path, "leave it out", "what a %s node fails with may have taken effect: it is not tried again by itself", def.Type)
 	}
 	if n.retry.Attempts < 2 || n.retry.Attempts > 10 {
 		s.add(path+".attempts", "write 2 to 10", "it is %d", n.retry.Attempts)

@@ -450,12 +450,15 @@ func (w *toolWork) do(ctx context.Context, v *visit) error {
 
 // use runs the tool, and gives what that changed.
 func (w *toolWork) use(ctx context.Context, v *visit, call message.ToolCall) (*journal.Board, error) {
-	r, err := v.use(ctx, call)
+	r, class, err := v.use(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	if r.IsError && w.OnError != "continue" {
-		return nil, errdefs.Aborted.Errorf("the tool %s failed: %s", w.Tool, r.Content)
+	if r.IsError {
+		failed := &failedCall{errdefs.Aborted.Errorf("the tool %s failed: %s", w.Tool, r.Content), class}
+		if w.OnError != "continue" || !v.last && v.again(failed) {
+			return nil, failed
+		}
 	}
 	var value any = r.Content
 	if w.JSON && !r.IsError {
@@ -475,13 +478,49 @@ func (v *visit) call(name string, input any) (message.ToolCall, error) {
 	return message.ToolCall{ID: v.scope, Name: name, Input: string(b)}, err
 }
 
-// use makes a call; the result has the id that it has on record.
-func (v *visit) use(ctx context.Context, c message.ToolCall) (message.ToolResult, error) {
-	results, err := v.engine.tools.Use(ctx, v.do, v.run, c)
-	if err != nil {
-		return message.ToolResult{}, err
+// failedCall is a result that is an error. The class of what the tool failed with, nil for none, says whether another attempt may help.
+type failedCall struct {
+	error
+	class *errdefs.Class
+}
+
+func (f *failedCall) Unwrap() error { return f.error }
+
+// calling are the steps of a call: they see what the tool came to, and have a further attempt repeat the first one.
+type calling struct {
+	engine.Steps
+	first journal.Key // zero: this is the first
+	came  *journal.ToolFinished
+}
+
+func (c calling) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
+	effects = slices.Clone(effects)
+	for i, e := range effects {
+		if u, ok := e.(engine.UseTool); ok {
+			u.Repeats = c.first
+			effects[i] = u
+		}
 	}
-	return results[0], nil
+	out, err := c.Steps.Do(ctx, effects...)
+	for _, d := range out {
+		if f, ok := d.(journal.ToolFinished); ok {
+			*c.came = f
+		}
+	}
+	return out, err
+}
+
+// use makes a call; the result has the id that it has on record, and with an error of the tool's own its class, if it has one.
+func (v *visit) use(ctx context.Context, c message.ToolCall) (message.ToolResult, *errdefs.Class, error) {
+	do := calling{Steps: v.do, came: &journal.ToolFinished{}}
+	if v.first != "" {
+		do.first = journal.Key{Scope: v.first, Op: "tool", ID: v.run.CallID(v.first)}
+	}
+	results, err := v.engine.tools.Use(ctx, do, v.run, c)
+	if err != nil {
+		return message.ToolResult{}, nil, err
+	}
+	return results[0], errdefs.Named(do.came.Class), nil
 }
 
 // taskTool is the tool that gives tasks to agents: agent.TaskName.
@@ -516,7 +555,7 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 		if err != nil {
 			return err
 		}
-		r, err := v.use(ctx, call)
+		r, _, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}
@@ -563,7 +602,7 @@ func (c handoffConfig) compile(s *scope, path string, n *node) work {
 		if err != nil {
 			return err
 		}
-		r, err := v.use(ctx, call)
+		r, _, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}

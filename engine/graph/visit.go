@@ -25,8 +25,10 @@ type work interface {
 type visit struct {
 	walk
 	*leg
-	fork engine.Snapshot
-	seen view // what expressions see
+	fork  engine.Snapshot
+	seen  view   // what expressions see
+	last  bool   // there is no further attempt
+	first string // of an attempt that is not the first: the scope of that
 }
 
 // attempts does the node's work, within its time, as often as it may be tried.
@@ -39,7 +41,7 @@ func (v *visit) attempts(ctx context.Context) error {
 		}
 		v.do = limited{v.do, began.At.Add(n.timeout)}
 	}
-	if n.retry == nil {
+	if v.last = n.retry == nil; v.last {
 		return n.work.do(ctx, v)
 	}
 	for try := 1; ; try++ {
@@ -57,12 +59,12 @@ func (v *visit) attempts(ctx context.Context) error {
 // attempt is one of several, in a scope of its own from the second on. What fails is on record.
 func (v *visit) attempt(ctx context.Context, try int) error {
 	one := *v
-	one.do = engine.Keep(v.do)
+	one.do, one.last = engine.Keep(v.do), try == v.node.retry.Attempts
 	if try == 1 {
 		return v.node.work.do(ctx, &one)
 	}
 	scope := "~" + strconv.Itoa(try)
-	one.scope = join(v.scope, scope)
+	one.scope, one.first = join(v.scope, scope), v.scope
 	return one.do.Branch(ctx, engine.Branch{Scope: scope, Run: func(ctx context.Context, do engine.Steps) error {
 		one.do = do
 		return v.node.work.do(ctx, &one)
@@ -73,6 +75,9 @@ func (v *visit) attempt(ctx context.Context, try int) error {
 func (v *visit) again(err error) bool {
 	if errdefs.Of(err) == nil || errdefs.Interrupted.Is(err) {
 		return false
+	}
+	if call := (*failedCall)(nil); errors.As(err, &call) {
+		return call.class != nil && slices.Contains(v.node.classes, call.class)
 	}
 	return slices.ContainsFunc(v.node.classes, func(c *errdefs.Class) bool { return c.Is(err) }) && !slices.ContainsFunc(final, func(c *errdefs.Class) bool { return c.Is(err) })
 }
