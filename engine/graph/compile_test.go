@@ -113,6 +113,8 @@ func TestEachProblemIsNamedByItsPath(t *testing.T) {
 		"an edge of a router":           {"entry: a\nnodes: [{id: a, type: router, config: {routes: [{when: '1 < 2', to: __end__}]}}]\nedges: [{from: a, to: __end__}]\n", []string{"edges[0].from: the node a is a router"}},
 		"a gate that tells nobody":      {one(`{id: a, type: gate, config: {condition: 1 < 2, message: x, else: a}}`), []string{"nodes[0].config.message: the way goes on by else"}},
 		"an approval that nobody knows": {one(`{id: a, type: approval, config: {}}`), []string{"nodes[0].config.prompt: it is missing", "nodes[0].config.output: nobody would know the answer"}},
+		"choices that are none":         {one(`{id: a, type: approval, config: {prompt: x, output: y, choices: [a]}}`), []string{"nodes[0].config.choices: want two or more, or none", "nodes[0].config.text: nobody would know it: name a var that has the choice"}},
+		"choices that are the same":     {one(`{id: a, type: approval, config: {prompt: x, output: y, text: z, choices: [a, A]}}`), []string{`nodes[0].config.choices: "A": want each its own`}},
 		"a handoff that goes on":        {"entry: b\nnodes: [{id: b, type: handoff, config: {tool: add}}, " + tmpl + "]\nedges: [{from: b, to: a}, {from: a, to: __end__}]\n", []string{"edges[0].to: who has handed over does nothing more"}},
 		"a script that sets nothing":    {one(`{id: a, type: script, config: {source: "return {}"}}`), []string{"nodes[0].config.outputs: it is missing"}},
 		"an anchor":                     {"entry: &e a\nnodes: [" + tmpl + "]\n", []string{"entry: anchors, aliases and tags are not for graphs"}},

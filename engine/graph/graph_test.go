@@ -538,3 +538,59 @@ edges: [{from: a, to: b}, {from: b, to: __end__}]
 `, k)
 	same(t, "heard by then", []string{"look out"}, completed(t, run(t, g, journal.Memory(), nil, agent.WithEngineHost(host))).Var("heard"))
 }
+
+const choosing = `
+entry: when
+nodes:
+- {id: when, type: approval, config: {prompt: "When?", choices: [now, tonight, next week], output: ok, text: time}}
+edges: [{from: when, to: __end__}]
+`
+
+// Each answer comes to another process: one that is none of the choices is asked again, under a name of its own.
+func TestAnAnswerThatIsNoneOfTheChoicesIsAskedAgain(t *testing.T) {
+	list := "\n  1. now\n  2. tonight\n  3. next week"
+	for name, c := range map[string]struct {
+		answers []journal.Answered
+		ok      bool
+		text    string
+	}{
+		"a choice":              {[]journal.Answered{{Approved: true, Text: "Tonight"}}, true, "tonight"},
+		"a number":              {[]journal.Answered{{Approved: true, Text: "3."}}, true, "next week"},
+		"none, then one":        {[]journal.Answered{{Approved: true, Text: "later"}, {Approved: true, Text: "1"}}, true, "now"},
+		"a bare yes, then a no": {[]journal.Answered{{Approved: true}, {Text: "never"}}, false, "never"},
+	} {
+		store := journal.Memory()
+		res := run(t, compile(t, choosing, graph.Kinds{}), store, nil)
+		seen := map[string]bool{}
+		for i, a := range c.answers {
+			want := "When?" + list
+			if i > 0 {
+				want = fmt.Sprintf("%q is none of the choices: answer by one of them, or by its number. When?", c.answers[i-1].Text) + list
+			}
+			if len(res.Pending) != 1 || res.Pending[0].Confirm || res.Pending[0].Prompt != want || seen[res.Pending[0].ID] {
+				t.Fatalf("%s: %s, %+v", name, res.Status, res.Pending)
+			}
+			a.ID = res.Pending[0].ID
+			seen[a.ID] = true
+			if err := agent.Answer(t.Context(), store, "s", a); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if res, err = agent.Resume(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, choosing, graph.Kinds{}), "s", agent.WithJournal(store)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if board := completed(t, res); board.Var("ok") != c.ok || board.Var("time") != c.text {
+			t.Errorf("%s: %v, %v", name, board.Var("ok"), board.Var("time"))
+		}
+		replayed(t, compile(t, choosing, graph.Kinds{}), store)
+	}
+	asked := 0
+	host := engine.HostFuncs{AskUserFunc: func(_ context.Context, p engine.Prompt) (engine.Reply, error) {
+		asked++
+		return engine.Reply{Answered: journal.Answered{ID: p.ID, Approved: true, Text: "some day"}}, nil
+	}}
+	if res := run(t, compile(t, choosing, graph.Kinds{}), journal.Memory(), nil, agent.WithEngineHost(host)); !errdefs.Validation.Is(res.Err) || res.Err.Error() != `graph: node when: "some day" is none of the choices` || asked != 10 {
+		t.Error(res.Err, asked)
+	}
+}
