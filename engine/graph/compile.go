@@ -72,6 +72,9 @@ type scope struct {
 	broken bool // what leads where is not known
 }
 
+// mostTogether is how many branches run at the same time: engine.Steps bounds it.
+const mostTogether = 16
+
 // deepest is how far graphs may lie in graphs.
 const deepest = 10
 
@@ -105,6 +108,8 @@ func (c *compiler) graph(path string, d Definition, above []string) *graph {
 		c.add(in("limits.nodes"), "write a number from 1", "it is %d", d.Limits.Nodes)
 	case d.Limits.Branches < 0:
 		c.add(in("limits.branches"), "write a number from 1", "it is %d", d.Limits.Branches)
+	case d.Limits.Concurrency < 0 || d.Limits.Concurrency > mostTogether:
+		c.add(in("limits.concurrency"), fmt.Sprintf("write a number from 1 to %d", mostTogether), "it is %d", d.Limits.Concurrency)
 	}
 	if g.limits.Nodes == 0 {
 		g.limits.Nodes = 100

@@ -108,6 +108,7 @@ func TestEachProblemIsNamedByItsPath(t *testing.T) {
 		"a bad key":                     {one(`{id: a, type: tool, cache: {key: y}, config: {tool: none}}`), []string{"nodes[0].cache.key: 1:1: undefined: y"}},
 		"a bad duration":                {one(`{id: a, type: tool, timeout: soon, config: {tool: add}}`), []string{`nodes[0].timeout: "soon" is no duration`}},
 		"a bad policy":                  {"entry: a\nmerge: mine\nnodes: [" + tmpl + "]\nedges: [{from: a, to: __end__}]\n", []string{`merge: there is no way to merge called "mine"`}},
+		"too many at a time":            {"entry: a\nlimits: {concurrency: 17}\nnodes: [" + tmpl + "]\nedges: [{from: a, to: __end__}]\n", []string{"limits.concurrency: it is 17: write a number from 1 to 16 (line 2)"}},
 		"bad limits":                    {"entry: a\nlimits: {nodes: -1}\nnodes: [" + tmpl + "]\nedges: [{from: a, to: __end__}]\n", []string{"limits.nodes: it is -1"}},
 		"a router without routes":       {one(`{id: a, type: router}`), []string{"nodes[0].config.routes: it is missing"}},
 		"an edge of a router":           {"entry: a\nnodes: [{id: a, type: router, config: {routes: [{when: '1 < 2', to: __end__}]}}]\nedges: [{from: a, to: __end__}]\n", []string{"edges[0].from: the node a is a router"}},
@@ -182,7 +183,7 @@ name: one
 entry: a
 vars: [x]
 merge: namespace
-limits: {nodes: 5, branches: 2}
+limits: {nodes: 5, branches: 2, concurrency: 2}
 nodes:
 - {id: a, type: tool, timeout: 1m30s, skip_condition: x > 1, retry: {attempts: 2, on: [timeout], wait: 1s}, config: {tool: t, args: {n: 1, f: 1.5, l: [true, null, text]}}}
 edges:

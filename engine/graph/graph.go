@@ -60,6 +60,8 @@ type Retry struct {
 type Limits struct {
 	Nodes    int `json:"nodes,omitempty"`    // visits of nodes, then errdefs.BudgetExceeded: 100. Each graph within a graph has its own, each time that it runs
 	Branches int `json:"branches,omitempty"` // nodes of one wave, then errdefs.BudgetExceeded: 10
+	// Concurrency is how many nodes of a wave begin together, at most 16; these are waited for before the next begin, and when one fails the next don't. 0: up to 16 run at any time.
+	Concurrency int `json:"concurrency,omitempty"`
 }
 
 // Merge says what becomes of vars that several nodes of a wave set. Messages that they append are all kept, on every channel, in the order of the edges that led to the nodes.
