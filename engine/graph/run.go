@@ -136,7 +136,7 @@ func one(errs []error) error {
 
 // each are the errors that branches were joined to.
 func each(err error) []error {
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what is joined further down belongs to one branch
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return several.Unwrap()
 	}
 	if err == nil {
