@@ -211,7 +211,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 	err = sideBySide(ctx, v.do, m.together, branches)
 	said, conflict := said(v.fork, legs)
 	if err != nil {
-		keep(v.board, v.fork, legs)
+		keep(v.node.sub, v.board, v.fork, legs)
 		return err
 	}
 	if conflict != nil {
