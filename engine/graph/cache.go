@@ -210,7 +210,7 @@ type store struct {
 	simple
 	ID    string
 	TTL   time.Duration
-	Board journal.Board `json:"-"`
+	Board journal.Board
 }
 
 // Key is "cache/look"; the scope names the visit.

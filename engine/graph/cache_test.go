@@ -403,6 +403,7 @@ func TestNoApprovalAndNoJudgementIsSkippedByACache(t *testing.T) {
 		"let through": {hook.Decision{}, "a, the 1. time", 0, 1},
 		"changed":     {hook.Decision{Verdict: hook.Allow, Input: `{"path":"b"}`}, "b, the 2. time", 0, 2},
 		"refused":     {hook.Denied("not now"), "not now", 0, 1},
+		"with a word": {hook.Decision{Context: "mind this"}, "a, the 2. time\nmind this", 0, 2},
 		"to be asked": {hook.Asking("may I?"), "a, the 2. time", 1, 2},
 	} {
 		n, asked := 0, 0

@@ -442,7 +442,7 @@ func (w *toolWork) do(ctx context.Context, v *visit) error {
 	if err != nil {
 		return err
 	}
-	if judged.Verdict != hook.Allow.String() || judged.Ends != "" { // who has to be asked is asked, and who refuses is heard
+	if judged.Verdict != hook.Allow.String() || judged.Ends != "" || judged.Context != "" { // who has to be asked is asked, and who refuses, or has something to say of this call, is heard
 		_, err = work()
 		return err
 	}
