@@ -113,6 +113,7 @@ const (
 	WhyCommand   Why = "command"   // a command in the background is over
 	WhySummarize Why = "summarize" // asks for a summary
 	WhySummary   Why = "summary"   // of what stood there before
+	WhyHandoff   Why = "handoff"   // somebody else goes on from here
 )
 
 func (w Why) origin() message.Origin {

@@ -15,10 +15,10 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // A spec is the config of a node.
@@ -155,16 +155,13 @@ type funcConfig struct {
 func (c funcConfig) compile(s *scope, path string, n *node) work {
 	n.fn = s.kinds.Funcs[c.Func]
 	if n.fn == nil && !s.kinds.Absent {
-		fix := "add it to Kinds.Funcs"
-		if meant := near.Names(c.Func, slices.Sorted(maps.Keys(s.kinds.Funcs))); len(meant) > 0 {
-			fix = "did you mean " + meant[0] + "?"
-		}
-		s.add(path+".func", fix, "there is no function %s", quote(c.Func))
+		s.add(path+".func", meant(c.Func, slices.Sorted(maps.Keys(s.kinds.Funcs)), "add it to Kinds.Funcs"), "there is no function %s", quote(c.Func))
 	}
 	return works(callFunc)
 }
 
 type modelConfig struct {
+	Loop     string         `json:"loop"`
 	System   string         `json:"system"`
 	Prompt   string         `json:"prompt"`
 	Model    string         `json:"model"`
@@ -200,7 +197,7 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		t := s.template(path+".prompt", c.Prompt)
 		w.prompt = &t
 	}
-	cfg := s.kinds.Loop
+	cfg, set := s.loop(path, c.Loop)
 	cfg.Channel = w.channel
 	switch {
 	case c.Model != "" && s.kinds.Absent:
@@ -214,15 +211,15 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		}
 		cfg.Model = m
 	case cfg.Model == loop.NoModel() && !s.kinds.Absent:
-		s.add(path, "give Kinds.Loop a Model, or the node one", "there is no model")
+		s.add(path, "give its loop in Kinds a Model, or the node one", "there is no model")
 	}
 	if c.Tools != nil && !s.kinds.Absent {
 		cfg.Tools = nil
 		for i, name := range c.Tools {
-			if t, _, ok := s.set.Lookup(name); ok {
+			if t, _, ok := set.Lookup(name); ok {
 				cfg.Tools = append(cfg.Tools, t)
 			} else {
-				s.unknownTool(fmt.Sprintf("%s.tools[%d]", path, i), name)
+				s.unknownTool(fmt.Sprintf("%s.tools[%d]", path, i), name, set)
 			}
 		}
 	}
@@ -336,19 +333,38 @@ func numbers(v any) (any, error) {
 	return v, nil
 }
 
-func (s *scope) unknownTool(path, name string) {
+// loop is the config that a model node has, with its tools.
+func (s *scope) loop(path, name string) (loop.Config, tool.Set) {
+	if name == "" {
+		return s.kinds.Loop, s.set
+	}
+	cfg, ok := s.kinds.Loops[name]
+	if !ok {
+		if !s.kinds.Absent {
+			s.add(path+".loop", meant(name, slices.Sorted(maps.Keys(s.kinds.Loops)), "add it to Kinds.Loops"), "there is no loop %s", quote(name))
+		}
+		return s.kinds.Loop, s.set
+	}
+	if cfg.Model == nil {
+		cfg.Model = loop.NoModel()
+	}
+	set, err := tool.NewSet(cfg.Tools...)
+	if err != nil {
+		s.add(path+".loop", "", "%v", err)
+		return s.kinds.Loop, s.set
+	}
+	return cfg, set
+}
+
+func (s *scope) unknownTool(path, name string, set tool.Set) {
 	if s.kinds.Absent {
 		return
 	}
 	var names []string
-	for _, t := range s.set.Models(nil) {
+	for _, t := range set.Models(nil) {
 		names = append(names, t.Name)
 	}
-	fix := "give it to Kinds.Loop.Tools"
-	if meant := near.Names(name, names); len(meant) > 0 {
-		fix = "did you mean " + meant[0] + "?"
-	}
-	s.add(path, fix, "there is no tool %s", quote(name))
+	s.add(path, meant(name, names, "give it to Kinds.Loop.Tools"), "there is no tool %s", quote(name))
 }
 
 type toolConfig struct {
@@ -363,7 +379,7 @@ func (c toolConfig) sets() []output { return []output{{"output", c.Output}} }
 
 func (c toolConfig) compile(s *scope, path string, _ *node) work {
 	if _, _, ok := s.set.Lookup(c.Tool); !ok {
-		s.unknownTool(path+".tool", c.Tool)
+		s.unknownTool(path+".tool", c.Tool, s.set)
 	}
 	if c.OnError != "" && c.OnError != "fail" && c.OnError != "continue" {
 		s.add(path+".on_error", "write fail or continue", "it is %s", quote(c.OnError))
@@ -430,7 +446,7 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 	}
 	prompt := s.template(path+".prompt", c.Prompt)
 	if _, _, ok := s.set.Lookup(taskTool); !ok {
-		s.unknownTool(path+".agent", taskTool)
+		s.unknownTool(path+".agent", taskTool, s.set)
 	} else if b, err := marshal(map[string]any{"agent": c.Agent, "prompt": "p"}); err == nil {
 		if _, err := s.set.Check(message.ToolCall{Name: taskTool, Input: string(b)}); err != nil {
 			s.add(path+".agent", "write the name of an agent that can be given tasks", "%v", err)
@@ -462,7 +478,7 @@ type handoffConfig struct {
 
 func (c handoffConfig) compile(s *scope, path string, n *node) work {
 	if _, _, ok := s.set.Lookup(c.Tool); !ok {
-		s.unknownTool(path+".tool", c.Tool)
+		s.unknownTool(path+".tool", c.Tool, s.set)
 	}
 	for i, e := range s.def.Edges {
 		if e.From == n.id && e.To != End {
