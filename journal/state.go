@@ -50,7 +50,7 @@ type State struct {
 	open    openCalls         // the calls of the last reply, until all have a result
 	heard   []Steering        // by the attempt under way: a further one hears it again
 	own     int               // where the attempt's own messages begin in Messages
-	gone    []message.Message // those of them that compactions took away; nil: there was no compaction
+	gone    []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
 }
 
 // Closed is a run that was unfinished when a prompt began another one.
@@ -274,6 +274,7 @@ func (s *State) apply(e Entry) {
 	case Board:
 		s.say(d.Append["main"]...)
 		if e, ok := d.Edit["main"]; ok {
+			s.cut(e)
 			s.edit(true, e)
 		}
 	case Parked:
