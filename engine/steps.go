@@ -81,7 +81,7 @@ func StepsOf(run Run, host Host, p Performer) Steps {
 type Scoped struct {
 	Scope string
 	Effect
-	Alone bool // no other branch runs beside this one, nor beside those that it is in
+	Alone bool // no other branch runs beside this one, nor beside those that it is in. Whoever can't tell leaves it false: then ids of calls have the scope in them
 }
 
 // Alone reports whether nothing else of the run can go on beside the path that asks for e: all that was done before is on record.
