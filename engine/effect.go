@@ -223,6 +223,8 @@ type UseTool struct {
 	Again       int    // 1, 2, …: a person had it run again, because its outcome was unknown
 	Edited      bool   // a person changed its input: the model is told
 	Context     string // what hooks want the model to know: it stands behind the result
+	// Repeats is the call that this one tries once more after it failed, zero for none: the tool gets that one's idempotency key. Only tools that may be repeated are tried so.
+	Repeats journal.Key `json:"repeats,omitzero"`
 }
 
 // Key is "tool/CALL", and for a call that is run again "again/CALL/TIMES".

@@ -274,10 +274,11 @@ type Board struct {
 }
 
 // Visited is the outcome of a part of an engine that does its work in one effect, such as a graph's node: Board is what it changed. The transcript gets what it said by a Board of the engine's
-// own path, where the order is the engine's.
+// own path, where the order is the engine's. Of a part with a cache one says whether there was something to take from it: with Cached, Board is that.
 type Visited struct {
-	Node  string `json:"node"`
-	Board Board  `json:"board,omitzero"`
+	Node   string `json:"node"`
+	Board  Board  `json:"board,omitzero"`
+	Cached bool   `json:"cached,omitempty"`
 }
 
 // Failed is an effect that failed where the engine goes on after that: a node that is tried again, a script that looks what came of it. Unlike a ModelFailed it is an outcome: a resumed

@@ -203,3 +203,62 @@ func TestTheGraphOfThePageRuns(t *testing.T) {
 		}
 	}
 }
+
+// A question with choices is answered by pawl answer, in other processes: one that is none of them is asked again.
+func TestAGraphAsksAgainUntilAnAnswerIsAChoice(t *testing.T) {
+	w := newWorld(t)
+	file := w.file("when.yaml", `entry: when
+nodes:
+- {id: when, type: approval, config: {prompt: "When?", choices: [now, tonight], output: ok, text: time}}
+- {id: say, type: template, config: {template: "${ok}: ${time}", role: assistant}}
+edges: [{from: when, to: say}, {from: say, to: __end__}]
+`)
+	flags := []string{"--dir", w.dir, "--journal", w.journal}
+	r := w.pawl(append([]string{"graph", "run", "--session", "s", file}, flags...)...)
+	call := regexp.MustCompile(`When\?\n +1\. now\n +2\. tonight: pawl answer s (when_\w+) TEXT`).FindStringSubmatch(r.err)
+	if r.code != exitWaiting || call == nil {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("answer", "s", call[1], "later", "--journal", w.journal); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	resume := append([]string{"resume", "s", "--engine", "graph:" + file}, flags...)
+	r = w.pawl(resume...)
+	again := regexp.MustCompile(`"later" is none of the choices: [^?]*When\?\n +1\. now\n +2\. tonight: pawl answer s (when_2_\w+) TEXT`).FindStringSubmatch(r.err)
+	if r.code != exitWaiting || again == nil {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("answer", "s", again[1], "2", "--journal", w.journal); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl(resume...); r.code != 0 || r.out != "True: tonight\n" {
+		t.Errorf("%+v", r)
+	}
+	other := w.pawl(append([]string{"graph", "run", "--session", "t", file}, flags...)...)
+	call = regexp.MustCompile(`pawl answer t (when_\w+)`).FindStringSubmatch(other.err)
+	if call == nil {
+		t.Fatalf("%+v", other)
+	}
+	if r := w.pawl("reject", "t", call[1], "--reason", "not at all", "--journal", w.journal); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl(append([]string{"resume", "t", "--engine", "graph:" + file}, flags...)...); r.code != 0 || r.out != "False: not at all\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What a node took from its cache is shown as that.
+func TestSessionsShowWhatCameFromACache(t *testing.T) {
+	w := newWorld(t)
+	file := w.file("twice.yaml", `entry: ask
+nodes: [{id: ask, type: model, cache: {key: "1"}, config: {prompt: "Well?", output: got}}]
+edges: [{from: ask, to: ask, condition: 'visits["ask"] < 2'}, {from: ask, to: __end__}]
+`)
+	_, r := w.run("turns: [{text: Foxes.}]\n", "go", "--engine", "graph:"+file, "--session", "s")
+	if r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("sessions", "show", "s", "--journal", w.journal); strings.Count(r.out, "node ask · from its cache") != 1 {
+		t.Errorf("%+v", r)
+	}
+}

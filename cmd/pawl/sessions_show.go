@@ -179,7 +179,11 @@ func describe(d journal.Data, names map[string]string) (head, body string) {
 	case journal.Board:
 		return changed("changed", d)
 	case journal.Visited:
-		return changed("node "+clean(d.Node), d.Board)
+		what := "node " + clean(d.Node)
+		if d.Cached {
+			what += " · from its cache"
+		}
+		return changed(what, d.Board)
 	case journal.Failed:
 		return "failed, and the run went on", d.Error
 	case journal.Prepared:

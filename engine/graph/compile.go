@@ -35,6 +35,8 @@ type node struct {
 	retry    *Retry
 	classes  []*errdefs.Class // that are worth another attempt
 	timeout  time.Duration
+	cache    *cache
+	given    string // of a model node: the model and its tools
 
 	loop *loop.Engine // of a model node
 	fn   NodeFunc     // of a function
@@ -55,6 +57,7 @@ type compiler struct {
 	kinds  Kinds
 	tools  *loop.Engine
 	set    tool.Set
+	root   string   // the name of the whole graph
 	models bool     // there are model nodes
 	using  []string // named graphs that are being compiled
 	depth  int
@@ -68,6 +71,9 @@ type scope struct {
 	graph  *graph
 	broken bool // what leads where is not known
 }
+
+// mostTogether is how many branches run at the same time: engine.Steps bounds it.
+const mostTogether = 16
 
 // deepest is how far graphs may lie in graphs.
 const deepest = 10
@@ -102,6 +108,8 @@ func (c *compiler) graph(path string, d Definition, above []string) *graph {
 		c.add(in("limits.nodes"), "write a number from 1", "it is %d", d.Limits.Nodes)
 	case d.Limits.Branches < 0:
 		c.add(in("limits.branches"), "write a number from 1", "it is %d", d.Limits.Branches)
+	case d.Limits.Concurrency < 0 || d.Limits.Concurrency > mostTogether:
+		c.add(in("limits.concurrency"), fmt.Sprintf("write a number from 1 to %d", mostTogether), "it is %d", d.Limits.Concurrency)
 	}
 	if g.limits.Nodes == 0 {
 		g.limits.Nodes = 100
@@ -125,6 +133,7 @@ func (c *compiler) graph(path string, d Definition, above []string) *graph {
 	for i, n := range g.nodes {
 		if specs[i] != nil {
 			n.work = specs[i].compile(s, n.path+".config", n)
+			s.cache(n, d.Nodes[i])
 		}
 	}
 	s.edges(in("edges"))
@@ -215,8 +224,12 @@ func (s *scope) node(n *node, def Node) {
 	switch {
 	case idle || def.Type == "approval":
 		s.add(path, "leave it out", "a %s node does nothing that another attempt would change", def.Type)
-	case def.Type == "tool" || def.Type == "agent" || def.Type == "handoff":
-		s.add(path, "leave it out; a tool node may go on after a failure by on_error, and an edge with a condition lead back", "what a tool fails with is a result, and may have taken effect: a %s node is not tried again by itself", def.Type)
+	case def.Type == "tool":
+		if d, ok := s.toolOf(def); ok && !d.Repeatable() {
+			s.add(path, "declare it so if it is; else leave retry out, go on after a failure by on_error, and have an edge with a condition lead back", "the tool %s is neither read-only nor idempotent: a call that failed may have taken effect", d.Name)
+		}
+	case def.Type == "agent" || def.Type == "handoff":
+		s.add(path, "leave it out", "what a %s node fails with may have taken effect: it is not tried again by itself", def.Type)
 	}
 	if n.retry.Attempts < 2 || n.retry.Attempts > 10 {
 		s.add(path+".attempts", "write 2 to 10", "it is %d", n.retry.Attempts)

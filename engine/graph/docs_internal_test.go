@@ -88,6 +88,29 @@ func TestThePageHasEveryTypeWithItsFields(t *testing.T) {
 	}
 }
 
+// What the page shows of caches compiles, and its table has their fields.
+func TestThePageHasCaches(t *testing.T) {
+	section := sections(t)["What is done once"]
+	m := regexp.MustCompile("(?s)```yaml cache\n(.*?)```").FindStringSubmatch(section)
+	if m == nil {
+		t.Fatal("the page shows none")
+	}
+	d, err := Parse("page", []byte("entry: find\nvars: [topic]\nnodes:\n"+m[1]+"edges: [{from: find, to: write}, {from: write, to: own}, {from: own, to: __end__}]\n"))
+	if err == nil {
+		_, err = Compile(d, Kinds{Absent: true})
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	fields := map[string]reflect.Value{}
+	fieldsOf(reflect.ValueOf(Caching{}), fields)
+	for f := range fields {
+		if !strings.Contains(section, "\n| `"+f+"` | ") {
+			t.Errorf("the page does not have %s", f)
+		}
+	}
+}
+
 // The tables on definitions and nodes have all their fields.
 func TestThePageHasEveryFieldOfADefinition(t *testing.T) {
 	all := sections(t)

@@ -38,6 +38,7 @@ type Node struct {
 	// SkipCondition leaves the node out when it holds: the way goes on behind it.
 	SkipCondition string   `json:"skip_condition,omitempty"`
 	Retry         *Retry   `json:"retry,omitempty"`   // nil: what fails ends the run
+	Cache         *Caching `json:"cache,omitempty"`   // nil: each visit does its work
 	Timeout       Duration `json:"timeout,omitempty"` // of one visit with all its attempts; 0: none. It then fails with errdefs.Timeout
 }
 
@@ -59,6 +60,8 @@ type Retry struct {
 type Limits struct {
 	Nodes    int `json:"nodes,omitempty"`    // visits of nodes, then errdefs.BudgetExceeded: 100. Each graph within a graph has its own, each time that it runs
 	Branches int `json:"branches,omitempty"` // nodes of one wave, then errdefs.BudgetExceeded: 10
+	// Concurrency is how many nodes of a wave begin together, at most 16; these are waited for before the next begin, and when one fails the next don't. 0: up to 16 run at any time.
+	Concurrency int `json:"concurrency,omitempty"`
 }
 
 // Merge says what becomes of vars that several nodes of a wave set. Messages that they append are all kept, on every channel, in the order of the edges that led to the nodes.
@@ -98,6 +101,7 @@ type Kinds struct {
 	Types  map[string]Type                        // the program's own types of nodes
 	Graphs map[string]Definition                  // that subgraph and map nodes name
 	Loops  map[string]loop.Config                 // that model nodes name, to have another model, other tools, hooks and limits than Loop says
+	Cache  Cache                                  // of nodes that have one, beyond the run; nil: a run has its own visits alone
 	// Absent has names of tools, agents, models, loops, functions and types that are not here be no problem: to look at a definition, or to replay what is on record. A node that comes to
 	// need what is absent fails with errdefs.NotAvailable.
 	Absent bool
@@ -111,6 +115,7 @@ type Engine struct {
 	name     string
 	version  string
 	model    string
+	cache    Cache // nil: none
 	warnings []Problem
 }
 
@@ -131,12 +136,12 @@ func Compile(d Definition, k Kinds) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graph: %s: %w", d.Name, err)
 	}
-	c := &compiler{problems: p, kinds: k, tools: base, set: set}
+	c := &compiler{problems: p, kinds: k, tools: base, set: set, root: d.Name}
 	root := c.graph("", d, nil)
 	if err := p.err(d.Name); err != nil {
 		return nil, err
 	}
-	g := &Engine{def: d, root: root, tools: base, warnings: p.sorted(), name: "graph:" + d.Name, version: c.fingerprint(d)}
+	g := &Engine{def: d, root: root, tools: base, cache: k.Cache, warnings: p.sorted(), name: "graph:" + d.Name, version: c.fingerprint(d)}
 	if c.models {
 		g.model = base.Capabilities().Model
 	}
@@ -176,6 +181,6 @@ func (g *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 			return board, err
 		}
 	}
-	w := walk{engine: g, run: run, do: engine.StepsOf(run, host, g)}
+	w := walk{engine: g, run: run, do: engine.StepsOf(run, host, g), memory: &memory{}}
 	return board, w.graph(ctx, g.root, board)
 }

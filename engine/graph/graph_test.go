@@ -3,14 +3,19 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -544,5 +549,192 @@ edges: [{from: a, to: b}, {from: b, to: __end__}]
 	k.Absent = true
 	if _, err := graph.Compile(d, k); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a function warns of is heard when the next one begins, not only at the end.
+func TestAWarningOfAFunctionIsHeardAtTheNextEffect(t *testing.T) {
+	var heard []string
+	host := engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
+		if e.Delta == event.Warning {
+			heard = append(heard, e.Text)
+		}
+		return nil
+	}}
+	k := graph.Kinds{Funcs: map[string]graph.NodeFunc{
+		"warns": func(ctx context.Context, _ engine.Snapshot) (journal.Board, error) {
+			engine.Warn(ctx, "look out")
+			return journal.Board{}, nil
+		},
+		"looks": func(context.Context, engine.Snapshot) (journal.Board, error) {
+			return journal.Board{Set: journal.Vars{"heard": slices.Clone(heard)}}, nil
+		},
+	}}
+	g := compile(t, `
+entry: a
+vars: [heard]
+nodes: [{id: a, type: func, config: {func: warns}}, {id: b, type: func, config: {func: looks}}]
+edges: [{from: a, to: b}, {from: b, to: __end__}]
+`, k)
+	same(t, "heard by then", []string{"look out"}, completed(t, run(t, g, journal.Memory(), nil, agent.WithEngineHost(host))).Var("heard"))
+}
+
+const choosing = `
+entry: when
+nodes:
+- {id: when, type: approval, config: {prompt: "When?", choices: [now, tonight, next week], output: ok, text: time}}
+edges: [{from: when, to: __end__}]
+`
+
+// Each answer comes to another process: one that is none of the choices is asked again, under a name of its own.
+func TestAnAnswerThatIsNoneOfTheChoicesIsAskedAgain(t *testing.T) {
+	list := "\n  1. now\n  2. tonight\n  3. next week"
+	for name, c := range map[string]struct {
+		answers []journal.Answered
+		ok      bool
+		text    string
+	}{
+		"a choice":              {[]journal.Answered{{Approved: true, Text: "Tonight"}}, true, "tonight"},
+		"a number":              {[]journal.Answered{{Approved: true, Text: "3."}}, true, "next week"},
+		"none, then one":        {[]journal.Answered{{Approved: true, Text: "later"}, {Approved: true, Text: "1"}}, true, "now"},
+		"a bare yes, then a no": {[]journal.Answered{{Approved: true}, {Text: "never"}}, false, "never"},
+	} {
+		store := journal.Memory()
+		res := run(t, compile(t, choosing, graph.Kinds{}), store, nil)
+		seen := map[string]bool{}
+		for i, a := range c.answers {
+			want := "When?" + list
+			if i > 0 {
+				want = fmt.Sprintf("%q is none of the choices: answer by one of them, or by its number. When?", c.answers[i-1].Text) + list
+			}
+			if len(res.Pending) != 1 || res.Pending[0].Confirm || res.Pending[0].Prompt != want || seen[res.Pending[0].ID] {
+				t.Fatalf("%s: %s, %+v", name, res.Status, res.Pending)
+			}
+			a.ID = res.Pending[0].ID
+			seen[a.ID] = true
+			if err := agent.Answer(t.Context(), store, "s", a); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if res, err = agent.Resume(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, choosing, graph.Kinds{}), "s", agent.WithJournal(store)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if board := completed(t, res); board.Var("ok") != c.ok || board.Var("time") != c.text {
+			t.Errorf("%s: %v, %v", name, board.Var("ok"), board.Var("time"))
+		}
+		replayed(t, compile(t, choosing, graph.Kinds{}), store)
+	}
+	asked := 0
+	host := engine.HostFuncs{AskUserFunc: func(_ context.Context, p engine.Prompt) (engine.Reply, error) {
+		asked++
+		return engine.Reply{Answered: journal.Answered{ID: p.ID, Approved: true, Text: "some day"}}, nil
+	}}
+	if res := run(t, compile(t, choosing, graph.Kinds{}), journal.Memory(), nil, agent.WithEngineHost(host)); !errdefs.Validation.Is(res.Err) || res.Err.Error() != `graph: node when: "some day" is none of the choices` || asked != 10 {
+		t.Error(res.Err, asked)
+	}
+}
+
+// many is a graph with so many nodes of a kind side by side.
+func many(n, concurrency int, node func(i int) graph.Node) graph.Definition {
+	d := graph.Definition{
+		Name: "many", Entry: "begin", Limits: graph.Limits{Branches: n, Concurrency: concurrency},
+		Nodes: []graph.Node{{ID: "begin", Type: "template", Config: map[string]any{"template": "x", "output": "x"}}},
+	}
+	for i := range n {
+		one := node(i)
+		one.ID = fmt.Sprint("n", i)
+		d.Nodes = append(d.Nodes, one)
+		d.Edges = append(d.Edges, graph.Edge{From: "begin", To: one.ID}, graph.Edge{From: one.ID, To: graph.End})
+	}
+	return d
+}
+
+func TestSoManyNodesRunAtATime(t *testing.T) {
+	for _, c := range []struct{ nodes, concurrency, most int }{{20, 0, 16}, {20, 1, 1}, {20, 3, 3}, {5, 5, 5}, {5, 16, 5}} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			now, most := 0, 0
+			k := graph.Kinds{Funcs: map[string]graph.NodeFunc{"f": func(context.Context, engine.Snapshot) (journal.Board, error) {
+				mu.Lock()
+				now++
+				most = max(most, now)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				now--
+				return journal.Board{Append: map[string][]message.Message{"aside": {message.Assistant("done")}}}, nil
+			}}}
+			g, err := graph.Compile(many(c.nodes, c.concurrency, func(int) graph.Node { return graph.Node{Type: "func", Config: map[string]any{"func": "f"}} }), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := journal.Memory()
+			if n := completed(t, run(t, g, store, nil)).Channel("aside").Len(); n != c.nodes || most != c.most {
+				t.Errorf("%+v: %d ran, %d at a time", c, n, most)
+			}
+			replayed(t, g, store)
+		})
+	}
+}
+
+// Of nodes that don't begin together, those behind one that failed don't begin, and those behind one that waits do: all questions are pending at once.
+func TestWhatComesBehindAFailureDoesNotBegin(t *testing.T) {
+	var ran []string
+	k := graph.Kinds{Funcs: map[string]graph.NodeFunc{
+		"fails": func(context.Context, engine.Snapshot) (journal.Board, error) {
+			ran = append(ran, "fails")
+			return journal.Board{}, errdefs.NotFound.Errorf("nothing there")
+		},
+		"works": func(context.Context, engine.Snapshot) (journal.Board, error) {
+			ran = append(ran, "works")
+			return journal.Board{}, nil
+		},
+	}}
+	asks := graph.Node{Type: "approval", Config: map[string]any{"prompt": "?", "output": "ok"}}
+	calls := func(f string) graph.Node { return graph.Node{Type: "func", Config: map[string]any{"func": f}} }
+	for name, c := range map[string]struct {
+		nodes   []graph.Node
+		ran     []string
+		status  agent.Status
+		pending int
+	}{
+		"a failure":                          {[]graph.Node{calls("works"), calls("fails"), calls("works")}, []string{"works", "fails"}, agent.StatusFailed, 0},
+		"questions":                          {[]graph.Node{asks, calls("works"), asks}, []string{"works"}, agent.StatusInterrupted, 2},
+		"a question, a failure":              {[]graph.Node{asks, calls("fails"), asks}, []string{"fails"}, agent.StatusFailed, 0},
+		"only what waits at last":            {[]graph.Node{calls("works"), asks}, []string{"works"}, agent.StatusInterrupted, 1},
+		"together, a question and a failure": {[]graph.Node{asks, calls("fails")}, []string{"fails"}, agent.StatusFailed, 0},
+	} {
+		ran = nil
+		concurrency := 1
+		if strings.HasPrefix(name, "together") {
+			concurrency = 0
+		}
+		g, err := graph.Compile(many(len(c.nodes), concurrency, func(i int) graph.Node { return c.nodes[i] }), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := journal.Memory()
+		res := run(t, g, store, nil)
+		same(t, name+": what ran", c.ran, ran)
+		if res.Status != c.status || c.pending != len(res.Pending) {
+			t.Errorf("%s: %s (%v), pending: %+v", name, res.Status, res.Err, res.Pending)
+		}
+		replayed(t, g, store)
+		if c.pending == 0 {
+			continue
+		}
+		for _, p := range res.Pending {
+			if err := agent.Answer(t.Context(), store, "s", journal.Answered{ID: p.ID, Approved: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if res, err = agent.Resume(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, g, "s", agent.WithJournal(store)); err != nil {
+			t.Fatal(err)
+		}
+		completed(t, res)
+		same(t, name+": what ran in the end", c.ran, ran)
+		replayed(t, g, store)
 	}
 }

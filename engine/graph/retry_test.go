@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -183,5 +185,115 @@ edges: [{from: sub, to: __end__}]
 		if err != nil || res.Status == agent.StatusCompleted || errdefs.Timeout.Is(res.Err) {
 			t.Error(err, res.Status, res.Err)
 		}
+	})
+}
+
+// flaky is a tool that fails so often, with a class or without one, and notes the keys of its calls.
+func flaky(times int, class *errdefs.Class, keys *[]string, opts ...tool.Option) tool.Tool {
+	return tool.Func("flaky", "", func(ctx context.Context, _ struct{}) (string, error) {
+		*keys = append(*keys, tool.FromContext(ctx).Key)
+		if len(*keys) > times {
+			return "well", nil
+		}
+		if class == nil {
+			return "", errors.New("it broke")
+		}
+		return "", class.Errorf("it broke")
+	}, opts...)
+}
+
+const retriedTool = `
+entry: work
+nodes: [{id: work, type: tool, retry: {attempts: 3, on: [timeout, rate_limit], wait: 2s}, config: {tool: flaky, output: got, on_error: %s}}]
+edges: [{from: work, to: __end__}]
+`
+
+func TestAToolThatMayBeRepeatedIsTriedAgainByTheClassOfItsError(t *testing.T) {
+	for name, c := range map[string]struct {
+		times   int
+		class   *errdefs.Class
+		onError string
+		calls   int
+		got     any // of the var
+		err     string
+	}{
+		"it fails twice":                    {2, errdefs.RateLimit, "fail", 3, "well", ""},
+		"it fails each time":                {9, errdefs.Timeout, "fail", 3, nil, "graph: node work: the tool flaky failed: it broke"},
+		"it fails each time, and goes on":   {9, errdefs.Timeout, "continue", 3, "it broke", ""},
+		"it fails twice, and goes on":       {2, errdefs.Timeout, "continue", 3, "well", ""},
+		"another class":                     {9, errdefs.NotFound, "fail", 1, nil, "graph: node work: the tool flaky failed: it broke"},
+		"another class, and it goes on":     {9, errdefs.NotFound, "continue", 1, "it broke", ""},
+		"a class that is never tried again": {9, errdefs.Validation, "fail", 1, nil, "graph: node work: the tool flaky failed: it broke"},
+		"no class":                          {9, nil, "fail", 1, nil, "graph: node work: the tool flaky failed: it broke"},
+	} {
+		for _, may := range []tool.Option{tool.ReadOnly, tool.Idempotent} {
+			synctest.Test(t, func(t *testing.T) {
+				var keys []string
+				began := time.Now()
+				g := compile(t, fmt.Sprintf(retriedTool, c.onError), graph.Kinds{Loop: loop.Config{Tools: []tool.Tool{flaky(c.times, c.class, &keys, may)}}})
+				store := journal.Memory()
+				res := run(t, g, store, nil)
+				switch {
+				case c.err != "" && (!errdefs.Aborted.Is(res.Err) || res.Err.Error() != c.err):
+					t.Errorf("%s: %v", name, res.Err)
+				case c.err == "" && completed(t, res).Var("got") != c.got:
+					t.Errorf("%s: %v", name, res.LastBoard.Var("got"))
+				}
+				if len(keys) != c.calls || len(slices.Compact(keys)) != 1 {
+					t.Errorf("%s: calls with the keys %q: want %d with one key", name, keys, c.calls)
+				}
+				if took := time.Since(began); took != []time.Duration{0, 0, 0, 6 * time.Second}[c.calls] {
+					t.Errorf("%s: %v", name, took)
+				}
+				replayed(t, g, store)
+			})
+		}
+	}
+}
+
+// A refusal and a person's no are no failures of the tool.
+func TestACallThatIsRefusedIsNotTriedAgain(t *testing.T) {
+	for name, d := range map[string]hook.Decision{"denied": hook.Denied("no"), "rejected": hook.Asking("may I?")} {
+		var keys []string
+		judged := 0
+		judge := hook.Middleware{Name: "judge", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+			judged++
+			return d, nil
+		}}
+		host := engine.HostFuncs{AskUserFunc: func(_ context.Context, p engine.Prompt) (engine.Reply, error) {
+			return engine.Reply{Answered: journal.Answered{ID: p.ID, Text: "no"}}, nil
+		}}
+		g := compile(t, fmt.Sprintf(retriedTool, "fail"), graph.Kinds{Loop: loop.Config{Tools: []tool.Tool{flaky(1, errdefs.Timeout, &keys, tool.Idempotent)}, Hooks: []hook.Middleware{judge}}})
+		if res := run(t, g, journal.Memory(), nil, agent.WithEngineHost(host)); !errdefs.Aborted.Is(res.Err) || len(keys) > 0 || judged != 1 {
+			t.Error(name, res.Err, keys, judged)
+		}
+	}
+}
+
+// In a graph that is tried again as a whole, a tool is called anew: that is another call.
+func TestACallInAGraphThatIsTriedAgainIsAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var keys []string
+		var at []time.Duration
+		k := graph.Kinds{Loop: loop.Config{Tools: []tool.Tool{flaky(1, errdefs.Timeout, &keys, tool.Idempotent)}}, Funcs: map[string]graph.NodeFunc{"fails": fails(1, errdefs.Timeout, &at)}}
+		g := compile(t, `
+entry: sub
+nodes:
+- id: sub
+  type: subgraph
+  retry: {attempts: 2}
+  config:
+    graph:
+      entry: work
+      nodes: [{id: work, type: tool, retry: {attempts: 2}, config: {tool: flaky}}, {id: end, type: func, config: {func: fails}}]
+      edges: [{from: work, to: end}, {from: end, to: __end__}]
+edges: [{from: sub, to: __end__}]
+`, k)
+		store := journal.Memory()
+		completed(t, run(t, g, store, nil))
+		if len(keys) != 3 || keys[0] != keys[1] || keys[1] == keys[2] {
+			t.Error(keys)
+		}
+		replayed(t, g, store)
 	})
 }

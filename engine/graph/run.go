@@ -18,6 +18,7 @@ type walk struct {
 	run    engine.Run
 	do     engine.Steps
 	scope  string // of the steps; "" at the top
+	memory *memory
 }
 
 // leg is a node's part of a wave.
@@ -42,7 +43,7 @@ func (w walk) graph(ctx context.Context, g *graph, board *engine.Board) error {
 			return w.failed("", errdefs.BudgetExceeded.Errorf("%d nodes are due at once (%s), the limit is %d: raise limits.branches", len(now), ids(now), g.limits.Branches))
 		}
 		fork := board.Snapshot()
-		legs, err := w.wave(ctx, now, fork, visits)
+		legs, err := w.wave(ctx, g, now, fork, visits)
 		if err != nil {
 			keep(board, fork, legs)
 			return err
@@ -67,7 +68,7 @@ func (w walk) graph(ctx context.Context, g *graph, board *engine.Board) error {
 }
 
 // wave runs nodes side by side, each on a board of its own.
-func (w walk) wave(ctx context.Context, now []*node, fork engine.Snapshot, visits *counts) ([]*leg, error) {
+func (w walk) wave(ctx context.Context, g *graph, now []*node, fork engine.Snapshot, visits *counts) ([]*leg, error) {
 	legs := make([]*leg, len(now))
 	for i, n := range now {
 		legs[i] = &leg{node: n, name: n.id, board: engine.NewBoard(fork)}
@@ -89,7 +90,7 @@ func (w walk) wave(ctx context.Context, now []*node, fork engine.Snapshot, visit
 			}
 		}
 		branches = append(branches, engine.Branch{Scope: l.name, Run: func(ctx context.Context, do engine.Steps) error {
-			v := &visit{walk: walk{w.engine, w.run, do, join(w.scope, l.name)}, leg: l, fork: fork, seen: seen}
+			v := &visit{walk: walk{w.engine, w.run, do, join(w.scope, l.name), w.memory}, leg: l, fork: fork, seen: seen}
 			if err := v.attempts(ctx); err != nil {
 				return w.failed(l.name, err)
 			}
@@ -97,10 +98,51 @@ func (w walk) wave(ctx context.Context, now []*node, fork engine.Snapshot, visit
 			return nil
 		}})
 	}
+	return legs, sideBySide(ctx, w.do, g.limits.Concurrency, branches)
+}
+
+// sideBySide runs branches, so many of them together; 0 leaves that to the steps. These are waited for before the next begin. When one failed the next don't begin; when one waits for a person they do, so
+// that all questions are pending. What failed counts more than what waits: a run that has failed asks nobody.
+func sideBySide(ctx context.Context, do engine.Steps, together int, branches []engine.Branch) error {
 	if len(branches) == 0 {
-		return legs, nil
+		return nil
 	}
-	return legs, w.do.Branch(ctx, branches...)
+	if together == 0 {
+		together = len(branches)
+	}
+	var failed, waiting []error
+	for some := range slices.Chunk(branches, together) {
+		for _, err := range each(do.Branch(ctx, some...)) {
+			if errdefs.Interrupted.Is(err) {
+				waiting = append(waiting, err)
+			} else {
+				failed = append(failed, err)
+			}
+		}
+		if len(failed) > 0 {
+			return one(failed)
+		}
+	}
+	return one(waiting)
+}
+
+// one joins errors; a single one stays what it is.
+func one(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// each are the errors that branches were joined to.
+func each(err error) []error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return several.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
 }
 
 // next are the nodes that are due: those that waited, and where the edges lead.

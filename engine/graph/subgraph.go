@@ -194,13 +194,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 			return v.failed(l.name, err)
 		}})
 	}
-	size := m.together
-	if size == 0 {
-		size = len(branches)
-	}
-	for from := 0; from < len(branches) && err == nil; from += size {
-		err = v.do.Branch(ctx, branches[from:min(from+size, len(branches))]...)
-	}
+	err = sideBySide(ctx, v.do, m.together, branches)
 	said, conflict := said(v.fork, legs)
 	if err != nil {
 		keep(v.board, v.fork, legs)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/choice"
 	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -140,11 +143,13 @@ func (t *typedSpec) compile(_ *scope, _ string, n *node) work {
 
 // callFunc runs a node's function, once.
 func callFunc(ctx context.Context, v *visit) error {
-	out, err := engine.Do[journal.Visited](ctx, v.do, call{Node: v.node.id, Board: v.fork})
-	if err == nil {
-		v.board.Apply(out.Board)
-	}
-	return err
+	return v.cached(ctx, "", nil, func() (*journal.Board, error) {
+		out, err := engine.Do[journal.Visited](ctx, v.do, call{Node: v.node.id, Board: v.fork})
+		if err == nil {
+			v.board.Apply(out.Board)
+		}
+		return &out.Board, err
+	})
 }
 
 type funcConfig struct {
@@ -245,6 +250,10 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		return w
 	}
 	n.loop = l
+	n.given = l.Capabilities().Model
+	for _, t := range cfg.Tools {
+		n.given += " " + t.Definition().Name
+	}
 	return w
 }
 
@@ -257,17 +266,48 @@ func (w *modelWork) do(ctx context.Context, v *visit) error {
 		}
 		run.System = text
 	}
-	from := v.board.Channel(w.channel).Len()
+	prompt := ""
 	if w.prompt != nil {
 		text, err := w.prompt.text(v.seen)
 		if err != nil {
 			return err
 		}
-		v.board.Append(w.channel, message.User(text))
+		prompt = text
+	}
+	var given []any
+	if c := v.node.cache; c != nil && c.key == nil {
+		given = []any{run.System, prompt, v.board.Channel(w.channel).Messages()}
+	}
+	return v.cached(ctx, "", given, func() (*journal.Board, error) { return w.talk(ctx, v, run, prompt) })
+}
+
+// talk has the model answer, and gives what that changed.
+func (w *modelWork) talk(ctx context.Context, v *visit, run engine.Run, prompt string) (*journal.Board, error) {
+	before := v.board.Snapshot()
+	if w.prompt != nil {
+		v.board.Append(w.channel, message.User(prompt))
 	}
 	if err := v.node.loop.Converse(ctx, v.do, run, v.board); err != nil {
-		return err
+		return nil, err
 	}
+	if err := w.read(v, before.Channels[w.channel].Len()); err != nil {
+		return nil, err
+	}
+	change := journal.Diff(engine.Snapshot{Channels: before.Channels}, engine.Snapshot{Channels: v.board.Snapshot().Channels})
+	change.Set = v.wrote(w.output)
+	return &change, nil
+}
+
+// wrote is the var of an output, as the node has set it: also when it was so before.
+func (v *visit) wrote(output string) journal.Vars {
+	if output == "" {
+		return nil
+	}
+	return journal.Vars{output: v.board.Var(output)}
+}
+
+// read sets the output from the answer, which begins at a message of the channel.
+func (w *modelWork) read(v *visit, from int) error {
 	if w.output == "" {
 		return nil
 	}
@@ -391,42 +431,113 @@ func (c toolConfig) compile(s *scope, path string, _ *node) work {
 	if c.Args != nil {
 		args = s.tree(path+".args", c.Args)
 	}
-	return works(func(ctx context.Context, v *visit) error {
-		input, err := args.value(v.seen)
-		if err != nil {
-			return err
-		}
-		r, _, err := v.use(ctx, c.Tool, input)
-		if err != nil {
-			return err
-		}
-		if r.IsError && c.OnError != "continue" {
-			return errdefs.Aborted.Errorf("the tool %s failed: %s", c.Tool, r.Content)
-		}
-		var value any = r.Content
-		if c.JSON && !r.IsError {
-			if value, err = readJSON(r.Content); err != nil {
-				return errdefs.Validation.Errorf("what the tool %s gives is no JSON: %w", c.Tool, err)
-			}
-		}
-		v.set(c.Output, value)
-		return nil
-	})
+	return &toolWork{c, args}
 }
 
-// use makes a call that no model asked for.
-func (v *visit) use(ctx context.Context, name string, input any) (message.ToolResult, message.ToolCall, error) {
+// toolWork makes a call.
+type toolWork struct {
+	toolConfig
+	args tree
+}
+
+func (w *toolWork) do(ctx context.Context, v *visit) error {
+	input, err := w.args.value(v.seen)
+	if err != nil {
+		return err
+	}
+	call, err := v.call(w.Tool, input)
+	if err != nil {
+		return err
+	}
+	work := func() (*journal.Board, error) { return w.use(ctx, v, call) }
+	if v.node.cache == nil {
+		_, err = work()
+		return err
+	}
+	judged, err := v.engine.tools.Judge(ctx, v.do, v.run, call)
+	if err != nil {
+		return err
+	}
+	if judged.Verdict != hook.Allow.String() || judged.Ends != "" { // who has to be asked is asked, and who refuses is heard
+		_, err = work()
+		return err
+	}
+	return v.cached(ctx, w.Tool, []any{cmp.Or(judged.Input, call.Input)}, work)
+}
+
+// use runs the tool, and gives what that changed.
+func (w *toolWork) use(ctx context.Context, v *visit, call message.ToolCall) (*journal.Board, error) {
+	r, class, err := v.use(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if r.IsError {
+		failed := &failedCall{errdefs.Aborted.Errorf("the tool %s failed: %s", w.Tool, r.Content), class}
+		if w.OnError != "continue" || !v.last && v.again(failed) {
+			return nil, failed
+		}
+	}
+	var value any = r.Content
+	if w.JSON && !r.IsError {
+		if value, err = readJSON(r.Content); err != nil {
+			return nil, errdefs.Validation.Errorf("what the tool %s gives is no JSON: %w", w.Tool, err)
+		}
+	}
+	if v.set(w.Output, value); r.IsError {
+		return nil, nil
+	}
+	return &journal.Board{Set: v.wrote(w.Output)}, nil
+}
+
+// call is one that no model asked for.
+func (v *visit) call(name string, input any) (message.ToolCall, error) {
 	b, err := marshal(input)
-	if err != nil {
-		return message.ToolResult{}, message.ToolCall{}, err
+	return message.ToolCall{ID: v.scope, Name: name, Input: string(b)}, err
+}
+
+// failedCall is a result that is an error. The class of what the tool failed with, nil for none, says whether another attempt may help.
+type failedCall struct {
+	error
+	class *errdefs.Class
+}
+
+func (f *failedCall) Unwrap() error { return f.error }
+
+// calling are the steps of a call: they see what the tool came to, and have a further attempt repeat the first one.
+type calling struct {
+	engine.Steps
+	first journal.Key // zero: this is the first
+	came  *journal.ToolFinished
+}
+
+func (c calling) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
+	effects = slices.Clone(effects)
+	for i, e := range effects {
+		if u, ok := e.(engine.UseTool); ok {
+			u.Repeats = c.first
+			effects[i] = u
+		}
 	}
-	c := message.ToolCall{ID: v.scope, Name: name, Input: string(b)}
-	results, err := v.engine.tools.Use(ctx, v.do, v.run, c)
-	c.ID = v.run.CallID(c.ID)
-	if err != nil {
-		return message.ToolResult{}, c, err
+	out, err := c.Steps.Do(ctx, effects...)
+	for _, d := range out {
+		if f, ok := d.(journal.ToolFinished); ok {
+			*c.came = f
+		}
 	}
-	return results[0], c, nil
+	return out, err
+}
+
+// use makes a call; the result has the id that it has on record, and with an error of the tool's own its class, if it has one.
+func (v *visit) use(ctx context.Context, c message.ToolCall) (message.ToolResult, *errdefs.Class, error) {
+	do := calling{Steps: v.do, came: &journal.ToolFinished{}}
+	if v.first != "" {
+		do.first = journal.Key{Scope: v.first, Op: "tool", ID: v.run.CallID(v.first)}
+	}
+	results, err := v.engine.tools.Use(ctx, do, v.run, c)
+	if err != nil {
+		return message.ToolResult{}, nil, err
+	}
+	return results[0], errdefs.Named(do.came.Class), nil
 }
 
 // taskTool is the tool that gives tasks to agents: agent.TaskName.
@@ -457,7 +568,11 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 		if err != nil {
 			return err
 		}
-		r, _, err := v.use(ctx, taskTool, map[string]any{"agent": c.Agent, "prompt": text})
+		call, err := v.call(taskTool, map[string]any{"agent": c.Agent, "prompt": text})
+		if err != nil {
+			return err
+		}
+		r, _, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}
@@ -500,14 +615,19 @@ func (c handoffConfig) compile(s *scope, path string, n *node) work {
 				input[f.name] = text
 			}
 		}
-		r, c, err := v.use(ctx, c.Tool, input)
+		call, err := v.call(c.Tool, input)
+		if err != nil {
+			return err
+		}
+		r, _, err := v.use(ctx, call)
 		if err != nil {
 			return err
 		}
 		if r.IsError {
-			return errdefs.Aborted.Errorf("%s failed: %s", c.Name, r.Content)
+			return errdefs.Aborted.Errorf("%s failed: %s", c.Tool, r.Content)
 		}
-		v.board.Append(engine.MainChannel, message.Assistant("", c), message.Results(r))
+		call.ID = r.Call
+		v.board.Append(engine.MainChannel, message.Assistant("", call), message.Results(r))
 		return nil
 	})
 }
@@ -665,9 +785,10 @@ func (c gateConfig) compile(s *scope, path string, n *node) work {
 }
 
 type approvalConfig struct {
-	Prompt string `json:"prompt"`
-	Output string `json:"output"`
-	Text   string `json:"text"`
+	Prompt  string   `json:"prompt"`
+	Choices []string `json:"choices"`
+	Output  string   `json:"output"`
+	Text    string   `json:"text"`
 }
 
 func (c approvalConfig) sets() []output { return []output{{"output", c.Output}, {"text", c.Text}} }
@@ -679,19 +800,47 @@ func (c approvalConfig) compile(s *scope, path string, _ *node) work {
 	if c.Output == "" {
 		s.add(path+".output", "name a var that has true or false", "nobody would know the answer")
 	}
-	prompt := s.template(path+".prompt", c.Prompt)
-	return works(func(ctx context.Context, v *visit) error {
-		text, err := prompt.text(v.seen)
-		if err != nil {
-			return err
+	if c.Choices != nil {
+		if err := choice.Check(c.Choices); err != nil {
+			s.add(path+".choices", "", "%s", strings.TrimPrefix(err.Error(), "choices: "))
 		}
-		q := journal.Asked{ID: v.run.CallID(v.scope), Prompt: text, Confirm: true, TTL: v.run.AskTTL.Milliseconds()}
+		if c.Text == "" {
+			s.add(path+".text", "name a var that has the choice", "nobody would know it")
+		}
+	}
+	return &approvalWork{c, s.template(path+".prompt", c.Prompt)}
+}
+
+// approvalWork asks a person.
+type approvalWork struct {
+	approvalConfig
+	prompt template
+}
+
+func (w *approvalWork) do(ctx context.Context, v *visit) error {
+	question, err := w.prompt.text(v.seen)
+	if err != nil {
+		return err
+	}
+	name, shown := v.scope, choice.Prompt(question, w.Choices)
+	for try := 1; ; try++ {
+		q := journal.Asked{ID: v.run.CallID(name), Prompt: shown, Confirm: w.Choices == nil, TTL: v.run.AskTTL.Milliseconds()}
 		a, err := engine.Do[journal.Answered](ctx, v.do, engine.Ask{Asked: q})
 		if err != nil {
 			return err
 		}
-		v.set(c.Output, a.Approved)
-		v.set(c.Text, a.Text)
+		said, ok := choice.Of(w.Choices, a.Text)
+		switch {
+		case !a.Approved:
+			said = a.Text
+		case !ok && try == choice.Tries:
+			return choice.None(a.Text)
+		case !ok:
+			name, shown = v.scope+"/"+strconv.Itoa(try+1), choice.Again(question, w.Choices, a.Text)
+			continue
+		}
+		v.set(w.Output, a.Approved)
+		v.set(w.Text, said)
 		return nil
-	})
+	}
 }

@@ -25,8 +25,10 @@ type work interface {
 type visit struct {
 	walk
 	*leg
-	fork engine.Snapshot
-	seen view // what expressions see
+	fork  engine.Snapshot
+	seen  view   // what expressions see
+	last  bool   // there is no further attempt
+	first string // of an attempt that is not the first: the scope of that
 }
 
 // attempts does the node's work, within its time, as often as it may be tried.
@@ -39,7 +41,7 @@ func (v *visit) attempts(ctx context.Context) error {
 		}
 		v.do = limited{v.do, began.At.Add(n.timeout)}
 	}
-	if n.retry == nil {
+	if v.last = n.retry == nil; v.last {
 		return n.work.do(ctx, v)
 	}
 	for try := 1; ; try++ {
@@ -57,12 +59,12 @@ func (v *visit) attempts(ctx context.Context) error {
 // attempt is one of several, in a scope of its own from the second on. What fails is on record.
 func (v *visit) attempt(ctx context.Context, try int) error {
 	one := *v
-	one.do = engine.Keep(v.do)
+	one.do, one.last = engine.Keep(v.do), try == v.node.retry.Attempts
 	if try == 1 {
 		return v.node.work.do(ctx, &one)
 	}
 	scope := "~" + strconv.Itoa(try)
-	one.scope = join(v.scope, scope)
+	one.scope, one.first = join(v.scope, scope), v.scope
 	return one.do.Branch(ctx, engine.Branch{Scope: scope, Run: func(ctx context.Context, do engine.Steps) error {
 		one.do = do
 		return v.node.work.do(ctx, &one)
@@ -73,6 +75,9 @@ func (v *visit) attempt(ctx context.Context, try int) error {
 func (v *visit) again(err error) bool {
 	if errdefs.Of(err) == nil || errdefs.Interrupted.Is(err) {
 		return false
+	}
+	if call := (*failedCall)(nil); errors.As(err, &call) {
+		return call.class != nil && slices.Contains(v.node.classes, call.class)
 	}
 	return slices.ContainsFunc(v.node.classes, func(c *errdefs.Class) bool { return c.Is(err) }) && !slices.ContainsFunc(final, func(c *errdefs.Class) bool { return c.Is(err) })
 }
@@ -141,7 +146,9 @@ type limited struct {
 func (l limited) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
 	all := make([]engine.Effect, len(effects))
 	for i, e := range effects {
-		all[i] = within{e, l.until}
+		if all[i] = e; !isStore(e) { // what the work came to in time is kept
+			all[i] = within{e, l.until}
+		}
 	}
 	return l.Steps.Do(ctx, all...)
 }
@@ -152,6 +159,11 @@ func (l limited) Branch(ctx context.Context, branches ...engine.Branch) error {
 		all[i] = engine.Branch{Scope: b.Scope, Run: func(ctx context.Context, s engine.Steps) error { return b.Run(ctx, limited{s, l.until}) }}
 	}
 	return l.Steps.Branch(ctx, all...)
+}
+
+func isStore(e engine.Effect) bool {
+	_, ok := engine.Bare(e).(store)
+	return ok
 }
 
 // within is an effect that must be over by a moment.
@@ -209,9 +221,14 @@ func deadlineOf(e engine.Effect) (until time.Time) {
 
 func (g *Engine) perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	n := g.at(e.Key().Scope)
+	run.Background.Flush(ctx, host) // what functions warn of is heard at the next effect, whatever that is
 	switch own := engine.Bare(e).(type) {
 	case merged:
 		return own.Board, nil
+	case look:
+		return g.look(ctx, run, own)
+	case store:
+		return g.keep(ctx, own), nil
 	case clock:
 		return journal.Timed{At: time.Now().UTC()}, nil
 	case pause:

@@ -25,6 +25,18 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	return results, err
 }
 
+// Judge is what [Engine.Use] will hear of a call before it may run, as hooks and permissions say: for an engine that may do without the call. Use finds it on record.
+func (l *Engine) Judge(ctx context.Context, do engine.Steps, run engine.Run, c message.ToolCall) (journal.ToolJudged, error) {
+	c.ID, c.Input = run.CallID(c.ID), cmp.Or(c.Input, "{}")
+	return engine.Do[journal.ToolJudged](ctx, do, engine.Judge{Call: c})
+}
+
+// Admits reports whether there is a tool of that name which the run's gate lets through.
+func (l *Engine) Admits(run engine.Run, name string) bool {
+	_, err := l.gate(run, name)
+	return err == nil
+}
+
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
 func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {

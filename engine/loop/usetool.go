@@ -116,7 +116,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
-	res, err := l.attend(ctx, run, host, key, e.Call, background)
+	res, err := l.attend(ctx, run, host, key, cmp.Or(e.Repeats, key), e.Call, background)
 	if res.Background && err == nil && !res.IsError && !background {
 		if out.Background = &e.Call; key.Scope != "" { // there is nobody to hear it in there
 			out.Background, res.Content, res.IsError = nil, "The call can't go on in the background here: make it in the foreground.", true
@@ -216,14 +216,14 @@ type ended struct {
 	err error
 }
 
-// attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine.
-func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, c journal.Called, background bool) (tool.Result, error) {
+// attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
+func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
 	t, _, _ := l.tools.Lookup(c.Name)
 	to := engine.DeltasOf(run, host, key, 0)
 	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
 	defer close(left)
 	lines, events := make(chan chunk), make(chan event.Event)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, key), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
 	if to.On() {
 		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/choice"
 	"github.com/pawl-dev/pawl/internal/star"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -365,10 +366,7 @@ func ask(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark
 		return nil, err
 	}
 	p := partOf(t)
-	shown := prompt
-	for i, c := range among {
-		shown += fmt.Sprintf("\n  %d. %s", i+1, c)
-	}
+	shown := choice.Prompt(prompt, among)
 	for try := 1; ; try++ {
 		if err := counts(t, len(shown)); err != nil {
 			return nil, err
@@ -378,28 +376,21 @@ func ask(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark
 		if err != nil {
 			return nil, &ends{err}
 		}
-		choice, ok := chosen(among, a.Text)
-		if a.Approved && !ok {
-			if try == mostTries {
-				return nil, fmt.Errorf("%q is none of the choices", a.Text)
-			}
-			shown = fmt.Sprintf("%q is none of the choices: answer by one of them, or by its number. %s", a.Text, prompt)
-			for i, c := range among {
-				shown += fmt.Sprintf("\n  %d. %s", i+1, c)
-			}
+		said, ok := choice.Of(among, a.Text)
+		switch {
+		case !a.Approved:
+			said = a.Text
+		case !ok && try == choice.Tries:
+			return nil, choice.None(a.Text)
+		case !ok:
+			shown = choice.Again(prompt, among, a.Text)
 			continue
-		}
-		said := a.Text
-		if a.Approved && among != nil {
-			said = choice
 		}
 		return outcome{kind: "answer", ok: a.Approved, Struct: star.NewStruct(starlark.StringDict{
 			"approved": starlark.Bool(a.Approved), "text": starlark.String(said), "by": starlark.String(a.By),
 		})}, nil
 	}
 }
-
-const mostTries = 10 // at an answer that is one of the choices
 
 func choicesOf(v starlark.Value) ([]string, error) {
 	if v == nil || v == starlark.None {
@@ -409,40 +400,10 @@ func choicesOf(v starlark.Value) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, c := range all {
-		l := strings.ToLower(strings.TrimSpace(c))
-		if l == "" || seen[l] || strings.ContainsAny(c, "\n") {
-			return nil, fmt.Errorf("choices: %q: want each its own, on one line", c)
-		}
-		seen[l] = true
-	}
-	if len(all) == 1 {
-		return nil, fmt.Errorf("choices: want two or more, or none")
-	}
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return all, nil
-}
-
-// chosen understands a choice by itself, in any case, and by its number.
-func chosen(among []string, said string) (string, bool) {
-	if among == nil {
-		return said, true
-	}
-	said = strings.TrimSpace(said)
-	for _, c := range among {
-		if strings.EqualFold(strings.TrimSpace(c), said) {
-			return c, true
-		}
-	}
-	for i, c := range among {
-		if strings.TrimSuffix(said, ".") == fmt.Sprint(i+1) {
-			return c, true
-		}
-	}
-	return "", false
+	return all, choice.Check(all)
 }
 
 // emit says something to the user: an assistant's message on the main channel.

@@ -63,7 +63,7 @@ func Samples() []journal.Entry {
 			Status: "failed", Reason: tough, Class: "internal", Error: "boom", Committed: true, Discarded: true, After: true,
 			Handoff: json.RawMessage(`{"to":"bob","why":"<x>"}`),
 		},
-		journal.Visited{Node: "draft", Board: journal.Board{Append: map[string][]message.Message{"aside": {reply}}, Set: journal.Vars{"k": tough}, Delete: []string{"x"}}},
+		journal.Visited{Node: "draft", Board: journal.Board{Append: map[string][]message.Message{"aside": {reply}}, Set: journal.Vars{"k": tough}, Delete: []string{"x"}}, Cached: true},
 		journal.Failed{Class: "rate_limit", Error: tough},
 		journal.Timed{At: time.Date(2026, 2, 3, 4, 5, 6, 789012345, time.UTC)},
 	}
