@@ -181,7 +181,9 @@ func ExampleOpenWorkflow() {
 	defer func() { _ = conv.Close() }()
 	conv.OnToolAsync("refund",
 		func(map[string]any) pawl.Pending { return pawl.Pending{Reason: "money"} },
-		func(args map[string]any) (any, error) { return fmt.Sprint("order ", args["order"], " is paid back"), nil })
+		func(args map[string]any) (any, error) {
+			return fmt.Sprint("order ", args["order"], " is paid back"), nil
+		})
 
 	resp, err := conv.Send(ctx, "Order 7 came broken.")
 	if err != nil {
