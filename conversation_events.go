@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -134,7 +135,7 @@ func typesOf(e event.Event) []EventType {
 			return []EventType{EventResponse}
 		}
 	case journal.Said:
-		if e.Key == (journal.Key{}) && d.By == "" {
+		if e.Key == (journal.Key{}) && d.By == "" && !engine.Told(d.Message) {
 			return []EventType{EventSend, own}
 		}
 	case journal.ToolStarted:

@@ -114,7 +114,7 @@ func (c *Conversation) Transition(ctx context.Context, event, note string) error
 		return fmt.Errorf("pawl: transition: %w", err)
 	}
 	_, err = c.drive(ctx, nil, func(ctx context.Context, d driver, opts ...agent.RunOption) (*agent.Result, error) {
-		req := agent.Request{ContextID: c.session, Message: message.User("(the event " + event + ")"), Inputs: map[string]any{"event": event, "note": note}}
+		req := agent.Request{ContextID: c.session, Message: engine.Tell{Text: "(the event " + event + ")", Why: engine.WhyHandoff}.Message(), Inputs: map[string]any{"event": event, "note": note}}
 		res, err := d.run(ctx, req, append(opts, unsaid(nil))...)
 		if err == nil {
 			err = res.Err

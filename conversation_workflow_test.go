@@ -222,7 +222,7 @@ func TestAWorkflowGoesByEvents(t *testing.T) {
 		}
 	}
 	var moved []string
-	sub := c.Subscribe(t.Context(), event.Policy{Buffer: 100, Full: event.DropNewest}, pawl.EventTransition)
+	sub := c.Subscribe(t.Context(), event.Policy{Buffer: 100, Full: event.DropNewest}, pawl.EventTransition, pawl.EventSend)
 	if err := c.Transition(t.Context(), "Go", "hurry"); err != nil {
 		t.Fatal(err)
 	}
@@ -246,9 +246,10 @@ func TestAWorkflowGoesByEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e := range sub.Events() {
-		moved = append(moved, fmt.Sprint(e.Data["from"], " ", e.Data["event"], " ", e.Data["to"]))
+		moved = append(moved, fmt.Sprint(e.Type, " ", e.Data["from"], " ", e.Data["event"], " ", e.Data["to"]))
 	}
-	wantLines(t, moved, "a Go b", "b Back a", "a Go b", "b Done c")
+	const sent = "send <nil> <nil> <nil>" // of an event from outside nobody said anything
+	wantLines(t, moved, "transition a Go b", sent, sent, "transition b Back a", sent, "transition a Go b", "transition b Done c")
 }
 
 // Who leads it on is what orchestration says.

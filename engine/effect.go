@@ -125,6 +125,16 @@ func (t Tell) Message() message.Message {
 	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: t.Why.origin()})
 }
 
+// Told reports whether nobody but the SDK said a message: all of its parts are of a [Tell].
+func Told(m message.Message) bool {
+	for p := range m.Parts() {
+		if t, ok := p.(message.Text); !ok || t.Provider != "pawl" {
+			return false
+		}
+	}
+	return m.Len() > 0
+}
+
 // Answer joins the last answer in h: the text of the last assistant message that has some, with those that it goes on from. "" when there is none.
 func Answer(h []message.Message) (text string) {
 	for i := len(h) - 1; i >= 0; i-- {

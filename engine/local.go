@@ -177,7 +177,7 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 
 // keeps reports whether an error is an outcome: see [Keep].
 func (s *local) keeps(e Effect, err error) bool {
-	if !isKept(e) || errdefs.Of(err) == nil && errdefs.Canceled(err) || s.run.Log.Failed() != nil {
+	if !Kept(e) || errdefs.Of(err) == nil && errdefs.Canceled(err) || s.run.Log.Failed() != nil {
 		return false
 	}
 	for _, never := range []*errdefs.Class{errdefs.Interrupted, errdefs.Conflict, errdefs.BudgetExceeded} {

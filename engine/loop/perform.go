@@ -21,6 +21,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	if !engine.Alone(e) {
 		beside = key.Scope
 	}
+	hears := l.cfg.Channel == engine.MainChannel && beside == "" && !engine.Kept(e) // in any other place what people say would be heard by one of many, or dropped with what failed
 	e = engine.Bare(e)
 	l.behind(run, host)
 	run.Background.Flush(ctx, host)
@@ -28,7 +29,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Prepare:
 		return l.prepare(ctx, run, key.Scope, e)
 	case engine.Generate:
-		return l.generate(ctx, run, host, key, beside, e)
+		return l.generate(ctx, run, host, key, beside, hears, e)
 	case engine.Compact:
 		return l.compact(ctx, run, host, e)
 	case engine.Tell:
@@ -189,7 +190,7 @@ func (l *Engine) admitted(run engine.Run) func(string) bool {
 }
 
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came. beside is the scope when others may talk at the same time.
-func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, beside string, e engine.Generate) (journal.Data, error) {
+func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
 	budget := run.Bounds.Budget
 	if err := budget.Call(); err != nil {
 		return nil, err
@@ -198,7 +199,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
 	var heard journal.ModelFinished
-	if key.Scope == "" && run.Log != nil { // in a scope the conversation is another one
+	if hears && run.Log != nil {
 		if err := engine.EndLost(ctx, run); err != nil {
 			return nil, err
 		}
