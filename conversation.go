@@ -1,7 +1,6 @@
 package pawl
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -30,8 +29,9 @@ import (
 // A handler must not take a turn of its own conversation, nor close it: it would wait for itself. Where it passes its context on, that is errdefs.Conflict.
 type Conversation struct {
 	pack   *pack.Pack
-	prompt *pack.Prompt
-	skills *packSkills
+	prompt *pack.Prompt           // nil with a workflow
+	flow   *flow                  // nil without one
+	skills map[string]*packSkills // by the scope of states; "" is all
 	opts   conversationOptions
 	model  model.Model
 	bus    event.Bus
@@ -54,8 +54,8 @@ type Conversation struct {
 	inside   int
 	vars     map[string]any
 	handlers map[string]handler
-	version  int      // of the handlers
-	crew     []member // what the handlers make; nil: to be made again
+	version  int   // of the handlers
+	crew     *crew // what the handlers make; nil: to be made again
 }
 
 // Option shapes a [Conversation]. A nil one does nothing.
@@ -106,6 +106,15 @@ func WithRunOptions(opts ...agent.RunOption) Option {
 //
 // It fails with errdefs.NotFound where there is no such file or prompt, with Validation where the pack is wrong (a *pack.Error with all problems) or asks for what the model can't do, and with NotAvailable where nothing says which model to talk to: see [WithModelName].
 func Open(path, prompt string, opts ...Option) (*Conversation, error) {
+	p, m, o, err := prepare(path, opts, prompt)
+	if err != nil {
+		return nil, err
+	}
+	return begin(p, p.Prompts[prompt], m, o)
+}
+
+// prepare reads the pack, which has to have some prompts, and finds the model.
+func prepare(path string, opts []Option, prompts ...string) (*pack.Pack, model.Model, conversationOptions, error) {
 	o := conversationOptions{compact: loop.Compact{Enabled: true}}
 	for _, opt := range opts {
 		if opt != nil {
@@ -118,22 +127,24 @@ func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 	}
 	p, err := load(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, o, err
 	}
-	pr, err := p.Prompt(prompt)
-	if err != nil {
-		return nil, err
+	for _, name := range prompts {
+		if _, err := p.Prompt(name); err != nil {
+			return nil, nil, o, err
+		}
 	}
 	m, err := o.open()
-	if err != nil {
-		return nil, err
-	}
-	return begin(p, pr, m, o)
+	return p, m, o, err
 }
 
 // Resume opens a conversation that is on record under the name session, in the store of [WithJournal]. One that isn't there is errdefs.NotFound. A turn that was under way goes on with [Conversation.Continue].
 func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (*Conversation, error) {
-	c, err := Open(path, prompt, append(opts[:len(opts):len(opts)], WithSession(session))...)
+	return resume(ctx, session, opts, func(opts ...Option) (*Conversation, error) { return Open(path, prompt, opts...) })
+}
+
+func resume(ctx context.Context, session string, opts []Option, open func(...Option) (*Conversation, error)) (*Conversation, error) {
+	c, err := open(append(opts[:len(opts):len(opts)], WithSession(session))...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +158,7 @@ func Resume(ctx context.Context, session, path, prompt string, opts ...Option) (
 	return c, nil
 }
 
-// begin makes a conversation of its parts.
+// begin makes a conversation of its parts: of the pack's workflow, without a prompt.
 func begin(p *pack.Pack, pr *pack.Prompt, m model.Model, o conversationOptions) (*Conversation, error) {
 	if o.store == nil {
 		o.store = journal.Memory()
@@ -155,16 +166,21 @@ func begin(p *pack.Pack, pr *pack.Prompt, m model.Model, o conversationOptions) 
 	if o.session == "" {
 		o.session = "s-" + strings.ToLower(rand.Text())
 	}
-	known, err := loadSkills(p)
-	if err != nil {
-		return nil, err
-	}
 	c := &Conversation{
-		pack: p, prompt: pr, skills: known, opts: o, model: m, session: o.session, turn: make(chan struct{}, 1), idle: make(chan struct{}),
+		pack: p, prompt: pr, opts: o, model: m, session: o.session, turn: make(chan struct{}, 1), idle: make(chan struct{}),
 		vars: maps.Clone(o.vars), handlers: map[string]handler{},
 	}
 	if c.vars == nil {
 		c.vars = map[string]any{}
+	}
+	scopes := []string{""}
+	if pr == nil {
+		c.flow = &flow{conv: c, def: p.Workflow}
+		scopes = c.flow.scopes()
+	}
+	var err error
+	if c.skills, err = loadSkills(p, scopes); err != nil {
+		return nil, err
 	}
 	c.turn <- struct{}{}
 	if _, err := c.members(); err != nil { // what the model can't do is known before the first turn
@@ -326,18 +342,17 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 	}
 	opts := []agent.RunOption{agent.WithJournal(c.opts.store), agent.WithOpen(c.open)}
 	if seed != nil {
-		opts = append(opts, agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
-			b := agent.DefaultBoard(ctx)
-			h := b.Channel(engine.MainChannel)
-			b.SetChannel(engine.MainChannel, seed(h.Slice(0, h.Len()-1)))
-			return b, nil
-		}))
+		opts = append(opts, unsaid(seed))
 	}
 	who, err := c.who(st) // who has the conversation keeps it
 	if err != nil {
 		return err
 	}
-	who = cmp.Or(who, c.prompt.ID)
+	if who == "" && c.flow != nil {
+		who = c.pack.ID
+	} else if who == "" {
+		who = c.prompt.ID
+	}
 	still := engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
 		return b, nil
 	})
@@ -346,6 +361,20 @@ func (c *Conversation) note(ctx context.Context, action string, m message.Messag
 		return err
 	}
 	return res.Err
+}
+
+// unsaid keeps a run's message out of the transcript, of which seed makes another one; nil leaves it as it was.
+func unsaid(seed func(message.History) message.History) agent.RunOption {
+	return agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
+		b := agent.DefaultBoard(ctx)
+		h := b.Channel(engine.MainChannel)
+		h = h.Slice(0, h.Len()-1)
+		if seed != nil {
+			h = seed(h)
+		}
+		b.SetChannel(engine.MainChannel, h)
+		return b, nil
+	})
 }
 
 // Messages is the transcript as the model is told it, read from the journal.
@@ -525,20 +554,33 @@ func (c *Conversation) who(st journal.State) (string, error) {
 	return next.ToAgentID, nil
 }
 
-// admit has the agent that has the conversation say whether it hears what a user says: its prompt's media, and its validators.
+// admit has the agent that has the conversation, or the state of its workflow, say whether it hears what a user says: its prompt's media, and its validators.
 func (c *Conversation) admit(ctx context.Context, st journal.State, m message.Message) error {
-	who, err := c.who(st)
-	if err != nil {
-		return err
-	}
 	crew, err := c.members()
 	if err != nil {
 		return err
 	}
-	with := c.prompt
-	for _, m := range crew {
-		if m.prompt.ID == who {
+	with := crew.members[0].prompt
+	if c.flow != nil {
+		now, err := c.flow.read(ctx)
+		if err != nil {
+			return err
+		}
+		if now.at.Ended == WorkflowExhausted {
+			return c.flow.exhausted()
+		}
+		if m, ok := crew.of(now.at.State); ok {
 			with = m.prompt
+		}
+	} else {
+		who, err := c.who(st)
+		if err != nil {
+			return err
+		}
+		for _, m := range crew.members {
+			if m.prompt.ID == who {
+				with = m.prompt
+			}
 		}
 	}
 	if err := with.Admit(m); err != nil {

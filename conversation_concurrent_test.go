@@ -78,7 +78,15 @@ func TestEveryMethodOfAConversationIsSafeForConcurrentUse(t *testing.T) {
 			}
 			return nil
 		},
-		"Close": nil, // below
+		"Transition": func(ctx context.Context, c *pawl.Conversation) error {
+			err := c.Transition(ctx, "Go", "")
+			if errdefs.Validation.Is(err) { // somebody else did before
+				return nil
+			}
+			return err
+		},
+		"Workflow": func(ctx context.Context, c *pawl.Conversation) error { _, err := c.Workflow(ctx); return err },
+		"Close":    nil, // below
 	}
 	for i := range reflect.TypeFor[*pawl.Conversation]().NumMethod() {
 		name := reflect.TypeFor[*pawl.Conversation]().Method(i).Name
@@ -86,9 +94,13 @@ func TestEveryMethodOfAConversationIsSafeForConcurrentUse(t *testing.T) {
 			t.Errorf("%s is not tried here: add a line for it", name)
 		}
 	}
-	for range 10 {
-		c, err := pawl.Open(packOf(t, looks), "chat", pawl.WithModel(scripted.New(
-			scripted.Calls(callOf("a", "pay", `{"amount":500}`), callOf("b", "pay", `{"amount":900}`), callOf("c", "look", `{"city":"x"}`)), scripted.Text("done"), scripted.Text("x"), scripted.Text("y"))))
+	for i := range 10 {
+		m := pawl.WithModel(scripted.New(
+			scripted.Calls(callOf("a", "pay", `{"amount":500}`), callOf("b", "pay", `{"amount":900}`), callOf("c", "look", `{"city":"x"}`)), scripted.Text("done"), scripted.Text("x"), scripted.Text("y")))
+		c, err := pawl.Open(packOf(t, looks), "chat", m)
+		if i%2 == 1 {
+			c, err = pawl.OpenWorkflow(packOf(t, looks, `"workflow": {"version": 1, "entry": "a", "states": {"a": {"prompt_task": "chat", "on_event": {"Go": "b"}}, "b": {"prompt_task": "chat"}}},`), m)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,17 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
 
-// EventType names what happens in a conversation: one of these five, or the name of a finer event, as event.Event has it ("model.started", "text.delta").
+// EventType names what happens in a conversation: one of these six, or the name of a finer event, as event.Event has it ("model.started", "text.delta").
 type EventType string
 
 // The events of a turn.
@@ -23,6 +25,7 @@ const (
 	EventResponse   EventType = "response"    // the turn is completed: text
 	EventToolCall   EventType = "tool_call"   // a handler is about to be called: id, name, args
 	EventToolResult EventType = "tool_result" // it answered: id, name, content, is_error, outcome; or a gate refused the call: the same, without the name
+	EventTransition EventType = "transition"  // an event moved the workflow on: from, to, event, redirected (where on_max_visits says, and not where the event leads)
 	EventError      EventType = "error"       // the turn failed, or could not begin: error, class, which is one of errdefs, or "canceled"
 )
 
@@ -120,7 +123,7 @@ func classOf(err error) string {
 	return errdefs.Internal.Error()
 }
 
-// typesOf says what an event is to a conversation's listener: its own name, and that of one of the five where it is one.
+// typesOf says what an event is to a conversation's listener: its own name, and that of one of the six where it is one.
 func typesOf(e event.Event) []EventType {
 	own := EventType(e.Type())
 	switch d := e.Data.(type) {
@@ -132,11 +135,15 @@ func typesOf(e event.Event) []EventType {
 			return []EventType{EventResponse}
 		}
 	case journal.Said:
-		if e.Key == (journal.Key{}) && d.By == "" {
+		if e.Key == (journal.Key{}) && d.By == "" && !engine.Told(d.Message) {
 			return []EventType{EventSend, own}
 		}
 	case journal.ToolStarted:
 		return []EventType{EventToolCall, own}
+	case journal.Visited:
+		if movedBy(d) != nil {
+			return []EventType{EventTransition, own}
+		}
 	case journal.ToolFinished:
 		return []EventType{EventToolResult, own}
 	case journal.ToolJudged:
@@ -186,6 +193,8 @@ func eventOf(t EventType, raw event.Event) Event {
 		if !d.Approved && d.Name != "" {
 			e.Data["name"], e.Data["content"], e.Data["is_error"], e.Data["outcome"] = d.Name, d.Result(message.ToolCall{ID: d.ID}).Content, true, string(journal.OutcomeRejected)
 		}
+	case journal.Visited:
+		maps.Copy(e.Data, movedBy(d))
 	case journal.ModelFinished:
 		e.Data["text"] = d.Message.Text()
 	case journal.ModelFailed:

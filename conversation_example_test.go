@@ -163,3 +163,42 @@ func ExampleConversation_SetVar() {
 	fmt.Println(v, ok)
 	// Output: 7 true
 }
+
+// A workflow leads from prompt to prompt: here a refund that a person approves, and then a farewell that speaks for itself.
+func ExampleOpenWorkflow() {
+	desk := scripted.New(
+		scripted.Calls(scripted.Call{Name: "refund", Input: `{"order":"7"}`}),
+		scripted.Calls(scripted.Call{Name: "workflow__set_artifact", Input: `{"name":"receipt","value":"R-7"}`}),
+		scripted.Calls(scripted.Call{Name: "workflow__transition", Input: `{"event":"Refunded","context":"Order 7 was broken."}`}),
+		scripted.Text("Your money is back on Monday."),
+	)
+	ctx := context.Background()
+	conv, err := pawl.OpenWorkflow("testdata/refund.pack.json", pawl.WithModel(desk))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = conv.Close() }()
+	conv.OnToolAsync("refund",
+		func(map[string]any) pawl.Pending { return pawl.Pending{Reason: "money"} },
+		func(args map[string]any) (any, error) {
+			return fmt.Sprint("order ", args["order"], " is paid back"), nil
+		})
+
+	resp, err := conv.Send(ctx, "Order 7 came broken.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := conv.ResolveTool(ctx, resp.Pending[0].ID); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if resp, err = conv.Continue(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	at, err := conv.Workflow(ctx)
+	fmt.Println(resp.Text(), at.State, at.Ended, at.Artifacts["receipt"], err)
+	// Output: Your money is back on Monday. farewell completed R-7 <nil>
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
@@ -24,9 +25,25 @@ type packSkills struct {
 	dir    string
 }
 
-// loadSkills gives nil for a pack without skills.
-func loadSkills(p *pack.Pack) (*packSkills, error) {
-	loaded := p.LoadedSkills()
+// loadSkills makes the skills of some scopes of a pack. Where there are none, it is nil.
+func loadSkills(p *pack.Pack, scopes []string) (map[string]*packSkills, error) {
+	all := map[string]*packSkills{}
+	for _, scope := range scopes {
+		in := p.SkillsIn(scope)
+		if len(in) == 0 && scope != "" && scope != "none" {
+			return nil, errdefs.Validation.Errorf("pawl: workflow: there are no skills of the pack in %s, which a state has: name a path that the pack's skills lead to, or none", scope)
+		}
+		s, err := skillsOf(p, in)
+		if err != nil {
+			return nil, err
+		}
+		all[scope] = s
+	}
+	return all, nil
+}
+
+// skillsOf gives nil for no skills.
+func skillsOf(p *pack.Pack, loaded []pack.LoadedSkill) (*packSkills, error) {
 	if len(loaded) == 0 {
 		return nil, nil
 	}
@@ -74,16 +91,16 @@ func (s *packSkills) offered(p *pack.Prompt) []tool.Tool {
 	return []tool.Tool{s.tool}
 }
 
-// hooks hold the turns of a prompt to what its active skills allow.
-func (s *packSkills) hooks(p *pack.Prompt, store journal.Store, handoffs []agent.Handoff) []hook.Middleware {
+// hooks hold the turns of a prompt to what its active skills allow. With states, one that is not there is another state's.
+func (s *packSkills) hooks(p *pack.Prompt, store journal.Store, handoffs []agent.Handoff, states bool) []hook.Middleware {
 	if s == nil {
 		return nil
 	}
 	of := &skills{
-		journal: func() journal.Store { return store }, project: s.all, dir: s.dir, alone: true, always: s.always,
+		journal: func() journal.Store { return store }, project: s.all, dir: s.dir, alone: true, elsewhere: states, always: s.always,
 		tool: tool.Definition{Tool: model.Tool{Name: project.SkillToolName}}, offered: p.OffersSkills(),
 		allow: func(rules ...string) (func(*hook.ToolUse) bool, error) {
-			names := append([]string{project.SkillToolName}, rules...)
+			names := append([]string{project.SkillToolName, pack.TransitionTool, pack.ArtifactTool}, rules...) // a skill keeps nobody where he is
 			for _, h := range handoffs {
 				if slices.Contains(rules, h.ToAgentID) {
 					names = append(names, agent.HandoffTool(h).Definition().Name)

@@ -20,66 +20,56 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/pack/guard"
+	"github.com/pawl-dev/pawl/tool"
 )
 
-// member is a prompt of the conversation: its own, or an agent's that it may come to.
+// crew are the prompts that a conversation may come to, as the handlers make them.
+type crew struct {
+	members []member      // the first one is the conversation's own prompt
+	graph   engine.Engine // of a workflow, whose states they are
+}
+
+// member is a prompt of the conversation: its own, an agent's that it may come to, or a state's.
 type member struct {
+	state    string // of a workflow
 	prompt   *pack.Prompt
+	skills   *packSkills
 	card     agent.AgentCard
-	engine   *loop.Engine
+	engine   *loop.Engine // nil for a state: the graph has it
 	handoffs []agent.Handoff
 	missing  []string // tools without a handler
 }
 
-// members makes engines of the prompts and the handlers, once for each change of those. The first one is the conversation's own prompt.
-func (c *Conversation) members() ([]member, error) {
+// of is the member of a workflow's state.
+func (c *crew) of(state string) (member, bool) {
+	for _, m := range c.members {
+		if m.state == state {
+			return m, true
+		}
+	}
+	return member{}, false
+}
+
+// members makes engines of the prompts and the handlers, once for each change of those.
+func (c *Conversation) members() (*crew, error) {
 	c.mu.Lock()
-	handlers, crew, version := c.handlers, c.crew, c.version
+	handlers, known, version := c.handlers, c.crew, c.version
 	c.mu.Unlock()
-	if crew != nil {
-		return crew, nil
+	if known != nil {
+		return known, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(handlers)) {
 		if _, ok := c.pack.Tools[name]; !ok {
 			return nil, errdefs.Validation.Errorf("pawl: there is a handler for %q, which is no tool of the pack: it has %s", name, strings.Join(slices.Sorted(maps.Keys(c.pack.Tools)), ", "))
 		}
 	}
-	name := c.modelName()
-	todo, known := []*pack.Prompt{c.prompt}, map[string]bool{c.prompt.ID: true}
-	for len(todo) > 0 {
-		p := todo[0]
-		todo = todo[1:]
-		m := member{prompt: p, card: agent.AgentCard{Name: p.Name, Description: p.Description}}
-		if a, ok := c.pack.Agent(p.ID); ok {
-			m.card.Description = a.Description
-		}
-		all, missing := tools(c.pack.ToolsOf(p), handlers)
-		m.missing = missing
-		for _, id := range c.pack.AgentsOf(p) {
-			a, _ := c.pack.Agent(id)
-			h := agent.Handoff{ToAgentID: id, Description: a.Description}
-			m.handoffs, all = append(m.handoffs, h), append(all, agent.HandoffTool(h))
-			if to, err := c.pack.Prompt(id); err != nil {
-				return nil, err
-			} else if !known[id] {
-				known[id] = true
-				todo = append(todo, to)
-			}
-		}
-		all = append(all, c.skills.offered(p)...)
-		cfg := loop.Config{
-			Model: c.model, Settings: p.ParametersFor(name).Settings(), Tools: all, Compact: c.opts.compact, Middleware: []model.Middleware{c.rules(p)},
-			Hooks: slices.Concat([]hook.Middleware{rounds(p.ToolPolicy)}, c.skills.hooks(p, c.opts.store, m.handoffs), []hook.Middleware{asking(handlers)}),
-		}
-		if len(all) > 0 {
-			cfg.Settings.ToolChoice = p.ToolPolicy.Choice()
-			cfg.Limits = loop.Limits{Steps: p.ToolPolicy.MaxRounds + 1, ToolCalls: p.ToolPolicy.MaxToolCallsPerTurn}
-		}
-		var err error
-		if m.engine, err = loop.New(cfg); err != nil {
-			return nil, fmt.Errorf("pawl: prompt %s: %w", p.ID, err)
-		}
-		crew = append(crew, m)
+	of := c.agents
+	if c.flow != nil {
+		of = c.states
+	}
+	crew, err := of(handlers)
+	if err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,6 +77,77 @@ func (c *Conversation) members() ([]member, error) {
 		c.crew = crew
 	}
 	return crew, nil
+}
+
+// agents are the conversation's prompt, and all that it can hand over to.
+func (c *Conversation) agents(handlers map[string]handler) (*crew, error) {
+	var all crew
+	todo, listed := []*pack.Prompt{c.prompt}, map[string]bool{c.prompt.ID: true}
+	for len(todo) > 0 {
+		p := todo[0]
+		todo = todo[1:]
+		m := member{prompt: p, skills: c.skills[""], card: agent.AgentCard{Name: p.Name, Description: p.Description}}
+		if a, ok := c.pack.Agent(p.ID); ok {
+			m.card.Description = a.Description
+		}
+		var over []tool.Tool
+		for _, id := range c.pack.AgentsOf(p) {
+			a, _ := c.pack.Agent(id)
+			h := agent.Handoff{ToAgentID: id, Description: a.Description}
+			m.handoffs, over = append(m.handoffs, h), append(over, agent.HandoffTool(h))
+			if to, err := c.pack.Prompt(id); err != nil {
+				return nil, err
+			} else if !listed[id] {
+				listed[id] = true
+				todo = append(todo, to)
+			}
+		}
+		var err error
+		if m.engine, err = loop.New(c.config(&m, handlers, over)); err != nil {
+			return nil, fmt.Errorf("pawl: prompt %s: %w", p.ID, err)
+		}
+		all.members = append(all.members, m)
+	}
+	return &all, nil
+}
+
+// states are those of the workflow.
+func (c *Conversation) states(handlers map[string]handler) (*crew, error) {
+	var all crew
+	loops := map[string]loop.Config{}
+	for _, name := range slices.Sorted(maps.Keys(c.flow.def.States)) {
+		s := c.flow.def.States[name]
+		p, err := c.pack.Prompt(s.PromptTask)
+		if err != nil {
+			return nil, err
+		}
+		m := member{state: name, prompt: p, skills: c.skills[s.Skills]}
+		loops[name] = c.config(&m, handlers, c.flow.led(s, p))
+		if _, err := loop.New(loops[name]); err != nil {
+			return nil, fmt.Errorf("pawl: state %s: %w", name, err)
+		}
+		all.members = append(all.members, m)
+	}
+	g, err := c.flow.compile(loops)
+	all.graph = g
+	return &all, err
+}
+
+// config is how a member's loop is made; more are tools besides the pack's. It notes what has no handler.
+func (c *Conversation) config(m *member, handlers map[string]handler, more []tool.Tool) loop.Config {
+	p := m.prompt
+	all, missing := tools(c.pack.ToolsOf(p), handlers)
+	m.missing = missing
+	all = slices.Concat(all, more, m.skills.offered(p))
+	cfg := loop.Config{
+		Model: c.model, Settings: p.ParametersFor(c.modelName()).Settings(), Tools: all, Compact: c.opts.compact, Middleware: []model.Middleware{c.rules(p)},
+		Hooks: slices.Concat([]hook.Middleware{rounds(p.ToolPolicy)}, m.skills.hooks(p, c.opts.store, m.handoffs, c.flow != nil), []hook.Middleware{asking(handlers)}),
+	}
+	if len(all) > 0 {
+		cfg.Settings.ToolChoice = p.ToolPolicy.Choice()
+		cfg.Limits = loop.Limits{Steps: p.ToolPolicy.MaxRounds + 1, ToolCalls: p.ToolPolicy.MaxToolCallsPerTurn}
+	}
+	return cfg
 }
 
 // modelName is what overrides for models go by; "" where the model doesn't say.
@@ -102,49 +163,75 @@ type driver struct {
 }
 
 // driver renders the prompts with the variables of this moment.
-func (c *Conversation) driver() (driver, error) {
+func (c *Conversation) driver(ctx context.Context) (driver, error) {
 	crew, err := c.members()
 	if err != nil {
 		return driver{}, err
 	}
-	c.mu.Lock()
-	vars := maps.Clone(c.vars)
-	c.mu.Unlock()
-	name := c.modelName()
+	vars := c.values()
+	if turn, ok := ctx.Value(turnKey{c}).(*found); ok {
+		turn.vars, turn.crew = vars, crew
+	}
+	due := crew.members
+	if c.flow != nil {
+		if due, vars, err = c.flow.due(ctx, crew, vars); err != nil {
+			return driver{}, err
+		}
+	}
 	var team []agent.Member
 	var wrong []error
-	for _, m := range crew {
+	for _, m := range due {
 		if len(m.missing) > 0 {
 			wrong = append(wrong, errdefs.Validation.Errorf("pawl: nobody answers the tools of prompt %s: %s: give each an OnTool before Send", m.prompt.ID, strings.Join(m.missing, ", ")))
 		}
-		system, err := m.prompt.Render(name, vars)
+		system, err := c.render(m, vars)
 		if err != nil {
 			wrong = append(wrong, err)
-		}
-		if told := c.skills.told(m.prompt); told != "" {
-			system = strings.TrimPrefix(system+"\n\n"+told, "\n\n")
 		}
 		team = append(team, agent.Member{Agent: agent.Agent{ID: m.prompt.ID, Card: m.card, Instructions: system}, Engine: m.engine, Handoffs: m.handoffs})
 	}
 	if len(wrong) > 0 {
 		return driver{}, errors.Join(wrong...)
 	}
+	if c.flow != nil {
+		return drives(agent.Agent{ID: c.pack.ID, Card: agent.AgentCard{Name: c.pack.Name, Description: c.pack.Description}}, crew.graph), nil
+	}
 	if len(team) == 1 {
-		one := team[0]
-		return driver{
-			func(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error) {
-				return agent.Run(ctx, one.Agent, one.Engine, req, opts...)
-			},
-			func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
-				return agent.Resume(ctx, one.Agent, one.Engine, session, opts...)
-			},
-		}, nil
+		return drives(team[0].Agent, team[0].Engine), nil
 	}
 	t, err := agent.NewTeam(agent.TeamConfig{Members: team})
 	if err != nil {
 		return driver{}, err
 	}
 	return driver{t.Run, t.Resume}, nil
+}
+
+// drives is the driver of one agent.
+func drives(a agent.Agent, e engine.Engine) driver {
+	return driver{
+		func(ctx context.Context, req agent.Request, opts ...agent.RunOption) (*agent.Result, error) {
+			return agent.Run(ctx, a, e, req, opts...)
+		},
+		func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
+			return agent.Resume(ctx, a, e, session, opts...)
+		},
+	}
+}
+
+// values are the variables as they are now.
+func (c *Conversation) values() map[string]any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.vars)
+}
+
+// render is the system prompt of a member.
+func (c *Conversation) render(m member, vars map[string]any) (string, error) {
+	system, err := m.prompt.Render(c.modelName(), vars)
+	if told := m.skills.told(m.prompt); told != "" {
+		system = strings.TrimPrefix(system+"\n\n"+told, "\n\n")
+	}
+	return system, err
 }
 
 // take takes a turn.
@@ -258,7 +345,7 @@ func (c *Conversation) resume(ctx context.Context, d driver, opts ...agent.RunOp
 }
 
 func (c *Conversation) drive(ctx context.Context, opts []agent.RunOption, f func(context.Context, driver, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
-	d, err := c.driver()
+	d, err := c.driver(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -297,8 +384,10 @@ func (c *Conversation) ask(ctx context.Context, q guard.Question) (string, error
 	return judged.Ask(ctx, m, q)
 }
 
-// found is what validators found in a turn.
+// found is what a turn goes by, and what validators found in it.
 type found struct {
+	vars    map[string]any // of the conversation, as they were when it began, or went on
+	crew    *crew
 	mu      sync.Mutex
 	noted   []*guard.Violation
 	blocked *guard.Violation

@@ -55,7 +55,9 @@ type skills struct {
 	offered bool            // it is among the tools
 	always  []string        // skills that are active from the beginning of each run
 	alone   bool            // they are a conversation's: runs above, of somebody else's skills, have gates of their own
-	allow   func(rules ...string) (func(*hook.ToolUse) bool, error)
+	// elsewhere has skills that are not there be another state's of a workflow, whose turn it is not any more.
+	elsewhere bool
+	allow     func(rules ...string) (func(*hook.ToolUse) bool, error)
 }
 
 // newSkills gives what stands at the points of a run for its skills: nothing when the tool of that name is the program's own. Where no skill is left, a run that goes on may have activated one.
@@ -285,7 +287,7 @@ func (s *skills) only(names []string) func(*hook.ToolUse) bool {
 	restricted := false
 	for _, name := range names {
 		k, ok := s.project.Skill(name)
-		if ok && k.AllowedTools == nil {
+		if ok && k.AllowedTools == nil || !ok && s.elsewhere {
 			continue
 		}
 		restricted = true
@@ -305,6 +307,7 @@ func (s *skills) allowed(names []string) string {
 	var all []string
 	for _, name := range names {
 		switch k, ok := s.project.Skill(name); {
+		case !ok && s.elsewhere:
 		case !ok:
 			all = append(all, name+": it is not there any more")
 		case k.AllowedTools != nil:

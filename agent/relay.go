@@ -255,5 +255,5 @@ func taken(from string, ev HandoffEvent) message.Message {
 		fmt.Fprintf(&b, "\nIts note: %s", ev.Args.Note)
 	}
 	b.WriteString("\nGo on from here, and answer the person.")
-	return message.New(message.RoleUser, message.Text{Text: b.String(), Origin: message.Origin{Provider: "pawl", Extra: `{"why":"handoff"}`}})
+	return engine.Tell{Text: b.String(), Why: engine.WhyHandoff}.Message()
 }

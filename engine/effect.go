@@ -113,6 +113,7 @@ const (
 	WhyCommand   Why = "command"   // a command in the background is over
 	WhySummarize Why = "summarize" // asks for a summary
 	WhySummary   Why = "summary"   // of what stood there before
+	WhyHandoff   Why = "handoff"   // somebody else goes on from here
 )
 
 func (w Why) origin() message.Origin {
@@ -122,6 +123,16 @@ func (w Why) origin() message.Origin {
 // Message is what is said.
 func (t Tell) Message() message.Message {
 	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: t.Why.origin()})
+}
+
+// Told reports whether nobody but the SDK said a message: all of its parts are of a [Tell].
+func Told(m message.Message) bool {
+	for p := range m.Parts() {
+		if t, ok := p.(message.Text); !ok || t.Provider != "pawl" {
+			return false
+		}
+	}
+	return m.Len() > 0
 }
 
 // Answer joins the last answer in h: the text of the last assistant message that has some, with those that it goes on from. "" when there is none.

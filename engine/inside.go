@@ -56,7 +56,7 @@ func (in Inside) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	p.TTL = in.Run.AskTTL.Milliseconds()
 	var e Effect = Ask{Asked: p.Asked, Question: true}
 	if in.Key.Scope != "" {
-		e = Scoped{in.Key.Scope, e}
+		e = Scoped{Scope: in.Key.Scope, Effect: e}
 	}
 	a, err := Do[journal.Answered](ctx, Local(in.Run, in.Host, in.Performer), e)
 	return Reply{a}, err

@@ -64,7 +64,8 @@ type kept struct{ Effect }
 
 func (k kept) Unwrap() Effect { return k.Effect }
 
-func isKept(e Effect) bool {
+// Kept reports whether the path that asks for e goes on when it fails, and may drop what e came to: see [Keep].
+func Kept(e Effect) bool {
 	for {
 		if _, ok := e.(kept); ok {
 			return true

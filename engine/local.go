@@ -31,6 +31,7 @@ type local struct {
 	host   Host
 	p      Performer
 	scopes []string
+	beside bool // other branches may run beside these steps
 	intr   *latch
 	driver string // of the session, when the steps began
 }
@@ -55,7 +56,7 @@ func (s *local) scoped(effects []Effect) []Effect {
 	for _, scope := range slices.Backward(s.scopes) {
 		effects = slices.Clone(effects)
 		for i, e := range effects {
-			effects[i] = Scoped{scope, e}
+			effects[i] = Scoped{scope, e, !s.beside}
 		}
 	}
 	return effects
@@ -176,7 +177,7 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 
 // keeps reports whether an error is an outcome: see [Keep].
 func (s *local) keeps(e Effect, err error) bool {
-	if !isKept(e) || errdefs.Of(err) == nil && errdefs.Canceled(err) || s.run.Log.Failed() != nil {
+	if !Kept(e) || errdefs.Of(err) == nil && errdefs.Canceled(err) || s.run.Log.Failed() != nil {
 		return false
 	}
 	for _, never := range []*errdefs.Class{errdefs.Interrupted, errdefs.Conflict, errdefs.BudgetExceeded} {
@@ -268,7 +269,7 @@ func (s *local) Branch(ctx context.Context, branches ...Branch) error {
 				err = errdefs.Recovered("branch "+branches[i].Scope, v)
 			}
 		}()
-		sub := &local{run: s.run, host: host, p: s.p, scopes: append(slices.Clip(s.scopes), branches[i].Scope), intr: s.intr, driver: s.driver}
+		sub := &local{run: s.run, host: host, p: s.p, scopes: append(slices.Clip(s.scopes), branches[i].Scope), beside: s.beside || len(branches) > 1, intr: s.intr, driver: s.driver}
 		return branches[i].Run(ctx, sub)
 	})
 }

@@ -43,7 +43,7 @@ func (r *Replay) Do(ctx context.Context, effects ...Effect) ([]journal.Data, err
 	var missing Effect
 	for i, e := range effects {
 		for _, scope := range slices.Backward(r.scopes) {
-			e = Scoped{scope, e}
+			e = Scoped{Scope: scope, Effect: e}
 		}
 		if err := r.give(e, &out[i]); err != nil {
 			return out, r.differs(err)

@@ -81,6 +81,21 @@ func StepsOf(run Run, host Host, p Performer) Steps {
 type Scoped struct {
 	Scope string
 	Effect
+	Alone bool // no other branch runs beside this one, nor beside those that it is in. Whoever can't tell leaves it false: then ids of calls have the scope in them
+}
+
+// Alone reports whether nothing else of the run can go on beside the path that asks for e: all that was done before is on record.
+func Alone(e Effect) bool {
+	for {
+		if s, ok := e.(Scoped); ok && !s.Alone {
+			return false
+		}
+		w, ok := e.(Wrapped)
+		if !ok {
+			return true
+		}
+		e = w.Unwrap()
+	}
 }
 
 // Key has the scope in front.
@@ -108,7 +123,7 @@ func (f StepsFunc) Branch(ctx context.Context, branches ...Branch) error {
 		inner := StepsFunc(func(ctx context.Context, es ...Effect) ([]journal.Data, error) {
 			scoped := make([]Effect, len(es))
 			for i, e := range es {
-				scoped[i] = Scoped{b.Scope, e}
+				scoped[i] = Scoped{Scope: b.Scope, Effect: e}
 			}
 			return f(ctx, scoped...)
 		})

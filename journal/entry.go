@@ -207,8 +207,9 @@ type ToolFinished struct {
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
 	// Background is the call when it goes on behind this result: what that gives comes as steering.
 	Background *Called `json:"background,omitempty"`
-	Ask        bool    `json:"ask,omitempty"`  // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
-	Ends       string  `json:"ends,omitempty"` // a hook ended the run after it: why
+	Final      bool    `json:"final,omitempty"` // the model is not asked again after it
+	Ask        bool    `json:"ask,omitempty"`   // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
+	Ends       string  `json:"ends,omitempty"`  // a hook ended the run after it: why
 }
 
 // TaskStarted notes that a call began a run below, in a session of its own, which is there.

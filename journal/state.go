@@ -49,8 +49,9 @@ type State struct {
 	runs    map[string]bool
 	open    openCalls         // the calls of the last reply, until all have a result
 	heard   []Steering        // by the attempt under way: a further one hears it again
+	aside   []Steering        // those of them that were heard in a scope, and the transcript has not got yet
 	own     int               // where the attempt's own messages begin in Messages
-	gone    []message.Message // those of them that compactions took away; nil: there was no compaction
+	gone    []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
 }
 
 // Closed is a run that was unfinished when a prompt began another one.
@@ -272,8 +273,12 @@ func (s *State) apply(e Entry) {
 			s.say(message.User(d.Again))
 		}
 	case Board:
+		if main {
+			s.aside = nil
+		}
 		s.say(d.Append["main"]...)
 		if e, ok := d.Edit["main"]; ok {
+			s.cut(e)
 			s.edit(true, e)
 		}
 	case Parked:
@@ -298,6 +303,7 @@ func (s *State) start(run string, d RunStarted) {
 		s.Messages, s.Context, s.Steering = s.Seed, 0, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
 	} else {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
+		s.Steering = slices.Concat(people(s.aside), s.Steering) // what the transcript did not get is not lost with the run
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
 	s.Version = d.Version
@@ -308,7 +314,7 @@ func (s *State) start(run string, d RunStarted) {
 	s.runs[run] = true
 	s.Seed, s.Inputs, s.Seeded = s.Messages, d.Inputs, Board{}
 	s.Status, s.Class, s.Error = "", "", ""
-	s.effects, s.Pending, s.heard, s.Background = map[Key]record{}, nil, nil, nil
+	s.effects, s.Pending, s.heard, s.aside, s.Background = map[Key]record{}, nil, nil, nil, nil
 }
 
 func (s *State) end(status, class, err string) {

@@ -91,5 +91,7 @@ func (s *State) hear(main bool, d ModelFinished) {
 	s.heard, s.Steering = slices.Concat(s.heard, s.Steering[:n]), s.Steering[n:]
 	if main {
 		s.say(d.Heard...)
+	} else {
+		s.aside = append(slices.Clip(s.aside), s.heard[len(s.heard)-n:]...)
 	}
 }

@@ -82,6 +82,9 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 	if c.pack.Agents != nil {
 		tools = append(tools, slices.Sorted(maps.Keys(c.pack.Agents.Members))...)
 	}
+	if c.pack.Workflow != nil {
+		tools = append(tools, TransitionTool, ArtifactTool)
+	}
 	for i, name := range p.Tools {
 		if name == SkillTool && c.pack.hasSkills() && !slices.Contains(tools, name) {
 			c.problem(at.to("tools", i), "the tool for skills is no tool of the pack", "remove it: every prompt has it unless its blocklist names it")
@@ -102,7 +105,7 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 			c.problem(at.to("tool_policy", "blocklist", i), fmt.Sprintf("there is no tool %q in the pack", clip(name)), meant(name, tools, "remove it"))
 		}
 	}
-	if p.ToolPolicy.ToolChoice == "required" && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 && (!c.pack.hasSkills() || !p.OffersSkills()) {
+	if p.ToolPolicy.ToolChoice == "required" && c.pack.Workflow == nil && len(c.pack.ToolsOf(p))+len(c.pack.AgentsOf(p)) == 0 && (!c.pack.hasSkills() || !p.OffersSkills()) {
 		c.problem(at.to("tool_policy", "tool_choice"), "a call is required, and there is no tool that may be called", "give the prompt a tool, or write auto")
 	}
 	for i, v := range p.Validators {
@@ -309,6 +312,11 @@ func (c *checker) oneOf(tell func(at path, reason, remedy string), at path, text
 }
 
 func (c *checker) workflow(at path, w *Workflow) {
+	for _, name := range slices.Sorted(maps.Keys(c.pack.Tools)) {
+		if strings.EqualFold(name, TransitionTool) || strings.EqualFold(name, ArtifactTool) {
+			c.problem(path{"tools", name}, "it has the name of a tool by which models lead the workflow on", "give it another name")
+		}
+	}
 	if w.Version > 2 {
 		c.problem(at.to("version"), fmt.Sprintf("there is no version %d", w.Version), "write 1 or 2")
 	}
@@ -331,6 +339,26 @@ func (c *checker) workflow(at path, w *Workflow) {
 		}
 		for _, artifact := range slices.Sorted(maps.Keys(s.Artifacts)) {
 			c.mime(at.to("artifacts", artifact, "type"), s.Artifacts[artifact].Type)
+		}
+		prompt := c.pack.Prompts[s.PromptTask]
+		if prompt == nil {
+			continue
+		}
+		if s.Leads(true) && s.Orchestration != "hybrid" && s.Orchestration != "" && !prompt.Allows(TransitionTool) {
+			c.warn(at.to("on_event"), fmt.Sprintf("the prompt %q may not call %s, so nobody leaves the state", clip(s.PromptTask), TransitionTool), "let the prompt's tool_policy have it, or write orchestration external")
+		}
+		for i, id := range prompt.Tools {
+			if _, own := c.pack.Tools[id]; !own && c.pack.agent(id) {
+				c.warn(path{"prompts", s.PromptTask, "tools", i}, fmt.Sprintf("in the state %q it has no effect: a workflow goes by events, and its prompts hand over to no agent", clip(name)), "add an event")
+			}
+		}
+	}
+	if len(w.States[w.Entry].PromptTask) > 0 {
+		ahead := w.Ahead(w.Entry)
+		for _, name := range states {
+			if !slices.Contains(ahead, name) {
+				c.warn(at.to("states", name), "nothing leads to it", "name it in an on_event, or remove it")
+			}
 		}
 	}
 }

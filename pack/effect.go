@@ -13,7 +13,6 @@ var ineffective = []struct {
 	path, reason string
 	unless       any
 }{
-	{"workflow", "workflows can't be run yet", nil},
 	{"evals.*", "evals can't be run yet", nil},
 	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
@@ -61,6 +60,11 @@ func (r *report) ineffective(p *Pack) {
 	r.each([]string{"prompts", "*", "media", "*", "*"}, nil, r.root, func(at path, n *node) {
 		kind, _ := at[len(at)-2].(string)
 		if kind != "" && !slices.Contains(namedMedia, kind) && !slices.Contains(ofOtherMedia, n.name) {
+			r.warn(at, "it has no effect: nobody knows what it means", "")
+		}
+	})
+	r.each([]string{"workflow", "engine", "*"}, nil, r.root, func(at path, n *node) {
+		if n.name != "budget" {
 			r.warn(at, "it has no effect: nobody knows what it means", "")
 		}
 	})

@@ -40,13 +40,19 @@ var (
 		"prompts.*.media.*.allowed_formats": "pack/media_test.go TestWhichFilesAUserMaySend", "prompts.*.media.*.max_size_mb": "pack/media_test.go TestWhichFilesAUserMaySend",
 		"prompts.*.media.audio.max_duration_sec":   "pack/media_test.go TestHowLongAWavFileLasts",
 		"prompts.*.media.image.max_images_per_msg": "pack/media_test.go TestWhichFilesAUserMaySend",
+
+		"workflow.entry": "conversation_workflow_test.go TestAWorkflowGoesByEvents", "workflow.states.*.{prompt_task,on_event,description,terminal}": "conversation_workflow_test.go TestAWorkflowGoesByEvents",
+		"workflow.states.*.orchestration": "conversation_workflow_test.go TestWhoLeadsAWorkflowOn", "workflow.states.*.persistence": "conversation_workflow_test.go TestATransientStateBeginsAnew",
+		"workflow.states.*.{max_visits,on_max_visits}": "conversation_workflow_test.go TestVisitsAndBudgetsBoundAWorkflow", "workflow.engine.budget.{max_total_visits,max_tool_calls}": "conversation_workflow_test.go TestVisitsAndBudgetsBoundAWorkflow",
+		"workflow.engine.budget.max_wall_time_sec": "conversation_workflow_test.go TestAWorkflowHasSoMuchTime", "workflow.states.*.skills": "conversation_workflow_test.go TestAStateHasTheSkillsOfItsScope",
+		"workflow.states.*.artifacts.*.{type,description,mode}": "conversation_workflow_test.go TestArtifactsOfAWorkflow",
 	}
 	informative = []string{
-		"$schema", "id", "name", "version", "description", "metadata.{domain,language,tags}", "metadata.cost_estimate.{min_cost_usd,max_cost_usd,avg_cost_usd}", "compilation.{compiled_with,created_at,schema,source}", "agents.entry", "agents.members.*.tags", // who opens a conversation names the prompt
+		"$schema", "id", "name", "version", "description", "metadata.{domain,language,tags}", "metadata.cost_estimate.{min_cost_usd,max_cost_usd,avg_cost_usd}", "compilation.{compiled_with,created_at,schema,source}", "agents.entry", "agents.members.*.tags", "workflow.version", // who opens a conversation names the prompt
 		"prompts.*.id", "prompts.*.name", "prompts.*.version", "prompts.*.tested_models.*.{provider,model,date,success_rate,avg_tokens,avg_cost,avg_latency_ms,notes}", "prompts.*.variables.*.description", "prompts.*.variables.*.example",
 	}
 	warned = []string{
-		"workflow", "evals", "prompts.*.evals", "template_engine.version", "template_engine.features", "agents.members.*.input_modes", "agents.members.*.output_modes", "prompts.*.pipeline", "prompts.*.variables.*.binding",
+		"evals", "prompts.*.evals", "template_engine.version", "template_engine.features", "agents.members.*.input_modes", "agents.members.*.output_modes", "prompts.*.pipeline", "prompts.*.variables.*.binding",
 		"prompts.*.media.examples", "prompts.*.media.*.default_detail", "prompts.*.media.*.require_caption", "prompts.*.media.*.max_duration_sec", "prompts.*.media.*.max_pages", "prompts.*.media.*.require_metadata",
 		"prompts.*.media.*.extraction_mode", "prompts.*.media.*.validation_params", "prompts.*.media.*.max_images_per_msg",
 	}

@@ -221,6 +221,9 @@ func (p *Pack) agent(name string) bool {
 	return ok
 }
 
+// Allows reports whether the prompt's policy lets it call a tool, or hand over to an agent, of that name.
+func (p *Prompt) Allows(name string) bool { return len(p.allowed([]string{name})) > 0 }
+
 // allowed are those of some tools or agents that the policy lets the prompt use.
 func (p *Prompt) allowed(names []string) []string {
 	if p.ToolPolicy.ToolChoice == "none" {

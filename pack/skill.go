@@ -29,13 +29,14 @@ type LoadedSkill struct {
 	Keywords      []string // words of what a user says that activate it
 	Preload       bool     // the instructions are in the system prompt from the beginning
 	Dir           string   // of its support files, relative to the pack's own, with slashes; "" when it has none
+	File          string   // that says all this, likewise; "" for one that stands in the pack
 }
 
 // LoadedSkills gives the skills of a pack, in the order of their names. Files are read by [Load]: a pack that came as bytes has those that stand in it.
 func (p *Pack) LoadedSkills() []LoadedSkill { return slices.Clone(p.loaded) }
 
 // OffersSkills reports whether the prompt's policy lets the model call [SkillTool], if there are any skills.
-func (p *Prompt) OffersSkills() bool { return len(p.allowed([]string{SkillTool})) > 0 }
+func (p *Prompt) OffersSkills() bool { return p.Allows(SkillTool) }
 
 // hasSkills reports whether there is an entry that can lead to a skill.
 func (p *Pack) hasSkills() bool {
@@ -59,7 +60,6 @@ type skillReader struct {
 type found struct {
 	LoadedSkill
 	entry int
-	file  string // relative to the pack's directory; "" for one that stands in the pack
 }
 
 // told is a problem or a warning about an entry.
@@ -71,6 +71,20 @@ type told struct {
 
 // maxLooked is how many directories are looked at, and how many names in one.
 const maxLooked = 2000
+
+// SkillsIn gives those of [Pack.LoadedSkills] that a state of a workflow may have: all for "", none for "none", else those from a file or a directory, and what is below it.
+func (p *Pack) SkillsIn(scope string) []LoadedSkill {
+	at := slashes.Clean(filepath.ToSlash(scope))
+	return slices.DeleteFunc(p.LoadedSkills(), func(s LoadedSkill) bool {
+		switch {
+		case scope == "", at == "." && s.File != "":
+			return false
+		case scope == "none", s.File == "":
+			return true
+		}
+		return s.File != at && !strings.HasPrefix(s.File, at+"/")
+	})
+}
 
 // load reads the skills of a pack in a directory; with "", of a pack that is in none.
 func (p *Pack) load(dir string) []told {
@@ -91,7 +105,7 @@ func (p *Pack) load(dir string) []told {
 		switch {
 		case e.remote() || e.Path == "" && e.Name == "":
 		case e.Path == "":
-			s.add(found{LoadedSkill{Name: e.Name, Description: e.Description, Instructions: e.Instructions}, i, ""})
+			s.add(found{LoadedSkill{Name: e.Name, Description: e.Description, Instructions: e.Instructions}, i})
 		case s.root == nil:
 			s.warn("it has no effect: paths start at the pack's file, and this pack is in none", "load it from its file")
 		default:
@@ -219,7 +233,7 @@ func (s *skillReader) skill(dir, file string, preload bool) {
 		}
 		return !known
 	})
-	s.add(found{LoadedSkill{k.Name, k.Description, k.Body, k.AllowedTools, k.Compatibility, k.Keywords, preload, dir}, s.entry, file})
+	s.add(found{LoadedSkill{k.Name, k.Description, k.Body, k.AllowedTools, k.Compatibility, k.Keywords, preload, dir, file}, s.entry})
 }
 
 // add takes a skill. One that several entries lead to is preloaded if one of them says so.
@@ -230,12 +244,12 @@ func (s *skillReader) add(f found) {
 		s.wrong(fmt.Sprintf("there are more than %d skills", frontmatter.MaxSkills), "have fewer")
 	case i < 0:
 		s.found = append(s.found, f)
-	case f.file != "" && f.file == s.found[i].file:
+	case f.File != "" && f.File == s.found[i].File:
 		s.found[i].Preload = s.found[i].Preload || f.Preload
-	case f.file != "" || s.found[i].file != "": // of two that stand in the pack, its check has told
+	case f.File != "" || s.found[i].File != "": // of two that stand in the pack, its check has told
 		where := func(f found) string {
-			if f.file != "" {
-				return clip(f.file)
+			if f.File != "" {
+				return clip(f.File)
 			}
 			return path{"skills", f.entry}.String()
 		}

@@ -46,10 +46,10 @@ const refunds = "== skills/refunds/SKILL.md\n---\nname: refunds\ndescription: Ho
 
 func TestTheSkillsOfAPackAreThoseThatItsEntriesLeadTo(t *testing.T) {
 	const more = refunds + "== skills/eu/vat/SKILL.md\n---\nname: vat\ndescription: VAT\nallowed-tools: look, agent\ncompatibility: a calculator\nkeywords: tax\n---\n== skills/eu/vat/notes/x.txt\n== skills/README.md\nRead me.\n== skills/.hidden/SKILL.md\nbroken\n"
-	r := pack.LoadedSkill{Name: "refunds", Description: "How refunds go.", Instructions: "Ask for {{the}} receipt.", Dir: "skills/refunds"}
+	r := pack.LoadedSkill{Name: "refunds", Description: "How refunds go.", Instructions: "Ask for {{the}} receipt.", Dir: "skills/refunds", File: "skills/refunds/SKILL.md"}
 	pre := r
 	pre.Preload = true
-	vat := pack.LoadedSkill{Name: "vat", Description: "VAT", AllowedTools: []string{"look"}, Compatibility: "a calculator", Keywords: []string{"tax"}, Dir: "skills/eu/vat"}
+	vat := pack.LoadedSkill{Name: "vat", Description: "VAT", AllowedTools: []string{"look"}, Compatibility: "a calculator", Keywords: []string{"tax"}, Dir: "skills/eu/vat", File: "skills/eu/vat/SKILL.md"}
 	tone := pack.LoadedSkill{Name: "Tone of voice", Description: "How we speak", Instructions: "Be {{kind}}."}
 	for name, c := range map[string]struct {
 		skills, files string
@@ -65,7 +65,7 @@ func TestTheSkillsOfAPackAreThoseThatItsEntriesLeadTo(t *testing.T) {
 		"a package":        {`["@acme/skills"]`, more, nil},
 		"a file": {
 			`["skills/returns.md"]`, "== skills/returns.md\n\uFEFF---\nname: sending-back\ndescription: d\n---\nBody\n",
-			[]pack.LoadedSkill{{Name: "sending-back", Description: "d", Instructions: "Body"}},
+			[]pack.LoadedSkill{{Name: "sending-back", Description: "d", Instructions: "Body", File: "skills/returns.md"}},
 		},
 		"a link within": {`["skills/refunds"]`, strings.ReplaceAll(refunds, "== skills", "== real") + "== skills/refunds\n-> ../real/refunds", []pack.LoadedSkill{r}},
 	} {

@@ -366,50 +366,6 @@ type Threshold struct {
 	Value    *float64 `json:"value"`
 }
 
-// Workflow leads from prompt to prompt by events.
-type Workflow struct {
-	Version int              `json:"version"`
-	Entry   string           `json:"entry"`
-	States  map[string]State `json:"states"`
-	Engine  *WorkflowEngine  `json:"engine"`
-}
-
-// WorkflowEngine is what a Workflow may take, and hints of a runtime's own.
-type WorkflowEngine struct {
-	Budget *WorkflowBudget `json:"budget"`
-	Extra  map[string]any  `json:"*"`
-}
-
-// WorkflowBudget are the limits of a Workflow; 0: none.
-type WorkflowBudget struct {
-	MaxTotalVisits int `json:"max_total_visits"`
-	MaxToolCalls   int `json:"max_tool_calls"`
-	MaxWallTimeSec int `json:"max_wall_time_sec"`
-}
-
-// State is one state of a Workflow.
-type State struct {
-	PromptTask    string              `json:"prompt_task"` // a prompt's key
-	Description   string              `json:"description"`
-	OnEvent       map[string]string   `json:"on_event"`
-	Persistence   string              `json:"persistence"`   // transient or persistent
-	Orchestration string              `json:"orchestration"` // internal, external or hybrid
-	Skills        string              `json:"skills"`        // a path, or "none"
-	Terminal      bool                `json:"terminal"`
-	MaxVisits     int                 `json:"max_visits"` // 0: no limit
-	OnMaxVisits   string              `json:"on_max_visits"`
-	Artifacts     map[string]Artifact `json:"artifacts"`
-}
-
-// Artifact is a small result that goes on from State to State.
-type Artifact struct {
-	Type        string `json:"type"` // MIME
-	Description string `json:"description"`
-	Mode        string `json:"mode"` // replace (default) or append
-}
-
-func (a *Artifact) defaults() { a.Mode = "replace" }
-
 // Agents are prompts that are agents of their own.
 type Agents struct {
 	Entry   string           `json:"entry"`

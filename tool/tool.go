@@ -51,6 +51,8 @@ type Result struct {
 	Content string
 	Files   []message.File // images; must not be written to any more
 	IsError bool
+	// Final says that nothing is left to be said: when the calls beside this one are done too, the model is not asked again, and the run ends with the result (hooks of PostGeneration may send it back to work). An error is not final.
+	Final bool
 	// Background says that the call goes on behind this result: the engine runs it again with Call.Background, beside the run, and what that gives is told to the
 	// model as a message. The tool must be idempotent: after a crash both parts run again.
 	Background bool

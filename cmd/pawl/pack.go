@@ -91,7 +91,7 @@ func packShowCommand(s streams) *cobra.Command {
 		Short: "Show what a pack has",
 		Long: `Prints the pack's prompts, or one of them, with their variables and what their values have to be like, tools and how these may be used, the agents that it can
 hand over to, parameters, validators, what they judge and how much of a reply each holds back, the files that users may send, and templates with their fragments in place;
-then the pack's tools with their parameters, agents and skills. Warnings go to standard error. A pack with problems is wrong use.`,
+then the pack's tools with their parameters, agents, workflow and skills. Warnings go to standard error. A pack with problems is wrong use.`,
 		Example: "  pawl pack show support.pack.json\n  pawl pack show support.pack.json chat",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
@@ -164,7 +164,57 @@ func (o *outline) pack(p *pack.Pack) {
 			return name + about(a.Description)
 		})
 	}
+	if p.Workflow != nil {
+		o.workflow(p.Workflow)
+	}
 	o.list("skills", skills(p), func(text string) string { return text })
+}
+
+func (o *outline) workflow(w *pack.Workflow) {
+	o.list("workflow, it begins with "+w.Entry, slices.Sorted(maps.Keys(w.States)), func(name string) string {
+		s := w.States[name]
+		more := []string{"prompt " + s.PromptTask}
+		for _, text := range []string{s.Persistence, s.Orchestration} {
+			if text != "" {
+				more = append(more, text)
+			}
+		}
+		if s.Skills != "" {
+			more = append(more, "skills "+s.Skills)
+		}
+		if s.MaxVisits > 0 {
+			text := fmt.Sprintf("at most %d visits", s.MaxVisits)
+			if s.OnMaxVisits != "" {
+				text += ", then " + s.OnMaxVisits
+			}
+			more = append(more, text)
+		}
+		var leads []string
+		for _, event := range slices.Sorted(maps.Keys(s.OnEvent)) {
+			leads = append(leads, event+" to "+s.OnEvent[event])
+		}
+		switch {
+		case s.Final():
+			more = append(more, "the end")
+		default:
+			more = append(more, strings.Join(leads, ", "))
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Artifacts)) {
+			more = append(more, fmt.Sprintf("artifact %s (%s, %s)", name, s.Artifacts[name].Type, s.Artifacts[name].Mode))
+		}
+		return name + " (" + strings.Join(more, "; ") + ")" + about(s.Description)
+	})
+	if w.Engine == nil || w.Engine.Budget == nil {
+		return
+	}
+	for _, b := range []struct {
+		what string
+		n    int
+	}{{"visits", w.Engine.Budget.MaxTotalVisits}, {"tool calls", w.Engine.Budget.MaxToolCalls}, {"seconds", w.Engine.Budget.MaxWallTimeSec}} {
+		if b.n > 0 {
+			o.line(1, "at most %d %s", b.n, b.what)
+		}
+	}
 }
 
 // skills are those that can be used, and then the packages that nobody fetches.

@@ -29,14 +29,16 @@ import (
 type packRun struct {
 	model, baseURL     string
 	vars, tools, allow []string
+	workflow           bool
 }
 
 func packRunCommand(s streams) *cobra.Command {
 	var r packRun
 	cmd := &cobra.Command{
 		Use:   "run [flags] FILE PROMPT TEXT",
-		Short: "Say something by a prompt of a pack",
-		Long: `Says TEXT, or standard input when it is -, to a model by a prompt of a pack. Nothing is kept. Standard output has the answer alone, as the prompt's
+		Short: "Say something by a prompt of a pack, or by its workflow",
+		Long: `Says TEXT, or standard input when it is -, to a model by a prompt of a pack; with --workflow, and no PROMPT, by the pack's workflow from its beginning, through
+all the states that it comes to in one turn. Nothing is kept. Standard output has the answer alone, as the prompt's
 validators let it through: at a terminal as it comes, elsewhere at the end. Standard error says what tools are called and what comes of it, what validators only
 note, and at the end how it came out and what it took.
 
@@ -45,15 +47,23 @@ the type that the pack declares: a string as it is, any other as JSON (7, 0.5, t
 to, needs a --tool: an address that its calls are posted to, with arguments as {name} in it.
 
 The exit code is 1 when the turn failed or a validator blocked the answer, whose message is printed then, 2 when nothing could begin, and 4 when a limit was reached.`,
-		Example: `  pawl pack run --var name=Ada --tool lookup_order=https://shop.example/orders/{order_id} support.pack.json chat "Where is order 7?"`,
+		Example: `  pawl pack run --var name=Ada --tool lookup_order=https://shop.example/orders/{order_id} support.pack.json chat "Where is order 7?"
+  pawl pack run --workflow refunds.pack.json "Order 7 came broken."`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 3 {
+			switch {
+			case r.workflow && len(args) != 2:
+				return usage("with --workflow, want a file and a text, got %d arguments", len(args))
+			case !r.workflow && len(args) != 3:
 				return usage("want a file, a prompt of it and a text, got %d arguments", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := r.run(cmd.Context(), s, args[0], args[1], args[2])
+			prompt := ""
+			if !r.workflow {
+				prompt = args[1]
+			}
+			code, err := r.run(cmd.Context(), s, args[0], prompt, args[len(args)-1])
 			if code == exitCompleted && err == nil {
 				return nil
 			}
@@ -61,6 +71,7 @@ The exit code is 1 when the turn failed or a validator blocked the answer, whose
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&r.workflow, "workflow", false, "go by the pack's workflow")
 	f.StringVar(&r.model, "model", "", "`NAME` of the model: PROVIDER/NAME, or a name that says whose it is (claude…, gemini…, gpt…)")
 	f.StringVar(&r.baseURL, "base-url", "", "`URL` of the model's API, with --model")
 	f.StringArrayVar(&r.vars, "var", nil, "set a variable: `NAME=VALUE`, a string as it is, any other as JSON (repeat)")
@@ -160,11 +171,10 @@ func (r packRun) open(file, prompt string, opts ...pawl.Option) (*pawl.Conversat
 	if err != nil {
 		return nil, err
 	}
-	first, err := p.Prompt(prompt)
+	all, err := r.prompts(p, prompt)
 	if err != nil {
 		return nil, err
 	}
-	all := reachable(p, first)
 	values, err := variables(all, vars)
 	if err != nil {
 		return nil, err
@@ -180,7 +190,11 @@ func (r packRun) open(file, prompt string, opts ...pawl.Option) (*pawl.Conversat
 	if r.model != "" {
 		opts = append(opts, pawl.WithModelName(r.model, at...))
 	}
-	conv, err := pawl.Open(file, prompt, opts...)
+	open := func() (*pawl.Conversation, error) { return pawl.Open(file, prompt, opts...) }
+	if r.workflow {
+		open = func() (*pawl.Conversation, error) { return pawl.OpenWorkflow(file, opts...) }
+	}
+	conv, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +210,28 @@ func (r packRun) open(file, prompt string, opts ...pawl.Option) (*pawl.Conversat
 		return nil, usage("model %s: no key was found in %s: set it, or play a script with --model scripted/FILE", conv.Model(), strings.Join(missing, " or "))
 	}
 	return conv, nil
+}
+
+// prompts are those that the turn may come to.
+func (r packRun) prompts(p *pack.Pack, name string) (all []*pack.Prompt, err error) {
+	if !r.workflow {
+		first, err := p.Prompt(name)
+		if err != nil {
+			return nil, err
+		}
+		return reachable(p, first), nil
+	}
+	w := p.Workflow
+	if w == nil {
+		return nil, usage("the pack has no workflow: name one of its prompts: %s", strings.Join(slices.Sorted(maps.Keys(p.Prompts)), ", "))
+	}
+	all = append(all, p.Prompts[w.States[w.Entry].PromptTask])
+	for _, state := range w.Ahead(w.Entry) {
+		if next := p.Prompts[w.States[state].PromptTask]; !slices.Contains(all, next) {
+			all = append(all, next)
+		}
+	}
+	return all, nil
 }
 
 // endpoint is where the model is, when that is said; without --model there has to be a key that says which one.

@@ -52,6 +52,29 @@ func TestPackRunAnswersByAPromptOfAPack(t *testing.T) {
 	}
 }
 
+func TestPackRunGoesByTheWorkflow(t *testing.T) {
+	w := newWorld(t)
+	pack := w.file("flow.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {
+"ask": {"id": "ask", "name": "Ask", "version": "1.0.0", "system_template": "You ask {{who}}.", "variables": [{"name": "who", "type": "string", "required": true}]},
+"tell": {"id": "tell", "name": "Tell", "version": "1.0.0", "system_template": "You tell."}},
+"workflow": {"version": 1, "entry": "start", "states": {"start": {"prompt_task": "ask", "on_event": {"Known": "end"}}, "end": {"prompt_task": "tell"}}}}`)
+	script := w.file("flow.yaml", `turns: [{text: "A moment.", tool_calls: [{name: workflow__transition, input: {event: Known, context: "It is seven."}}]}, {text: "Seven."}]`)
+	plain := w.file("plain.json", strings.Split(typedPack, `, "model_overrides"`)[0]+`}}}`)
+	for name, c := range map[string]struct {
+		args []string
+		want ran
+	}{
+		"through its states": {[]string{"--workflow", "--var", "who=Ada", "--model", "scripted/" + script, pack, "How many?"}, ran{0, "Seven.\n", "workflow__transition"}},
+		"without a variable": {[]string{"--workflow", "--model", "scripted/" + script, pack, "How many?"}, ran{2, "", "prompt ask: who is required"}},
+		"with a prompt":      {[]string{"--workflow", pack, "ask", "How many?"}, ran{2, "", "with --workflow, want a file and a text"}},
+		"without a workflow": {[]string{"--workflow", plain, "How many?"}, ran{2, "", "the pack has no workflow"}},
+	} {
+		if r := w.pawl(append([]string{"pack", "run"}, c.args...)...); r.code != c.want.code || r.out != c.want.out || !strings.Contains(r.err, c.want.err) {
+			t.Errorf("%s: exit %d, %q, %q", name, r.code, r.out, r.err)
+		}
+	}
+}
+
 // typedPack has a variable of each type.
 const typedPack = `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0",
 "system_template": "{{s}} {{i}} {{n}} {{b}} {{a[1]}} {{o.x}} {{a}} {{free}}", "model_overrides": {"m": {"system_template_suffix": "{{suffix}}"}}, "variables": [

@@ -96,13 +96,13 @@ func TestPackShowPrintsWhatAPackHas(t *testing.T) {
 	for _, want := range []string{
 		"full-pack v1.2.3-rc.1+build.5: Everything\n", "\nprompt closing 1.0.0: Closing\n", "  variable topics (array, default [\"orders\",2,0.5,true,{\"a\":\"b\"}])\n", "  variable age (integer, required; 18 or more; 120.5 or less)\n",
 		"  tools lookup_order; choice required, at most 3 rounds and 7 calls a turn\n", "top_k 40", "  validator max_length: notes a violation\n", "  another template or parameters for gpt-4\n",
-		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  escalation: When stuck\n  orders (skills/orders, allows lookup_order): How orders are looked up and changed.\n  @acme/billing\n",
+		"    | You work for {{company}}. Be kind. You help {{customer.name}}", "\nworkflow, it begins with open\n  closed (prompt closing; the end)\n  open (prompt support; persistent; hybrid; skills ./skills/billing; at most 5 visits, then closed; Done to closed; artifact log (text/plain, append)): Helps\n  at most 50 visits\n  at most 100 tool calls\n  at most 300 seconds\n", "\nagents, the first is support\n  support: Orders\n", "\nskills\n  escalation: When stuck\n  orders (skills/orders, allows lookup_order): How orders are looked up and changed.\n  @acme/billing\n",
 	} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is not in\n%s", want, r.out)
 		}
 	}
-	if r.code != 0 || !strings.Contains(r.err, "pawl: warning: workflow: it has no effect") {
+	if r.code != 0 || !strings.Contains(r.err, "pawl: warning: workflow.engine.hint: it has no effect") {
 		t.Errorf("exit %d, %q", r.code, r.err)
 	}
 	if r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json", "closing"); r.code != 0 || r.out != "prompt closing 1.0.0: Closing\n  template\n    | Say goodbye.\n" {

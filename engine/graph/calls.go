@@ -10,24 +10,20 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
-	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
-func (s *scope) unknownTool(path, name string) {
+func (s *scope) unknownTool(path, name string, set tool.Set) {
 	if s.kinds.Absent {
 		return
 	}
 	var names []string
-	for _, t := range s.set.Models(nil) {
+	for _, t := range set.Models(nil) {
 		names = append(names, t.Name)
 	}
-	fix := "give it to Kinds.Loop.Tools"
-	if meant := near.Names(name, names); len(meant) > 0 {
-		fix = "did you mean " + meant[0] + "?"
-	}
-	s.add(path, fix, "there is no tool %s", quote(name))
+	s.add(path, meant(name, names, "give it to Kinds.Loop.Tools"), "there is no tool %s", quote(name))
 }
 
 type toolConfig struct {
@@ -42,7 +38,7 @@ func (c toolConfig) sets() []output { return []output{{"output", c.Output}} }
 
 func (c toolConfig) compile(s *scope, path string, _ *node) work {
 	if _, _, ok := s.set.Lookup(c.Tool); !ok {
-		s.unknownTool(path+".tool", c.Tool)
+		s.unknownTool(path+".tool", c.Tool, s.set)
 	}
 	if c.OnError != "" && c.OnError != "fail" && c.OnError != "continue" {
 		s.add(path+".on_error", "write fail or continue", "it is %s", quote(c.OnError))
@@ -180,7 +176,7 @@ func (c agentConfig) compile(s *scope, path string, _ *node) work {
 	}
 	prompt := s.template(path+".prompt", c.Prompt)
 	if _, _, ok := s.set.Lookup(taskTool); !ok {
-		s.unknownTool(path+".agent", taskTool)
+		s.unknownTool(path+".agent", taskTool, s.set)
 	} else if b, err := marshal(map[string]any{"agent": c.Agent, "prompt": "p"}); err == nil {
 		if _, err := s.set.Check(message.ToolCall{Name: taskTool, Input: string(b)}); err != nil {
 			s.add(path+".agent", "write the name of an agent that can be given tasks", "%v", err)
@@ -216,7 +212,7 @@ type handoffConfig struct {
 
 func (c handoffConfig) compile(s *scope, path string, n *node) work {
 	if _, _, ok := s.set.Lookup(c.Tool); !ok {
-		s.unknownTool(path+".tool", c.Tool)
+		s.unknownTool(path+".tool", c.Tool, s.set)
 	}
 	for i, e := range s.def.Edges {
 		if e.From == n.id && e.To != End {

@@ -285,11 +285,7 @@ func (s *scope) spec(path string, def Node) spec {
 			s.warn(path+".type", "", "there is no type of nodes called %s here: only a program that brings it can run this", quote(def.Type))
 			return &typedSpec{}
 		}
-		fix := "write one of " + strings.Join(names, ", ")
-		if meant := near.Names(def.Type, names); len(meant) > 0 {
-			fix = "did you mean " + meant[0] + "?"
-		}
-		s.add(path+".type", fix, "there is no type of nodes called %s", quote(def.Type))
+		s.add(path+".type", meant(def.Type, names, "write one of "+strings.Join(names, ", ")), "there is no type of nodes called %s", quote(def.Type))
 		return nil
 	}
 	out := make()
@@ -305,14 +301,11 @@ func (s *scope) entry(path string) {
 func (s *scope) unknownNode(path, id string) {
 	s.broken = true
 	fix := "write the id of a node"
-	if meant := near.Names(id, append(slices.Sorted(maps.Keys(s.graph.byID)), End)); id != "" && len(meant) > 0 {
-		fix = "did you mean " + meant[0] + "?"
-	}
 	if id == "" {
 		s.add(path, fix, "it is missing")
 		return
 	}
-	s.add(path, fix, "there is no node %s", quote(id))
+	s.add(path, meant(id, append(slices.Sorted(maps.Keys(s.graph.byID)), End), fix), "there is no node %s", quote(id))
 }
 
 // target is the node of an edge; ok is false with a problem.

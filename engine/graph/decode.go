@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/pawl-dev/pawl/internal/near"
 )
 
 // decode puts a value of JSON's types into a Go value, strictly: what does not fit, and each field that is not there, is a problem with its path.
@@ -146,10 +144,8 @@ func decodeStruct(p *problems, path string, from map[string]any, into reflect.Va
 			fix := "it may have " + strings.Join(names, ", ")
 			if len(names) == 0 {
 				fix = "leave it out"
-			} else if meant := near.Names(name, names); len(meant) > 0 {
-				fix = "did you mean " + meant[0] + "?"
 			}
-			p.add(member(path, name), fix, "unknown field %q", name)
+			p.add(member(path, name), meant(name, names, fix), "unknown field %q", name)
 			continue
 		}
 		decode(p, member(path, name), from[name], f)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/internal/star"
 )
 
@@ -205,10 +204,7 @@ func (c *scope) wrongSource(path string, err error) {
 		fix := ""
 		if name, ok := strings.CutPrefix(p.Reason, "undefined: "); ok {
 			known := slices.Concat(c.vars, ownNames)
-			fix = "declare it in vars, or name it as the output of a node"
-			if meant := near.Names(name, known); len(meant) > 0 {
-				fix = "did you mean " + meant[0] + "?"
-			}
+			fix = meant(name, known, "declare it in vars, or name it as the output of a node")
 		}
 		at := strings.TrimPrefix(p.Place, path+":")
 		c.add(path, fix, "%s: %s", at, p.Reason)

@@ -100,8 +100,9 @@ type Kinds struct {
 	Funcs  map[string]NodeFunc                    // of nodes of the type func
 	Types  map[string]Type                        // the program's own types of nodes
 	Graphs map[string]Definition                  // that subgraph and map nodes name
+	Loops  map[string]loop.Config                 // that model nodes name, to have another model, other tools, hooks and limits than Loop says
 	Cache  Cache                                  // of nodes that have one, beyond the run; nil: a run has its own visits alone
-	// Absent has names of tools, agents, models, functions and types that are not here be no problem: to look at a definition, or to replay what is on record. A node that comes to
+	// Absent has names of tools, agents, models, loops, functions and types that are not here be no problem: to look at a definition, or to replay what is on record. A node that comes to
 	// need what is absent fails with errdefs.NotAvailable.
 	Absent bool
 }

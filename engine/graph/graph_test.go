@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
@@ -514,6 +515,42 @@ edges:
 	want := []string{"user: go", "user: hello", "assistant: you said hello", "user: more", "assistant: you said more"}
 	same(t, "the transcript", want, transcript(t, store))
 	replayed(t, g, store)
+}
+
+// A model node may have a loop of its own: other tools, and hooks that the others don't have.
+func TestAModelNodeMayHaveALoopOfItsOwn(t *testing.T) {
+	heard := ""
+	k := talks()
+	k.Loops = map[string]loop.Config{"own": {Model: echo{}, Tools: []tool.Tool{adds}, Hooks: []hook.Middleware{{Name: "listens", PostGeneration: func(_ context.Context, g *hook.Generation) error {
+		heard += g.Response.Message.Text()
+		return nil
+	}}}}}
+	const def = `
+entry: a
+nodes:
+- {id: a, type: model, config: {prompt: 'call add {"a": 1, "b": 2}', output: a}}
+- {id: b, type: model, config: {prompt: 'call add {"a": 1, "b": 2}', output: b, loop: own, tools: [add]}}
+edges: [{from: a, to: b}, {from: b, to: __end__}]
+`
+	g := compile(t, def, k)
+	store := journal.Memory()
+	board := completed(t, run(t, g, store, nil))
+	if a, b := fmt.Sprint(board.Var("a")), fmt.Sprint(board.Var("b")); strings.Contains(a, `{"sum": 3}`) || !strings.Contains(b, `{"sum": 3}`) || heard != b {
+		t.Errorf("%q, %q, the hook heard %q", a, b, heard)
+	}
+	replayed(t, g, store)
+	d, err := graph.Parse("t", []byte(strings.Replace(def, "loop: own", "loop: onw", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = graph.Compile(d, k)
+	if want := `nodes[1].config.loop: there is no loop "onw": did you mean own?`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+	k.Absent = true
+	if _, err := graph.Compile(d, k); err != nil {
+		t.Error(err)
+	}
 }
 
 // What a function warns of is heard when the next one begins, not only at the end.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,9 +17,11 @@ import (
 	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 type modelConfig struct {
+	Loop     string         `json:"loop"`
 	System   string         `json:"system"`
 	Prompt   string         `json:"prompt"`
 	Model    string         `json:"model"`
@@ -53,7 +57,7 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		t := s.template(path+".prompt", c.Prompt)
 		w.prompt = &t
 	}
-	cfg := s.kinds.Loop
+	cfg, set := s.loop(path, c.Loop)
 	cfg.Channel = w.channel
 	switch {
 	case c.Model != "" && s.kinds.Absent:
@@ -67,15 +71,15 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		}
 		cfg.Model = m
 	case cfg.Model == loop.NoModel() && !s.kinds.Absent:
-		s.add(path, "give Kinds.Loop a Model, or the node one", "there is no model")
+		s.add(path, "give its loop in Kinds a Model, or the node one", "there is no model")
 	}
 	if c.Tools != nil && !s.kinds.Absent {
 		cfg.Tools = nil
 		for i, name := range c.Tools {
-			if t, _, ok := s.set.Lookup(name); ok {
+			if t, _, ok := set.Lookup(name); ok {
 				cfg.Tools = append(cfg.Tools, t)
 			} else {
-				s.unknownTool(fmt.Sprintf("%s.tools[%d]", path, i), name)
+				s.unknownTool(fmt.Sprintf("%s.tools[%d]", path, i), name, set)
 			}
 		}
 	}
@@ -138,15 +142,35 @@ func (w *modelWork) talk(ctx context.Context, v *visit, run engine.Run, prompt s
 	if w.prompt != nil {
 		v.board.Append(w.channel, message.User(prompt))
 	}
-	if err := v.node.loop.Converse(ctx, v.do, run, v.board); err != nil {
+	do := listening{Steps: v.do, heard: new(bool)}
+	if err := v.node.loop.Converse(ctx, do, run, v.board); err != nil {
 		return nil, err
 	}
 	if err := w.read(v, before.Channels[w.channel].Len()); err != nil {
 		return nil, err
 	}
+	if *do.heard { // what somebody said to the run was said once
+		return nil, nil
+	}
 	change := journal.Diff(engine.Snapshot{Channels: before.Channels}, engine.Snapshot{Channels: v.board.Snapshot().Channels})
 	change.Set = v.wrote(w.output)
 	return &change, nil
+}
+
+// listening are steps that notice whether the model heard what somebody said to the run.
+type listening struct {
+	engine.Steps
+	heard *bool
+}
+
+func (l listening) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
+	out, err := l.Steps.Do(ctx, effects...)
+	for _, d := range out {
+		if m, ok := d.(journal.ModelFinished); ok && len(m.Heard) > 0 {
+			*l.heard = true
+		}
+	}
+	return out, err
 }
 
 // wrote is the var of an output, as the node has set it: also when it was so before.
@@ -222,4 +246,27 @@ func numbers(v any) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// loop is the config that a model node has, with its tools.
+func (s *scope) loop(path, name string) (loop.Config, tool.Set) {
+	if name == "" {
+		return s.kinds.Loop, s.set
+	}
+	cfg, ok := s.kinds.Loops[name]
+	if !ok {
+		if !s.kinds.Absent {
+			s.add(path+".loop", meant(name, slices.Sorted(maps.Keys(s.kinds.Loops)), "add it to Kinds.Loops"), "there is no loop %s", quote(name))
+		}
+		return s.kinds.Loop, s.set
+	}
+	if cfg.Model == nil {
+		cfg.Model = loop.NoModel()
+	}
+	set, err := tool.NewSet(cfg.Tools...)
+	if err != nil {
+		s.add(path+".loop", "", "%v", err)
+		return s.kinds.Loop, s.set
+	}
+	return cfg, set
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/near"
 )
 
 // A Problem is something that is wrong with a definition, or, with Warning, something that may be.
@@ -108,4 +109,12 @@ func lineOf(lines map[string]int, path string) int {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
 	return lines["$"]
+}
+
+// meant is how a name that nobody knows is mended.
+func meant(name string, known []string, otherwise string) string {
+	if like := near.Names(name, known); len(like) > 0 {
+		return "did you mean " + like[0] + "?"
+	}
+	return otherwise
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -36,11 +35,7 @@ func (s *scope) inner(path string, is any) *graph {
 			if s.kinds.Absent {
 				return &graph{name: is, byID: map[string]*node{}}
 			}
-			fix := "add it to Kinds.Graphs, or write it here"
-			if meant := near.Names(is, slices.Sorted(maps.Keys(s.kinds.Graphs))); len(meant) > 0 {
-				fix = "did you mean " + meant[0] + "?"
-			}
-			s.add(path, fix, "there is no graph %s", quote(is))
+			s.add(path, meant(is, slices.Sorted(maps.Keys(s.kinds.Graphs)), "add it to Kinds.Graphs, or write it here"), "there is no graph %s", quote(is))
 			return nil
 		}
 		if slices.Contains(s.using, is) {

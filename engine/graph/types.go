@@ -9,7 +9,6 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -150,11 +149,7 @@ type funcConfig struct {
 func (c funcConfig) compile(s *scope, path string, n *node) work {
 	n.fn = s.kinds.Funcs[c.Func]
 	if n.fn == nil && !s.kinds.Absent {
-		fix := "add it to Kinds.Funcs"
-		if meant := near.Names(c.Func, slices.Sorted(maps.Keys(s.kinds.Funcs))); len(meant) > 0 {
-			fix = "did you mean " + meant[0] + "?"
-		}
-		s.add(path+".func", fix, "there is no function %s", quote(c.Func))
+		s.add(path+".func", meant(c.Func, slices.Sorted(maps.Keys(s.kinds.Funcs)), "add it to Kinds.Funcs"), "there is no function %s", quote(c.Func))
 	}
 	return works(callFunc)
 }

@@ -50,7 +50,8 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			say(unanswered(reply, calls)...)
 			return err
 		}
-		switch next, tell, err := used.after(reply, calls, talk); next {
+		next, tell, err := used.after(reply, calls, talk)
+		switch next {
 		case failed:
 			say(unanswered(reply, calls)...)
 			return err
@@ -59,31 +60,40 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			if err := l.tell(ctx, do, step, tell, say); err != nil {
 				return err
 			}
-		case stopped:
-			end, err := engine.Do[journal.Stopped](ctx, do, engine.Stop{Step: step, Turn: engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from, Sent: used.sent, Last: used.sent >= maxAgain})
-			switch {
-			case err != nil || end.Again == "" && !end.Steered:
-				return err
-			case end.Again != "":
-				used.sent++
-				say(message.User(end.Again))
-			}
 		case useTools:
-			results, err := l.useTools(ctx, do, run, engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
+			results, final, err := l.useTools(ctx, do, run, engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}
 			if err != nil {
 				return err
 			}
-			if tell, err = used.repeated(calls, results); err != nil {
+			if final {
+				next = stopped
+			} else if tell, err = used.repeated(calls, results); err != nil {
+				return err
+			} else if err := l.tell(ctx, do, step, tell, say); err != nil {
 				return err
 			}
-			if err := l.tell(ctx, do, step, tell, say); err != nil {
+		}
+		if next == stopped {
+			if on, err := used.stop(ctx, do, engine.Stop{Step: step, Turn: engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from}, say); err != nil || !on {
 				return err
 			}
 		}
 	}
+}
+
+// stop lets hooks look at what is done; on when they, or a person, have something to say to the model.
+func (t *tally) stop(ctx context.Context, do engine.Steps, e engine.Stop, say func(...message.Message)) (on bool, err error) {
+	e.Sent, e.Last = t.sent, t.sent >= maxAgain
+	end, err := engine.Do[journal.Stopped](ctx, do, e)
+	if err != nil || end.Again == "" {
+		return end.Steered, err
+	}
+	t.sent++
+	say(message.User(end.Again))
+	return true, nil
 }
 
 // tell says a word of the loop's own to the model; "" is none.

@@ -17,7 +17,11 @@ import (
 
 // Perform does one effect of the loop, here and now: in this process for local steps, in a worker for a workflow engine.
 func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
-	key := e.Key()
+	key, beside := e.Key(), ""
+	if !engine.Alone(e) {
+		beside = key.Scope
+	}
+	hears := l.cfg.Channel == engine.MainChannel && beside == "" && !engine.Kept(e) // in any other place what people say would be heard by one of many, or dropped with what failed
 	e = engine.Bare(e)
 	l.behind(run, host)
 	run.Background.Flush(ctx, host)
@@ -25,7 +29,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	case engine.Prepare:
 		return l.prepare(ctx, run, key.Scope, e)
 	case engine.Generate:
-		return l.generate(ctx, run, host, key, e)
+		return l.generate(ctx, run, host, key, beside, hears, e)
 	case engine.Compact:
 		return l.compact(ctx, run, host, e)
 	case engine.Tell:
@@ -185,8 +189,8 @@ func (l *Engine) admitted(run engine.Run) func(string) bool {
 	return func(name string) bool { return in(name) || searches && name == SearchName }
 }
 
-// generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came.
-func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Generate) (journal.Data, error) {
+// generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came. beside is the scope when others may talk at the same time.
+func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
 	budget := run.Bounds.Budget
 	if err := budget.Call(); err != nil {
 		return nil, err
@@ -195,7 +199,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
 	var heard journal.ModelFinished
-	if key.Scope == "" && run.Log != nil { // in a scope the conversation is another one
+	if hears && run.Log != nil {
 		if err := engine.EndLost(ctx, run); err != nil {
 			return nil, err
 		}
@@ -220,7 +224,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	}
 	usage := sane(resp.Usage)
 	out := journal.ModelFinished{
-		Message: own(run.Log, resp.Message, key.Scope, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
+		Message: own(run.Log, resp.Message, beside, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
 		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 	}
 	out.CostMicros = l.spend(budget, usage)

@@ -57,7 +57,7 @@ func sane(u model.Usage) model.Usage {
 }
 
 // own makes a reply fit for the session: each call has an id that no call before it had, and input that is compact, so that it has the
-// same bytes after it was read back from the journal. Mostly it is the message itself. In a scope each id has the scope in it: loops that run side by
+// same bytes after it was read back from the journal. Mostly it is the message itself. With a scope each id has that in it: loops that run side by
 // side can't look at what the others are about to record.
 func own(log *journal.Log, m message.Message, scope string, step int) message.Message {
 	calls := m.ToolCalls()

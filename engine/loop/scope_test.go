@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -139,5 +140,45 @@ func TestADenialWithoutAReasonStillSaysSomething(t *testing.T) {
 	d := play{cfg: loop.Config{Model: plays(uses(call("c", "x", `{}`)), says("done")), Tools: []tool.Tool{constant("x")}, Hooks: []hook.Middleware{h}}}.do(t)
 	if diff := cmp.Diff("tool:  [c a hook refused this call !]", d.since()[1]); diff != "" {
 		t.Error(fmt.Sprint(d.err), diff)
+	}
+}
+
+// What loops say on the main channel one after the other is what one loop would have said there: the ids of calls are the model's, whatever the scope. Where loops run at the same time each id has its scope in it.
+func TestTheIDOfACallHasItsScopeInItOnlyWhereLoopsRunSideBySide(t *testing.T) {
+	ids := func(branches ...[]string) (ids []string) {
+		l, err := loop.New(loop.Config{Model: scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "x"}), scripted.Text("done")), Tools: []tool.Tool{constant("x")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := begun(t, journal.Memory(), engine.Run{})
+		do := engine.Local(run, engine.NoopHost{}, l)
+		var mu sync.Mutex
+		for _, scopes := range branches {
+			var together []engine.Branch
+			for _, scope := range scopes {
+				talk := func(ctx context.Context, do engine.Steps) error {
+					board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: message.NewHistory(message.User("go"))}})
+					err := l.Converse(ctx, do, run, board)
+					mu.Lock()
+					defer mu.Unlock()
+					ids = append(ids, board.Channel(engine.MainChannel).At(1).ToolCalls()[0].ID)
+					return err
+				}
+				together = append(together, engine.Branch{Scope: scope, Run: func(ctx context.Context, do engine.Steps) error { // a scope within it
+					return engine.Keep(do).Branch(ctx, engine.Branch{Scope: "in", Run: talk})
+				}})
+			}
+			if err := do.Branch(t.Context(), together...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if diff := cmp.Diff([]string{"c", "c_1_1"}, ids([]string{"one"}, []string{"two"})); diff != "" {
+		t.Error("one after the other:", diff)
+	}
+	if got := ids([]string{"one", "two"}); len(got) != 2 || got[0] == got[1] || slices.Contains(got, "c") {
+		t.Error("side by side:", got)
 	}
 }

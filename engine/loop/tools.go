@@ -21,7 +21,8 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	for i := range calls {
 		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
 	}
-	return l.useTools(ctx, do, run, engine.Turn{}, calls)
+	results, _, err := l.useTools(ctx, do, run, engine.Turn{}, calls)
+	return results, err
 }
 
 // Judge is what [Engine.Use] will hear of a call before it may run, as hooks and permissions say: for an engine that may do without the call. Use finds it on record.
@@ -37,9 +38,9 @@ func (l *Engine) Admits(run engine.Run, name string) bool {
 }
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
-// With an error, the calls that were not reached say so.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) ([]message.ToolResult, error) {
-	results := make([]message.ToolResult, len(calls))
+// With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+	results = make([]message.ToolResult, len(calls))
 	judges := make([]engine.Judge, len(calls))
 	for i, c := range calls {
 		judges[i].Turn, judges[i].Call = turn, c
@@ -47,7 +48,7 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 	}
 	verdicts, err := engine.DoAll[journal.ToolJudged](ctx, do, judges)
 	if err != nil {
-		return results, err
+		return results, false, err
 	}
 	var allowed, approved batch
 	var ask []engine.Ask
@@ -71,14 +72,14 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 		}
 	}
 	if ends != "" {
-		return results, endedBy(ends)
+		return results, false, endedBy(ends)
 	}
 	if err := allowed.do(ctx, do, run, results); err != nil {
-		return results, err
+		return results, false, err
 	}
 	answers, err := engine.DoAll[journal.Answered](ctx, do, ask)
 	if err != nil {
-		return results, err // parked: the calls stay pending
+		return results, false, err // parked: the calls stay pending
 	}
 	for k, a := range answers {
 		i, call := asked[k], *ask[k].Call
@@ -88,14 +89,15 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 		}
 		use := l.use(run, turn, call, verdicts[i].Context)
 		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
-			return results, err
+			return results, false, err
 		} else if refused != nil {
 			results[i] = *refused
 			continue
 		}
 		approved.add(i, use)
 	}
-	return results, approved.do(ctx, do, run, results)
+	err = approved.do(ctx, do, run, results)
+	return results, allowed.final || approved.final, err
 }
 
 // edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the call's result when it
@@ -135,8 +137,9 @@ func (l *Engine) use(run engine.Run, turn engine.Turn, c journal.Called, note st
 
 // batch is a set of calls that run together, with the places of their results.
 type batch struct {
-	uses []engine.UseTool
-	at   []int
+	uses  []engine.UseTool
+	at    []int
+	final bool // one of those that are done is the last word
 }
 
 func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u), append(b.at, i) }
@@ -153,7 +156,7 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 			if d.Outcome != "" {
 				results[b.at[from+k]] = d.Result()
 			}
-			ends = cmp.Or(ends, d.Ends)
+			ends, b.final = cmp.Or(ends, d.Ends), b.final || d.Final
 		}
 		switch {
 		case err != nil:
@@ -163,9 +166,11 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 		}
 		for k, d := range done {
 			if d.Ask {
-				if results[b.at[from+k]], err = runAgain(ctx, do, run, b.uses[from+k]); err != nil {
+				again := false
+				if results[b.at[from+k]], again, err = runAgain(ctx, do, run, b.uses[from+k]); err != nil {
 					return err
 				}
+				b.final = b.final || again
 			}
 		}
 	}
@@ -173,7 +178,7 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 }
 
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.
-func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.UseTool) (message.ToolResult, error) {
+func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.UseTool) (result message.ToolResult, final bool, err error) {
 	for {
 		u.Again++
 		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}
@@ -182,25 +187,25 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 		call := message.ToolCall{ID: u.Call.ID, Name: u.Call.Name, Input: u.Call.Input}
 		switch {
 		case err != nil:
-			return journal.Unknown(call), err
+			return journal.Unknown(call), false, err
 		case !answer.Approved:
-			return q.Result(call, answer), nil
+			return q.Result(call, answer), false, nil
 		}
 		if refused, err := edited(ctx, do, &u, q.Asked, answer); err != nil {
-			return journal.Unknown(call), err
+			return journal.Unknown(call), false, err
 		} else if refused != nil { // what the call did before stays unknown
 			refused.Content = journal.Unknown(call).Content + " It was not run again: " + refused.Content
-			return *refused, nil
+			return *refused, false, nil
 		}
 		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
 		if d.Outcome == "" {
-			return journal.Unknown(call), err
+			return journal.Unknown(call), false, err
 		}
 		if err == nil && d.Ends != "" {
 			err = endedBy(d.Ends)
 		}
 		if err != nil || !d.Ask {
-			return d.Result(), err
+			return d.Result(), d.Final, err
 		}
 	}
 }

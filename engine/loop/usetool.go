@@ -165,6 +165,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
+	out.Final = res.Final && !res.IsError
 	return out, nil
 }
 

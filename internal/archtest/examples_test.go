@@ -91,7 +91,7 @@ func TestTheNamesInThePagesAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"} {
+	for _, name := range []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "examples/three-engines/README.md"} {
 		pages = append(pages, filepath.Join(root, name))
 	}
 	names := 0
