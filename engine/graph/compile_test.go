@@ -3,6 +3,7 @@ package graph_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -249,5 +250,55 @@ func TestAnEngineIsNamedByItsDefinition(t *testing.T) {
 	}
 	if len(names) != 2 {
 		t.Error(names)
+	}
+}
+
+// Graphs that use each other several times multiply: what is too much is found before it is compiled, and at once.
+func TestGraphsThatMultiplyAreRefused(t *testing.T) {
+	uses := func(to string, times int) graph.Definition {
+		d := graph.Definition{Entry: "n0"}
+		for i := range times {
+			next := fmt.Sprint("n", i+1)
+			if i == times-1 {
+				next = graph.End
+			}
+			d.Nodes = append(d.Nodes, graph.Node{ID: fmt.Sprint("n", i), Type: "subgraph", Config: map[string]any{"graph": to}})
+			d.Edges = append(d.Edges, graph.Edge{From: fmt.Sprint("n", i), To: next})
+		}
+		return d
+	}
+	k := graph.Kinds{Graphs: map[string]graph.Definition{"self": uses("self", 30)}}
+	for i := range 8 {
+		k.Graphs[fmt.Sprint("g", i)] = uses(fmt.Sprint("g", i+1), 10)
+	}
+	k.Graphs["g8"] = parse(t, "entry: a\nnodes: [{id: a, type: template, config: {template: x, output: x}}]\nedges: [{from: a, to: __end__}]\n")
+	if _, err := graph.Compile(uses("self", 1), k); err == nil || !strings.Contains(err.Error(), "the graph self contains itself: self → self") {
+		t.Error(err)
+	}
+	if _, err := graph.Compile(uses("g0", 1), k); err == nil || !strings.Contains(err.Error(), "there are more than 100000 nodes, each counted as often as its graph is used") || strings.Count(err.Error(), "\n") != 1 {
+		t.Error(err)
+	}
+	if _, err := graph.Compile(uses("g5", 1), k); err != nil {
+		t.Error(err)
+	}
+}
+
+// A definition that a program reads by encoding/json has floats for numbers.
+func TestNumbersOfEncodingJSONAreNumbers(t *testing.T) {
+	var d graph.Definition
+	text := `{"entry": "a", "nodes": [{"id": "a", "type": "model", "config": {"prompt": "x", "max_steps": %s}}], "edges": [{"from": "a", "to": "__end__"}]}`
+	if err := json.Unmarshal([]byte(strings.Replace(text, "%s", "5", 1)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graph.Compile(d, talks()); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{"1.5", "1e300"} {
+		if err := json.Unmarshal([]byte(strings.Replace(text, "%s", wrong, 1)), &d); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := graph.Compile(d, talks()); err == nil || !strings.Contains(err.Error(), "nodes[0].config.max_steps: a number where a whole number has to stand") {
+			t.Error(wrong, err)
+		}
 	}
 }
