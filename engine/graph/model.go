@@ -270,26 +270,3 @@ func numbers(v any) (any, error) {
 	}
 	return v, nil
 }
-
-// loop is the config that a model node has, with its tools.
-func (s *scope) loop(path, name string) (loop.Config, tool.Set) {
-	if name == "" {
-		return s.kinds.Loop, s.set
-	}
-	cfg, ok := s.kinds.Loops[name]
-	if !ok {
-		if !s.kinds.Absent {
-			s.add(path+".loop", meant(name, slices.Sorted(maps.Keys(s.kinds.Loops)), "add it to Kinds.Loops"), "there is no loop %s", quote(name))
-		}
-		return s.kinds.Loop, s.set
-	}
-	if cfg.Model == nil {
-		cfg.Model = loop.NoModel()
-	}
-	set, err := tool.NewSet(cfg.Tools...)
-	if err != nil {
-		s.add(path+".loop", "", "%v", err)
-		return s.kinds.Loop, s.set
-	}
-	return cfg, set
-}
