@@ -100,7 +100,7 @@ func handing() Scenario {
 	hs := []agent.Handoff{{ToAgentID: "billing"}}
 	over := call("c2", agent.DefaultHandoffToolName("billing"))
 	over.Input = `{"reason":"a refund"}`
-	turns := counted([]scripted.Turn{calls("over", over), says("over to billing"), calls("I see", call("c3", "pay")), end})
+	turns := counted([]scripted.Turn{calls("over", over), calls("I see", call("c3", "pay")), end})
 	d := graph.Definition{
 		Name: "desk", Entry: "draft",
 		Nodes: []graph.Node{
