@@ -218,8 +218,8 @@ func (s *standing) take(e journal.Entry) error {
 		case d.Ask:
 		case !leads(d.Name):
 			s.at.ToolCalls++
-		case d.Outcome == journal.OutcomeOK:
-			s.calls = append(slices.Clip(s.calls), saying{d.Name, s.inputs[d.Call]})
+		case d.Outcome == journal.OutcomeOK && !d.IsError: // a hook behind the call may have made an error of it: what the model is told counts
+			s.calls = append(slices.Clip(s.calls), saying{strings.ToLower(d.Name), s.inputs[d.Call]})
 		}
 	case journal.ToolJudged:
 		if d.Refused() && !leads(d.Name) {
@@ -246,7 +246,10 @@ func movedBy(d journal.Visited) map[string]any {
 	return moved
 }
 
-func leads(name string) bool { return name == pack.TransitionTool || name == pack.ArtifactTool }
+// leads reports whether a call of that name leads the workflow on: on record it is as the model wrote it, in any case.
+func leads(name string) bool {
+	return strings.EqualFold(name, pack.TransitionTool) || strings.EqualFold(name, pack.ArtifactTool)
+}
 
 func (s WorkflowState) clone() WorkflowState {
 	s.Visits, s.Artifacts = maps.Clone(s.Visits), maps.Clone(s.Artifacts)
@@ -366,6 +369,8 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 			}
 		case errdefs.BudgetExceeded.Is(err):
 			at.Ended, over, speak = WorkflowExhausted, err.Error(), false
+		case outside: // somebody else moved it since Transition looked
+			return journal.Board{}, err
 		} // else the pack was changed meanwhile: it stays where it is
 	}
 	if !first && !speak && at.Ended == "" && f.def.States[at.State].Final() {
@@ -416,8 +421,10 @@ func (f *flow) artifact(at *WorkflowState, name, value string) {
 	if at.Artifacts == nil {
 		at.Artifacts = map[string]string{}
 	}
-	if before := at.Artifacts[name]; before != "" && f.def.States[at.State].Artifacts[name].Mode == "append" {
-		value = before + "\n" + value
+	if f.def.States[at.State].Artifacts[name].Mode == "append" {
+		if before := at.Artifacts[name]; before != "" {
+			value = before + "\n" + value
+		}
 		if n := len(value) - mostOfArtifact; n > 0 {
 			value = strings.ToValidUTF8(value[n:], "")
 		}
