@@ -49,6 +49,9 @@ const (
 // mostMoves is how often a workflow may move on in one turn; what circles longer fails the turn.
 const mostMoves = 100
 
+// placeNode is the node of the graph that says where the workflow stands.
+const placeNode = "place"
+
 // mostOfArtifact bounds an artifact, in bytes: of one that is appended to, the oldest goes.
 const mostOfArtifact = 64 << 10
 
@@ -196,8 +199,12 @@ func (s *standing) take(e journal.Entry) error {
 			s.void()
 		}
 	case journal.Visited:
+		if d.Node != placeNode {
+			return nil
+		}
+		s.calls = nil
 		at, ok := d.Board.Set["workflow"]
-		if !ok {
+		if !ok { // it is as it was
 			return nil
 		}
 		b, err := json.Marshal(at)
@@ -208,7 +215,7 @@ func (s *standing) take(e journal.Entry) error {
 		if err := json.Unmarshal(b, &now); err != nil {
 			return errdefs.Internal.Errorf("pawl: entry %d: where the workflow stood can't be read: %w", e.Seq, err)
 		}
-		s.at, s.calls = now, nil
+		s.at = now
 	case journal.ToolStarted:
 		if leads(d.Call.Name) {
 			s.inputs[d.Call.ID] = d.Call.Input
@@ -371,7 +378,9 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 			at.Ended, over, speak = WorkflowExhausted, err.Error(), false
 		case outside: // somebody else moved it since Transition looked
 			return journal.Board{}, err
-		} // else the pack was changed meanwhile: it stays where it is
+		default: // the pack was changed meanwhile: it stays where it is, and whoever is there answers
+			speak = true
+		}
 	}
 	if !first && !speak && at.Ended == "" && f.def.States[at.State].Final() {
 		at.Ended = WorkflowCompleted
@@ -488,14 +497,14 @@ func (f *flow) scopes() (all []string) {
 // compile makes the graph of the states' loops.
 func (f *flow) compile(loops map[string]loop.Config) (*graph.Engine, error) {
 	def := graph.Definition{
-		Name: f.conv.pack.ID, Entry: "place", Vars: []string{"workflow", "state", "system", "speak", "over", "moved", "event", "note"}, Limits: graph.Limits{Nodes: 2*mostMoves + 2},
-		Nodes: []graph.Node{{ID: "place", Type: "func", Config: map[string]any{"func": "place"}}, {ID: "over", Type: "func", Config: map[string]any{"func": "over"}}},
-		Edges: []graph.Edge{{From: "place", To: "over", Condition: `over != ""`}, {From: "place", To: graph.End}, {From: "over", To: graph.End}},
+		Name: f.conv.pack.ID, Entry: placeNode, Vars: []string{"workflow", "state", "system", "speak", "over", "moved", "event", "note"}, Limits: graph.Limits{Nodes: 2*mostMoves + 2},
+		Nodes: []graph.Node{{ID: placeNode, Type: "func", Config: map[string]any{"func": "place"}}, {ID: "over", Type: "func", Config: map[string]any{"func": "over"}}},
+		Edges: []graph.Edge{{From: placeNode, To: "over", Condition: `over != ""`}, {From: placeNode, To: graph.End}, {From: "over", To: graph.End}},
 	}
 	for i, name := range slices.Sorted(maps.Keys(f.def.States)) {
 		id := nodeName(name, i)
 		def.Nodes = append(def.Nodes, graph.Node{ID: id, Type: "model", Config: map[string]any{"system": "${system}", "loop": name}})
-		def.Edges = append(def.Edges, graph.Edge{From: "place", To: id, Condition: "speak and state == " + literal(name)}, graph.Edge{From: id, To: "place"})
+		def.Edges = append(def.Edges, graph.Edge{From: placeNode, To: id, Condition: "speak and state == " + literal(name)}, graph.Edge{From: id, To: placeNode})
 	}
 	return graph.Compile(def, graph.Kinds{Loop: loop.Config{Model: f.conv.model}, Loops: loops, Funcs: map[string]graph.NodeFunc{
 		"place": f.place,
@@ -508,7 +517,7 @@ func (f *flow) compile(loops map[string]loop.Config) (*graph.Engine, error) {
 
 // nodeName is the id of a state's node: its own name where that can be one.
 func nodeName(state string, i int) string {
-	ok := state != "place" && state != "over" && len(state) <= 60
+	ok := state != placeNode && state != "over" && len(state) <= 60
 	for k, r := range state {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 		ok = ok && (letter || k > 0 && ('0' <= r && r <= '9' || r == '-' || r == '_'))

@@ -3,6 +3,7 @@ package pawl_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -112,5 +113,42 @@ func TestAnArtifactIsBoundInBytes(t *testing.T) {
 	send(t, c, "1")
 	if at := stands(t, c, "b", map[string]int{"a": 1, "b": 1}, "", "Back", "Done"); len(at.Artifacts["log"]) != 64<<10 {
 		t.Errorf("it has %d bytes", len(at.Artifacts["log"]))
+	}
+}
+
+// Wherever a process died in a turn, and whatever the pack says of events when the next one goes on, the person is answered.
+func TestAPackThatLostAnEventMeanwhile(t *testing.T) {
+	stayed := 0
+	for n := 1; n < 100; n++ {
+		mem, file := journal.Memory(), workflowOf(t, circle)
+		c := flows(t, file, (&inTurn{}).moves("Go").says("in b"), pawl.WithJournal(&cutOff{Store: mem, left: n}), pawl.WithSession("s"))
+		if _, err := c.Send(t.Context(), "1"); err == nil {
+			break
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.Replace(string(b), `{"Go": "b"}`, `{"Leave": "b"}`, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again := flows(t, file, (&inTurn{}).says("here"), pawl.WithJournal(mem), pawl.WithSession("s"))
+		resp, err := again.Continue(t.Context())
+		if errdefs.NotFound.Is(err) { // nothing was on record
+			continue
+		}
+		at, wrong := again.Workflow(t.Context())
+		if err != nil || wrong != nil || resp.Text() == "" {
+			t.Errorf("point %d: %v, %v, in %s", n, err, wrong, at.State)
+		}
+		if at.State == "a" {
+			stayed++
+			if at.Visits["a"] != 1 {
+				t.Errorf("point %d: %+v", n, at)
+			}
+		}
+	}
+	if stayed == 0 {
+		t.Error("no process died before the event was looked at")
 	}
 }
