@@ -240,7 +240,7 @@ func (c *Conversation) ResolveToolWithArgs(ctx context.Context, id string, args 
 		if err != nil {
 			return errdefs.Validation.Errorf("pawl: resolve %s: %w", id, err)
 		}
-		if err := c.fits(p.Call.Name, string(b)); err != nil {
+		if err := c.fits(ctx, p.Call.Name, string(b)); err != nil {
 			return fmt.Errorf("pawl: resolve %s: %w", id, err)
 		}
 		return agent.Answer(ctx, c.opts.store, c.session, journal.Answered{ID: id, Approved: true, Input: string(b)})
@@ -248,13 +248,27 @@ func (c *Conversation) ResolveToolWithArgs(ctx context.Context, id string, args 
 	return errdefs.Conflict.Errorf("pawl: resolve %s: no such call waits in session %s: it was answered, or never asked about", id, c.session)
 }
 
-// fits checks arguments against the parameters of a tool of the pack, as the loop does before a call. Those of what the pack has no tool for, agents and skills, the loop alone can check.
-func (c *Conversation) fits(name, input string) error {
+// fits checks arguments against the parameters of a tool of the pack, or of one that leads its workflow on, as the loop does before a call. Those of agents and skills the loop alone can check.
+func (c *Conversation) fits(ctx context.Context, name, input string) error {
+	var known []tool.Tool
 	for _, t := range c.pack.Tools {
-		if !strings.EqualFold(t.Name, name) { // as tools are found
+		known = append(known, packTool{def: tool.Definition{Tool: t.Model()}})
+	}
+	if c.flow != nil && leads(name) {
+		now, err := c.flow.read(ctx)
+		if err != nil {
+			return err
+		}
+		s := c.flow.def.States[now.at.State]
+		if p, err := c.pack.Prompt(s.PromptTask); err == nil {
+			known = c.flow.led(s, p)
+		}
+	}
+	for _, t := range known {
+		if !strings.EqualFold(t.Definition().Name, name) { // as tools are found
 			continue
 		}
-		set, err := tool.NewSet(packTool{def: tool.Definition{Tool: t.Model()}})
+		set, err := tool.NewSet(t)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,9 @@ const (
 // mostMoves is how often a workflow may move on in one turn; what circles longer fails the turn.
 const mostMoves = 100
 
+// placeNode is the node of the graph that says where the workflow stands.
+const placeNode = "place"
+
 // mostOfArtifact bounds an artifact, in bytes: of one that is appended to, the oldest goes.
 const mostOfArtifact = 64 << 10
 
@@ -100,6 +103,9 @@ func (c *Conversation) Transition(ctx context.Context, event, note string) error
 		return err
 	}
 	defer leave()
+	if len(note) > mostOfArtifact {
+		return errdefs.Validation.Errorf("pawl: transition: the note has %d bytes, the limit is %d: it stands in the prompt of the next state", len(note), mostOfArtifact)
+	}
 	if _, err := c.over(ctx, "transition"); err != nil {
 		return err
 	}
@@ -196,8 +202,12 @@ func (s *standing) take(e journal.Entry) error {
 			s.void()
 		}
 	case journal.Visited:
+		if d.Node != placeNode {
+			return nil
+		}
+		s.calls = nil
 		at, ok := d.Board.Set["workflow"]
-		if !ok {
+		if !ok { // it is as it was
 			return nil
 		}
 		b, err := json.Marshal(at)
@@ -208,7 +218,7 @@ func (s *standing) take(e journal.Entry) error {
 		if err := json.Unmarshal(b, &now); err != nil {
 			return errdefs.Internal.Errorf("pawl: entry %d: where the workflow stood can't be read: %w", e.Seq, err)
 		}
-		s.at, s.calls = now, nil
+		s.at = now
 	case journal.ToolStarted:
 		if leads(d.Call.Name) {
 			s.inputs[d.Call.ID] = d.Call.Input
@@ -218,8 +228,8 @@ func (s *standing) take(e journal.Entry) error {
 		case d.Ask:
 		case !leads(d.Name):
 			s.at.ToolCalls++
-		case d.Outcome == journal.OutcomeOK:
-			s.calls = append(slices.Clip(s.calls), saying{d.Name, s.inputs[d.Call]})
+		case d.Outcome == journal.OutcomeOK && !d.IsError: // a hook behind the call may have made an error of it: what the model is told counts
+			s.calls = append(slices.Clip(s.calls), saying{strings.ToLower(d.Name), s.inputs[d.Call]})
 		}
 	case journal.ToolJudged:
 		if d.Refused() && !leads(d.Name) {
@@ -246,7 +256,10 @@ func movedBy(d journal.Visited) map[string]any {
 	return moved
 }
 
-func leads(name string) bool { return name == pack.TransitionTool || name == pack.ArtifactTool }
+// leads reports whether a call of that name leads the workflow on: on record it is as the model wrote it, in any case.
+func leads(name string) bool {
+	return strings.EqualFold(name, pack.TransitionTool) || strings.EqualFold(name, pack.ArtifactTool)
+}
 
 func (s WorkflowState) clone() WorkflowState {
 	s.Visits, s.Artifacts = maps.Clone(s.Visits), maps.Clone(s.Artifacts)
@@ -311,7 +324,7 @@ func (f *flow) exhausted() error {
 }
 
 // place says where the workflow stands: once when a turn begins, and once whenever a state's model is done. Vars: workflow is the WorkflowState; state and system are for the model, which answers if speak; over says why there is nothing more
-// to be had; moved is what happened.
+// to be had; moved is what happened, and moves how often in this turn.
 func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, error) {
 	now, err := f.read(ctx)
 	if err != nil {
@@ -344,9 +357,13 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 	board := engine.NewBoard(b)
 	speak, over := first && !outside, ""
 	board.SetVar("moved", nil)
+	moves, _ := b.Vars["moves"].(int)
 	if said {
 		from := at.State
 		to, redirected, err := f.next(at, event, time.Now())
+		if moves++; err == nil && moves > mostMoves {
+			return journal.Board{}, errdefs.BudgetExceeded.Errorf("the workflow moved on %d times in this turn: it goes in circles; give its states max_visits", mostMoves)
+		}
 		switch {
 		case err == nil:
 			at.State, at.Context, at.Ended = to, note, ""
@@ -358,7 +375,11 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 			}
 		case errdefs.BudgetExceeded.Is(err):
 			at.Ended, over, speak = WorkflowExhausted, err.Error(), false
-		} // else the pack was changed meanwhile: it stays where it is
+		case outside: // somebody else moved it since Transition looked
+			return journal.Board{}, err
+		default: // the pack was changed meanwhile: it stays where it is, and whoever is there answers
+			speak = true
+		}
 	}
 	if !first && !speak && at.Ended == "" && f.def.States[at.State].Final() {
 		at.Ended = WorkflowCompleted
@@ -374,7 +395,7 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 	if err != nil {
 		return journal.Board{}, err
 	}
-	for name, v := range map[string]any{"workflow": rec, "state": at.State, "speak": speak, "over": over} {
+	for name, v := range map[string]any{"workflow": rec, "state": at.State, "speak": speak, "over": over, "moves": moves} {
 		board.SetVar(name, v)
 	}
 	return journal.Diff(b, board.Snapshot()), nil
@@ -408,8 +429,10 @@ func (f *flow) artifact(at *WorkflowState, name, value string) {
 	if at.Artifacts == nil {
 		at.Artifacts = map[string]string{}
 	}
-	if before := at.Artifacts[name]; before != "" && f.def.States[at.State].Artifacts[name].Mode == "append" {
-		value = before + "\n" + value
+	if f.def.States[at.State].Artifacts[name].Mode == "append" {
+		if before := at.Artifacts[name]; before != "" {
+			value = before + "\n" + value
+		}
 		if n := len(value) - mostOfArtifact; n > 0 {
 			value = strings.ToValidUTF8(value[n:], "")
 		}
@@ -473,14 +496,14 @@ func (f *flow) scopes() (all []string) {
 // compile makes the graph of the states' loops.
 func (f *flow) compile(loops map[string]loop.Config) (*graph.Engine, error) {
 	def := graph.Definition{
-		Name: f.conv.pack.ID, Entry: "place", Vars: []string{"workflow", "state", "system", "speak", "over", "moved", "event", "note"}, Limits: graph.Limits{Nodes: 2*mostMoves + 2},
-		Nodes: []graph.Node{{ID: "place", Type: "func", Config: map[string]any{"func": "place"}}, {ID: "over", Type: "func", Config: map[string]any{"func": "over"}}},
-		Edges: []graph.Edge{{From: "place", To: "over", Condition: `over != ""`}, {From: "place", To: graph.End}, {From: "over", To: graph.End}},
+		Name: f.conv.pack.ID, Entry: placeNode, Vars: []string{"workflow", "state", "system", "speak", "over", "moved", "moves", "event", "note"}, Limits: graph.Limits{Nodes: 2*mostMoves + 4},
+		Nodes: []graph.Node{{ID: placeNode, Type: "func", Config: map[string]any{"func": "place"}}, {ID: "over", Type: "func", Config: map[string]any{"func": "over"}}},
+		Edges: []graph.Edge{{From: placeNode, To: "over", Condition: `over != ""`}, {From: placeNode, To: graph.End}, {From: "over", To: graph.End}},
 	}
 	for i, name := range slices.Sorted(maps.Keys(f.def.States)) {
 		id := nodeName(name, i)
 		def.Nodes = append(def.Nodes, graph.Node{ID: id, Type: "model", Config: map[string]any{"system": "${system}", "loop": name}})
-		def.Edges = append(def.Edges, graph.Edge{From: "place", To: id, Condition: "speak and state == " + literal(name)}, graph.Edge{From: id, To: "place"})
+		def.Edges = append(def.Edges, graph.Edge{From: placeNode, To: id, Condition: "speak and state == " + literal(name)}, graph.Edge{From: id, To: placeNode})
 	}
 	return graph.Compile(def, graph.Kinds{Loop: loop.Config{Model: f.conv.model}, Loops: loops, Funcs: map[string]graph.NodeFunc{
 		"place": f.place,
@@ -493,7 +516,7 @@ func (f *flow) compile(loops map[string]loop.Config) (*graph.Engine, error) {
 
 // nodeName is the id of a state's node: its own name where that can be one.
 func nodeName(state string, i int) string {
-	ok := state != "place" && state != "over" && len(state) <= 60
+	ok := state != placeNode && state != "over" && len(state) <= 60
 	for k, r := range state {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 		ok = ok && (letter || k > 0 && ('0' <= r && r <= '9' || r == '-' || r == '_'))

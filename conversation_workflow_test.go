@@ -319,6 +319,21 @@ func TestVisitsAndBudgetsBoundAWorkflow(t *testing.T) {
 
 func failed(_ *pawl.Response, err error) error { return err }
 
+func TestAWorkflowThatCirclesEndsTheTurn(t *testing.T) {
+	m := &inTurn{}
+	for range 60 {
+		m.moves("Go").moves("Back")
+	}
+	c := flows(t, workflowOf(t, circle), m)
+	if _, err := c.Send(t.Context(), "1"); !errdefs.BudgetExceeded.Is(err) || !strings.Contains(err.Error(), "moved on 100 times in this turn") || len(m.asked()) != 101 {
+		t.Errorf("%v after %d calls", err, len(m.asked()))
+	}
+	stands(t, c, "a", map[string]int{"a": 51, "b": 50}, "", "Go") // the next turn goes on from there
+	if err := c.Transition(t.Context(), "Go", strings.Repeat("x", 64<<10+1)); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "the limit is 65536") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAWorkflowHasSoMuchTime(t *testing.T) {
 	file := workflowOf(t, strings.Replace(circle, `"states"`, `"engine": {"budget": {"max_wall_time_sec": 60}}, "states"`, 1))
 	synctest.Test(t, func(t *testing.T) {

@@ -226,17 +226,14 @@ func (g *Engine) look(ctx context.Context, run engine.Run, l look) (journal.Data
 	}
 	k, ok := l.had, l.fresh(l.had)
 	if !ok && g.cache != nil {
-		value, found, err := g.cache.Get(ctx, l.ID)
-		if err == nil && found {
-			k, err = readKept(value)
-		}
+		found, err := g.kept(ctx, l.ID)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
 			engine.Warn(ctx, fmt.Sprintf("graph: node %s: the cache can't be read, so the work is done: %v", l.Node, err))
 		}
-		ok = err == nil && found && l.fresh(k)
+		k, ok = found, err == nil && l.fresh(found)
 	}
 	if ok {
 		out.Cached, out.Board = true, k.board
@@ -248,19 +245,42 @@ func (l look) fresh(k kept) bool {
 	return !k.at.IsZero() && (l.TTL == 0 || time.Since(k.at) < l.TTL)
 }
 
+// kept asks the cache of the program, which may be anybody's; without an error and a time, it has nothing.
+func (g *Engine) kept(ctx context.Context, id string) (k kept, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errdefs.Recovered("its Get", v)
+		}
+	}()
+	value, found, err := g.cache.Get(ctx, id)
+	if err != nil || !found {
+		return kept{}, err
+	}
+	return readKept(value)
+}
+
 // keep puts what a visit came to into the cache of the program.
 func (g *Engine) keep(ctx context.Context, s store) journal.Data {
 	now := time.Now().UTC()
 	if g.cache != nil {
-		value, err := kept{s.Board, now}.write()
-		if err == nil {
-			err = g.cache.Put(ctx, s.ID, value, s.TTL)
-		}
-		if err != nil {
+		if err := g.put(ctx, s, now); err != nil {
 			engine.Warn(ctx, fmt.Sprintf("graph: an outcome can't be put into the cache: %v", err))
 		}
 	}
 	return journal.Timed{At: now}
+}
+
+func (g *Engine) put(ctx context.Context, s store, now time.Time) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errdefs.Recovered("its Put", v)
+		}
+	}()
+	value, err := kept{s.Board, now}.write()
+	if err != nil {
+		return err
+	}
+	return g.cache.Put(ctx, s.ID, value, s.TTL)
 }
 
 // write gives a line with the time, and the change as the journal has it.
@@ -278,9 +298,10 @@ func readKept(value []byte) (k kept, err error) {
 	if err != nil {
 		return k, err
 	}
+	var ok bool
 	k.board, _ = d.(journal.Board)
-	if len(k.board.Edit) > 0 {
-		return k, errdefs.Validation.Errorf("graph: it changes what stands on a channel")
+	if k.board, ok = plain(k.board); !ok {
+		return k, errdefs.Validation.Errorf("graph: it changes what stands on a channel, or has calls")
 	}
 	return k, k.board.Check()
 }

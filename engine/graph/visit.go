@@ -16,6 +16,9 @@ import (
 // longestWait is the longest that is waited before an attempt.
 const longestWait = time.Minute
 
+// past is how much longer a node's questions can be answered than the node has time: it is the time that ends first, whatever was cut off to milliseconds.
+const past = 2 * time.Millisecond
+
 // work is what a node does. It writes on the visit's board.
 type work interface {
 	do(ctx context.Context, v *visit) error
@@ -40,6 +43,9 @@ func (v *visit) attempts(ctx context.Context) error {
 			return err
 		}
 		v.do = limited{v.do, began.At.Add(n.timeout)}
+		if most := n.timeout + past; v.run.AskTTL == 0 || v.run.AskTTL > most {
+			v.run.AskTTL = most
+		}
 	}
 	if v.last = n.retry == nil; v.last {
 		return n.work.do(ctx, v)

@@ -116,3 +116,21 @@ func TestNothingMakesOrTakesMoreThanTheLimits(t *testing.T) {
 		})
 	}
 }
+
+// A sort compares more often than it has values, and that counts.
+func TestASortCountsItsComparisons(t *testing.T) {
+	e, err := star.CompileBody("sort", "return len(sorted(range(100000), reverse = True))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := star.NewMeter(star.Limits{Steps: 10_000_000, Bytes: 256 << 20})
+	if _, err := e.Call(t.Context(), m, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.Used().Steps; n < 100_000 || n > 1_000_000 {
+		t.Errorf("it counted %d steps", n)
+	}
+	if _, err := e.Call(t.Context(), star.NewMeter(star.Limits{Steps: 100_000, Bytes: 256 << 20}), nil); !errdefs.BudgetExceeded.Is(err) {
+		t.Error(err)
+	}
+}

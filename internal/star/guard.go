@@ -660,6 +660,9 @@ func keys(t *starlark.Thread, values starlark.Value, key starlark.Value) ([]keye
 	return all, nil
 }
 
+// compares is how many comparisons of small values, in a sort, are worth a look at the limits, and a step for each 8.
+const compares = 1024
+
 func sorted(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var values, key starlark.Value
 	var reverse bool
@@ -674,7 +677,11 @@ func sorted(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs
 	if reverse {
 		op = syntax.GT
 	}
+	compared := 0
 	slices.SortStableFunc(all, func(x, y keyed) int {
+		if compared++; compared%compares == 0 && err == nil {
+			err = c.busy()
+		}
 		if err != nil {
 			return 0
 		}

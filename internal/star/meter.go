@@ -85,6 +85,14 @@ func (c *counter) work(steps int64) error {
 	return c.failed
 }
 
+// busy counts what a sort has compared since it was last asked, and ends it with the context.
+func (c *counter) busy() error {
+	if c.failed == nil {
+		c.failed = c.ctx.Err()
+	}
+	return c.work(compares / 8)
+}
+
 // make counts bytes, before they are made.
 func (c *counter) make(bytes int64) error {
 	if bytes > c.largest() {
