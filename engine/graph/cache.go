@@ -51,9 +51,9 @@ func (s *scope) cache(n *node, def Node) {
 	_, known := specs[def.Type]
 	switch {
 	case slices.Contains(pure, def.Type):
-		s.add(path, "leave it out", "a %s node only computes: there is nothing to save", def.Type)
+		s.add(path, "leave it out", "%s only computes: there is nothing to save", aNode(def.Type))
 	case def.Type == "subgraph" || def.Type == "map":
-		s.add(path, "give it to those nodes in it that take time", "a %s node does nothing but what the nodes in it do", def.Type)
+		s.add(path, "give it to those nodes in it that take time", "%s does nothing but what the nodes in it do", aNode(def.Type))
 	case def.Type == "approval" || def.Type == "agent" || def.Type == "handoff":
 		s.add(path, "leave it out", "what the node does (%s) is asked for each time", def.Type)
 	case def.Type == "tool":
@@ -61,7 +61,7 @@ func (s *scope) cache(n *node, def Node) {
 			s.add(path, "leave it out, or declare the tool read-only if it is", "the tool %s may change something: a call that is left out would be missing", d.Name)
 		}
 	case def.Cache.Key == "" && (!known || def.Type == "func"):
-		s.add(path+".key", "write an expression of all that its outcome depends on", "a %s node sees the whole board: what counts of it is not known", def.Type)
+		s.add(path+".key", "write an expression of all that its outcome depends on", "%s sees the whole board: what counts of it is not known", aNode(def.Type))
 	}
 	if def.Cache.TTL < 0 {
 		s.add(path+".ttl", "write one such as 10m", "it is negative")

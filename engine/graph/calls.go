@@ -23,7 +23,7 @@ func (s *scope) unknownTool(path, name string, set tool.Set) {
 	for _, t := range set.Models(nil) {
 		names = append(names, t.Name)
 	}
-	s.add(path, meant(name, names, "give it to Kinds.Loop.Tools"), "there is no tool %s", quote(name))
+	s.add(path, meant(name, names, "name one that the run has, in Go of Kinds.Loop.Tools"), "there is no tool %s", quote(name))
 }
 
 type toolConfig struct {

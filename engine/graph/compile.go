@@ -177,6 +177,15 @@ func (s *scope) declare(path, name string) {
 	}
 }
 
+// admit makes names known that are told of elsewhere when they are wrong.
+func (s *scope) admit(names []string) {
+	for _, name := range names {
+		if varRule.MatchString(name) && !slices.Contains(keywords, name) && !slices.Contains(s.vars, name) {
+			s.vars = append(s.vars, name)
+		}
+	}
+}
+
 // nodes makes the nodes, and declares what they set.
 func (s *scope) nodes(path string) []spec {
 	specs := make([]spec, len(s.def.Nodes))
@@ -203,19 +212,24 @@ func (s *scope) nodes(path string) []spec {
 			}
 		} else {
 			s.broken = s.broken || def.Type == "router" || def.Type == "gate"
+			s.admit(outputs(def)) // that its config is wrong is told once
 		}
 		if def.Type == "subgraph" { // it works on the same board
-			for _, name := range known(def.Config["graph"], s.kinds.Graphs) {
-				if varRule.MatchString(name) && !slices.Contains(keywords, name) && !slices.Contains(s.vars, name) {
-					s.vars = append(s.vars, name)
-				}
-			}
+			s.admit(known(def.Config["graph"], s.kinds.Graphs))
 		}
 	}
 	for i, def := range s.def.Nodes {
 		s.node(s.graph.nodes[i], def)
 	}
 	return specs
+}
+
+// aNode is a type of nodes with its article.
+func aNode(kind string) string {
+	if strings.IndexAny(kind, "aeio") == 0 {
+		return "an " + kind + " node"
+	}
+	return "a " + kind + " node"
 }
 
 // node compiles what all nodes have.
@@ -227,7 +241,7 @@ func (s *scope) node(n *node, def Node) {
 	if n.timeout = time.Duration(def.Timeout); n.timeout < 0 {
 		s.add(n.path+".timeout", "write one such as 30s", "it is negative")
 	} else if n.timeout > 0 && idle {
-		s.add(n.path+".timeout", "leave it out", "a %s node does nothing that takes time", def.Type)
+		s.add(n.path+".timeout", "leave it out", "%s does nothing that takes time", aNode(def.Type))
 	}
 	if n.retry = def.Retry; n.retry == nil {
 		return
@@ -235,13 +249,13 @@ func (s *scope) node(n *node, def Node) {
 	path := n.path + ".retry"
 	switch {
 	case idle || def.Type == "approval":
-		s.add(path, "leave it out", "a %s node does nothing that another attempt would change", def.Type)
+		s.add(path, "leave it out", "%s does nothing that another attempt would change", aNode(def.Type))
 	case def.Type == "tool":
 		if d, ok := s.toolOf(def); ok && !d.Repeatable() {
 			s.add(path, "declare it so if it is; else leave retry out, go on after a failure by on_error, and have an edge with a condition lead back", "the tool %s is neither read-only nor idempotent: a call that failed may have taken effect", d.Name)
 		}
 	case def.Type == "agent" || def.Type == "handoff":
-		s.add(path, "leave it out", "what a %s node fails with may have taken effect: it is not tried again by itself", def.Type)
+		s.add(path, "leave it out", "what %s fails with may have taken effect: it is not tried again by itself", aNode(def.Type))
 	}
 	if n.retry.Attempts < 2 || n.retry.Attempts > 10 {
 		s.add(path+".attempts", "write 2 to 10", "it is %d", n.retry.Attempts)

@@ -43,6 +43,14 @@ func problemsOf(text string, k graph.Kinds) (lines []string) {
 	return lines
 }
 
+// What a node with a mistake sets is known all the same: one mistake is one problem.
+func TestAMistakeInAConfigIsOneProblem(t *testing.T) {
+	got := problemsOf("entry: a\nnodes: [{id: a, type: template, config: {tmplate: x, output: y}}, {id: b, type: script, config: {sauce: x, outputs: [z]}}, {id: c, type: template, config: {template: '${y} ${z}', output: x}}]\nedges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: __end__}]\n", graph.Kinds{})
+	if len(got) != 2 || !strings.HasPrefix(got[0], "nodes[0].config.tmplate: ") || !strings.HasPrefix(got[1], "nodes[1].config.sauce: ") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestEachProblemIsNamedByItsPath(t *testing.T) {
 	one := func(node string) string {
 		return "entry: a\nnodes:\n- " + node + "\nedges: [{from: a, to: __end__}]\n"
@@ -96,6 +104,7 @@ func TestEachProblemIsNamedByItsPath(t *testing.T) {
 		"a retry of nothing":           {one(`{id: a, type: template, retry: {attempts: 2}, timeout: 1s, config: {template: x, output: x}}`), []string{"nodes[0].retry: a template node does nothing that another attempt would change", "nodes[0].timeout: a template node does nothing that takes time"}},
 		"a retry of a tool":            {one(`{id: a, type: tool, retry: {attempts: 2}, config: {tool: add}}`), []string{"nodes[0].retry: the tool add is neither read-only nor idempotent: a call that failed may have taken effect: declare it so if it is; else leave retry out"}},
 		"a retry of a handoff":         {one(`{id: a, type: handoff, retry: {attempts: 2}, config: {tool: add}}`), []string{"nodes[0].retry: what a handoff node fails with may have taken effect"}},
+		"a retry of an approval":       {one(`{id: a, type: approval, retry: {attempts: 2}, config: {prompt: x, output: y}}`), []string{"nodes[0].retry: an approval node does nothing that another attempt would change"}},
 		"a bad retry":                  {one(`{id: a, type: subgraph, retry: {attempts: 1, on: [validation, nothing], wait: 2m}, config: {graph: self}}`), []string{"nodes[0].retry.attempts: it is 1: write 2 to 10", "nodes[0].retry.on[0]: what fails as validation is not tried again", `nodes[0].retry.on[1]: no error has the class "nothing"`, "nodes[0].retry.wait: it is 2m0s: write one from 0s to 1m"}},
 		"caches of what has none": {
 			"entry: a\nnodes:\n- {id: a, type: template, cache: {}, config: {template: x, output: x}}\n- {id: b, type: approval, cache: {}, config: {prompt: x, output: x}}\n- {id: c, type: subgraph, cache: {}, config: {graph: {entry: d, nodes: [{id: d, type: func, cache: {}, config: {func: f}}], edges: [{from: d, to: __end__}]}}}\n- {id: e, type: tool, cache: {}, config: {tool: add}}\nedges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: e}, {from: e, to: __end__}]\n",

@@ -71,7 +71,7 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		}
 		cfg.Model = m
 	case cfg.Model == loop.NoModel() && !s.kinds.Absent:
-		s.add(path, "give its loop in Kinds a Model, or the node one", "there is no model")
+		s.add(path, "name one at the node, or give the run one: --model, in Go Kinds.Loop.Model", "there is no model")
 	}
 	if c.Tools != nil && !s.kinds.Absent {
 		cfg.Tools = nil

@@ -77,20 +77,25 @@ func knownIn(is any, graphs map[string]Definition, seen map[string]bool, depth i
 	}
 	names = append(names, d.Vars...)
 	for _, n := range d.Nodes {
-		for _, field := range []string{"output", "text"} {
-			if name, ok := n.Config[field].(string); ok {
-				names = append(names, name)
-			}
-		}
-		if list, ok := n.Config["outputs"].([]any); ok {
-			for _, name := range list {
-				if name, ok := name.(string); ok {
-					names = append(names, name)
-				}
-			}
-		}
+		names = append(names, outputs(n)...)
 		if n.Type == "subgraph" {
 			names = append(names, knownIn(n.Config["graph"], graphs, seen, depth+1)...)
+		}
+	}
+	return names
+}
+
+// outputs are the vars that a node seems to set, whether its config can be read or not.
+func outputs(n Node) (names []string) {
+	for _, field := range []string{"output", "text"} {
+		if name, ok := n.Config[field].(string); ok {
+			names = append(names, name)
+		}
+	}
+	list, _ := n.Config["outputs"].([]any)
+	for _, name := range list {
+		if name, ok := name.(string); ok {
+			names = append(names, name)
 		}
 	}
 	return names
