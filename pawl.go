@@ -64,6 +64,8 @@ type Options struct {
 	Engine func(cfg loop.Config) (engine.Engine, error)
 	// Settings are those of every model call: temperature, output limit and so on. Default: the provider's.
 	Settings model.Settings
+	// Output is a JSON Schema that the answer of each run has to fit: Result.Text is JSON then. An answer that does not is sent back, twice at most, and then the run fails (errdefs.Validation). Subagents answer in words. Default: free text.
+	Output json.RawMessage
 	// Tools are offered after the built-in ones. Two tools whose names differ at most in case are errdefs.Conflict.
 	Tools []tool.Tool
 	// MCP are servers whose tools are offered after Tools, before those of the settings' servers, of which they replace those of the same name. One that does not start is a warning of each run; if it is Required, New fails.

@@ -114,6 +114,7 @@ const (
 	WhySummarize Why = "summarize" // asks for a summary
 	WhySummary   Why = "summary"   // of what stood there before
 	WhyHandoff   Why = "handoff"   // somebody else goes on from here
+	WhyMisfit    Why = "misfit"    // the reply does not fit its schema
 )
 
 func (w Why) origin() message.Origin {

@@ -204,6 +204,16 @@ func schemaOf[In any](name string) json.RawMessage {
 	panic(fmt.Sprintf("tool: Func %s: %v", name, err))
 }
 
+// SchemaOf is the JSON Schema of a type, as [Func] makes it of its input: by the rules of encoding/json, with descriptions from the tag jsonschema. A type that JSON can't have (a function, a channel), or that is in itself, is errdefs.Validation.
+func SchemaOf[T any]() (json.RawMessage, error) {
+	s, err := jsonschema.For[T](inference)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("tool: schema: %w", err)
+	}
+	tighten(s)
+	return marshal(s)
+}
+
 // tighten takes away the null that inference allows for slices and pointers, as a model that may write null will, and makes pointers
 // optional.
 func tighten(s *jsonschema.Schema) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,19 +34,19 @@ const maxPrompt = 4 << 20
 
 // common are the flags that commands which run an agent share.
 type common struct {
-	model, baseURL, dir, session, journal, engine, system string
-	unknown                                               string             // resume only
-	settingsModel                                         string             // that the project's settings name
-	began                                                 journal.RunStarted // resume only: what is on record of the run
-	json, wait, trust                                     bool
-	person                                                bool // somebody is there to answer questions
-	begins                                                bool // the command begins a run: its model and directory go on record
-	maxSteps                                              int
-	budgetUSD                                             float64
-	budgetTokens                                          int64
-	timeout                                               time.Duration
-	policy                                                policy
-	mcp                                                   []string
+	model, baseURL, dir, session, journal, engine, system, output string
+	unknown                                                       string             // resume only
+	settingsModel                                                 string             // that the project's settings name
+	began                                                         journal.RunStarted // resume only: what is on record of the run
+	json, wait, trust                                             bool
+	person                                                        bool // somebody is there to answer questions
+	begins                                                        bool // the command begins a run: its model and directory go on record
+	maxSteps                                                      int
+	budgetUSD                                                     float64
+	budgetTokens                                                  int64
+	timeout                                                       time.Duration
+	policy                                                        policy
+	mcp                                                           []string
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -67,6 +68,7 @@ func (c *common) addKept(cmd *cobra.Command) {
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
 	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `"+engineFlag()+"`")
 	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
+	f.StringVar(&c.output, "output-schema", "", "the answer is JSON of the JSON Schema in `FILE`")
 	f.IntVar(&c.maxSteps, "max-steps", maxSteps, "end the run before model call `N`+1")
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
 	f.Int64Var(&c.budgetTokens, "budget-tokens", 0, "end the run before the next model call once `N` tokens are used")
@@ -215,6 +217,9 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err
 	}
+	if o.Output, err = c.schema(); err != nil {
+		return o, err
+	}
 	if o.MCP, err = mcpFlags(c.mcp); err != nil {
 		return o, err
 	}
@@ -232,6 +237,24 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// schema is that of --output-schema.
+func (c *common) schema() (json.RawMessage, error) {
+	switch {
+	case c.output == "":
+		return nil, nil
+	case c.engine != "" && c.engine != "loop":
+		return nil, usage("--output-schema goes with the loop: nodes and scripts have schemas of their own")
+	}
+	text, err := textOrFile("--output-schema", "@"+c.output)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := loop.New(loop.Config{Model: loop.NoModel(), Output: json.RawMessage(text)}); err != nil {
+		return nil, usage("--output-schema %s: %w", c.output, err)
+	}
+	return json.RawMessage(text), nil
 }
 
 // projectRoot is dir, as --dir gives it, or the nearest directory upward that looks like a project. What the home directory has in .agents is the user's, and makes no project of all that is below it.

@@ -60,6 +60,7 @@ func (c common) kept(further bool) (words []string) {
 		{"--dir", inFull(c.dir, ""), further && c.dir != ""},
 		{"--engine", c.engineInFull(), c.engine != "" && c.engine != "loop"},
 		{"--system-prompt", inFull(c.system, "@"), c.system != ""},
+		{"--output-schema", inFull(c.output, ""), c.output != ""},
 		{"--max-steps", fmt.Sprint(c.maxSteps), c.maxSteps != 0 && c.maxSteps != maxSteps},
 		{"--budget-usd", fmt.Sprint(c.budgetUSD), c.budgetUSD != 0},
 		{"--budget-tokens", fmt.Sprint(c.budgetTokens), c.budgetTokens != 0},

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/catalog"
 	"github.com/pawl-dev/pawl/tool"
@@ -20,7 +21,7 @@ type Config struct {
 	Model      model.Model        // required
 	Middleware []model.Middleware // around Model; the first is the outermost
 	Settings   model.Settings     // of every model call
-	Output     json.RawMessage    // JSON Schema of the replies, which are JSON then; nil: free text
+	Output     json.RawMessage    // JSON Schema of the answer, which is JSON then; nil: free text. One that does not fit is sent back, twice at most, and then the run fails (errdefs.Validation). A model without a native mode for it answers by a tool: model.OutputByTool
 	Tools      []tool.Tool        // offered in this order; those that are deferred once they were searched for, with SearchName
 	Hooks      []hook.Middleware  // of this engine; the agent's and the run's come before them
 	Compact    Compact            // off, unless it is Enabled
@@ -54,21 +55,28 @@ type Engine struct {
 	log    *slog.Logger
 }
 
-// New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that isn't JSON, and on a setting that the model can't honour.
+// New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that is none, and on a setting that the model can't honour.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Model == nil {
 		return nil, errdefs.Validation.Errorf("loop: a model is needed")
 	}
-	if len(cfg.Output) > 0 && !json.Valid(cfg.Output) {
-		return nil, errdefs.Validation.Errorf("loop: the output schema is not JSON")
+	l := &Engine{cfg: cfg, log: cfg.Logger}
+	if len(cfg.Output) > 0 {
+		if _, err := schema.Compile(cfg.Output); err != nil {
+			return nil, errdefs.Validation.Errorf("loop: the output schema: %w", err)
+		}
+		cfg.Model = model.OutputByTool(cfg.Model)
 	}
-	l := &Engine{cfg: cfg, model: model.Wrap(cfg.Model, cfg.Middleware...), log: cfg.Logger}
+	l.model = model.Wrap(cfg.Model, cfg.Middleware...)
 	all := l.withSearch(cfg.Tools)
 	tools, err := tool.NewSet(all...)
 	if err != nil {
 		return nil, err
 	}
 	l.tools, l.defers = tools, len(all) > len(cfg.Tools)
+	if _, _, taken := tools.Lookup(model.OutputTool); taken && len(cfg.Output) > 0 {
+		return nil, errdefs.Conflict.Errorf("loop: a tool is called %s, which is how models answer by a schema: give it another name", model.OutputTool)
+	}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}

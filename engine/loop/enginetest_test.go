@@ -27,7 +27,9 @@ func TestTheLoopIsAnEngine(t *testing.T) {
 			cfg.Middleware = []model.Middleware{func(m model.Model) model.Model { return struct{ model.Model }{m} }}
 		}},
 		"settings": {set: func(cfg *loop.Config) { cfg.Settings = model.Settings{MaxTokens: 100, Stop: []string{"x"}} }},
-		"output":   {set: func(cfg *loop.Config) { cfg.Output = json.RawMessage(`{"type":"object"}`) }},
+		"output": {set: func(cfg *loop.Config) {
+			cfg.Output, cfg.Model = json.RawMessage(`{"type":"string"}`), inJSON{cfg.Model}
+		}},
 		"hooks": {set: func(cfg *loop.Config) {
 			cfg.Hooks = []hook.Middleware{{
 				Name: "all four",
@@ -86,6 +88,27 @@ func TestTheLoopIsAnEngine(t *testing.T) {
 		}
 	}
 	t.Run("all", func(t *testing.T) { enginetest.Run(t, factory(on...), enginetest.NoBranches) })
+}
+
+// inJSON is a model that says everything as a JSON string.
+type inJSON struct{ model.Model }
+
+func (m inJSON) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	resp, err := m.Model.Complete(ctx, req)
+	if err == nil && resp.Message.Text() != "" {
+		b, _ := json.Marshal(resp.Message.Text())
+		out := *resp
+		out.Message, resp = message.Assistant(string(b), resp.Message.ToolCalls()...), &out
+	}
+	return resp, err
+}
+
+func (m inJSON) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	resp, err := m.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Text: resp.Message.Text(), Final: true, Response: resp})
 }
 
 func all(h message.History) (ms []message.Message) {

@@ -35,7 +35,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 		return err
 	}
 	talk = talk.Edit(ready.Edit)
-	from, used := talk.Len(), tally{limits: l.cfg.Limits, room: roomFor(ready, talk)}
+	from, used := talk.Len(), tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, talk)}
 	for step := 1; ; step++ {
 		if talk, from, err = used.ready(ctx, do, step, talk, from); err != nil {
 			return err

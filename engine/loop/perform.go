@@ -80,7 +80,7 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 			return nil, errdefs.Validation.Errorf("loop: message %d has the role %q: want user, assistant or tool; instructions go into the system prompt", i+1, m.Role())
 		}
 	}
-	out := journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages))}
+	out := journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages)), Output: l.cfg.Output}
 	if c := l.cfg.Compact; c.Enabled {
 		out.CompactAt = int(float64(c.Window) * c.Threshold)
 		out.Tokens = l.takes(run, scope, g.System, e.Messages.Edit(out.Edit))

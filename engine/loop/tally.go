@@ -1,10 +1,14 @@
 package loop
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -14,6 +18,7 @@ import (
 const (
 	maxContinues = 3 // of replies in a row that the output limit cut off
 	maxBlank     = 1 // of replies in a row that say nothing
+	maxMisfits   = 2 // of answers that don't fit their schema, in a run
 	maxAgain     = 3 // times that stop hooks may send the model back, in a run
 )
 
@@ -24,16 +29,19 @@ const (
 	tellBlank    = "Your reply was empty. Go on with the task, or say in a sentence that it is done."
 	tellBadCall  = "Your tool call could not be read, and nothing was run. Make it again, with valid JSON as its input."
 	tellUnknown  = "the process died while %s was under way: whether it took effect is unknown; run it again?" // to a person
+	tellMisfit   = "Your answer does not fit the JSON Schema that it has to have: %s. Answer again, with the JSON alone."
 	tellRepeats  = "You have made the same call several times in a row, with the same result each time. It will not change. Try something else, or say what stops you."
 )
 
 // why says what a word of the loop's own is for.
 func why(tell string) engine.Why {
-	switch tell {
-	case tellContinue:
+	switch {
+	case tell == tellContinue:
 		return engine.WhyContinue
-	case tellRepeats:
+	case tell == tellRepeats:
 		return engine.WhyRepeats
+	case strings.HasPrefix(tell, tellMisfit[:strings.IndexByte(tellMisfit, '%')]):
+		return engine.WhyMisfit
 	}
 	return engine.WhyEmpty
 }
@@ -51,7 +59,9 @@ const (
 // tally is what a run has used. It is counted from outcomes alone, so it is the same on resume and in replay.
 type tally struct {
 	limits                                Limits
+	output                                json.RawMessage // the schema of the answer; nil: any
 	tokens, calls, cut, blank, sent, same int
+	misfits                               int
 	lastCalls                             []message.ToolCall
 	lastResults                           []message.ToolResult
 	room                                  room
@@ -116,7 +126,43 @@ func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall, talk me
 		}
 		return again, tellBlank, nil
 	}
+	if why := t.misfit(talk); why != "" {
+		if t.misfits++; t.misfits > maxMisfits {
+			return failed, "", errdefs.Validation.Errorf("loop: the answer does not fit its schema, after it was sent back %d times: %s", maxMisfits, why)
+		}
+		return again, fmt.Sprintf(tellMisfit, why), nil
+	}
 	return stopped, "", nil
+}
+
+// misfit says where the answer that talk ends with is not what its schema says; "" when it is.
+func (t *tally) misfit(talk message.History) string {
+	if len(t.output) == 0 {
+		return ""
+	}
+	of, err := schema.Compile(t.output) // which keeps what it compiled
+	if err != nil {
+		return err.Error()
+	}
+	const longest = 2*maxContinues + 1 // messages that an answer stands in
+	v, err := schema.Parse([]byte(engine.Answer(talk.Slice(max(0, talk.Len()-longest), talk.Len()).Messages())))
+	if err != nil {
+		return "it is no JSON: " + err.Error()
+	}
+	faults, err := of.Check(v, false)
+	if err != nil {
+		return err.Error()
+	}
+	all := make([]string, 0, len(faults))
+	for _, f := range faults {
+		all = append(all, "/"+strings.Join(f.At, "/")+": "+f.Why())
+	}
+	slices.Sort(all) // the validator's order is not always the same
+	all = slices.Compact(all)
+	if n := len(all); n > 10 {
+		all = append(all[:10], fmt.Sprintf("and %d more", n-10))
+	}
+	return strings.ToValidUTF8(strings.Join(all, "; "), "\uFFFD")
 }
 
 // repeated notices a model that goes in circles: the same calls with the same results, in a row. It gives what to tell it the first
