@@ -37,7 +37,7 @@ func (c common) answering(words ...string) string {
 
 // keptFlags are the names of the flags in kept.
 var keptFlags = []string{
-	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "max-steps", "budget-usd", "budget-tokens", "timeout",
+	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "output-schema", "max-steps", "budget-usd", "budget-tokens", "timeout",
 }
 
 // kept are the flags that were given and that whoever goes on has to give again, but for the journal: what lets more happen, limits and the rest are not taken from the record. Of a run that began here
