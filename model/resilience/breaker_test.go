@@ -3,6 +3,7 @@ package resilience_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,12 +16,7 @@ import (
 
 var down = refused(errdefs.NotAvailable, 0)
 
-func times(n int, t turn) (ts []turn) {
-	for range n {
-		ts = append(ts, t)
-	}
-	return ts
-}
+func times(n int, t turn) []turn { return slices.Repeat([]turn{t}, n) }
 
 // left reports whether a model was left alone.
 func left(err error) bool {
@@ -72,7 +68,7 @@ func TestWhatOpensACircuit(t *testing.T) {
 		calls int // of 20
 	}{
 		"five of ten":               {turns: append(times(5, says("a")), fails(down)), calls: 10},
-		"one of three, for ever":    {turns: []turn{fails(down), says("a"), says("a"), fails(down), says("a"), says("a"), fails(down), says("a"), says("a"), fails(down), says("a")}, calls: 20},
+		"one of three, for ever":    {turns: slices.Repeat([]turn{fails(down), says("a"), says("a")}, 7), calls: 20},
 		"failures that are old":     {turns: []turn{fails(down)}, gap: 16 * time.Second, calls: 20},
 		"failures in a minute":      {turns: []turn{fails(down)}, gap: 15 * time.Second, calls: 5 + 7},
 		"requests that were wrong":  {turns: []turn{fails(refused(errdefs.Validation, 0))}, calls: 20},

@@ -246,3 +246,57 @@ func TestAHandlerIsLeftWithOneReply(t *testing.T) {
 		})
 	})
 }
+
+// What was taken back was not shown: who stands above may go on as well.
+func TestAVoidFreesThoseAbove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := plays(turn{words: "one", err: down}, fails(down)), plays(says("a b")).named("p/b")
+		retry := resilience.Retry(resilience.RetryPolicy{Restart: true, Attempts: 2})
+		s, err := stream(t.Context(), resilience.Fallback(resilience.FallbackPolicy{}, retry(a), b), hi)
+		if err != nil || s.text != "a b" || len(s.voids) != 2 || a.calls() != 2 {
+			t.Errorf("%+v %v", s, err)
+		}
+	})
+}
+
+func TestNothingFollowsTheLastPiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		m := streamFunc(func(_ context.Context, cb model.StreamHandler) error {
+			n++
+			if err := cb(model.StreamResult{Final: true, Response: new(model.Response)}); err != nil {
+				return err
+			}
+			return down
+		})
+		for name, w := range map[string]model.Model{
+			"retry": resilience.Retry(resilience.RetryPolicy{Restart: true})(m), "fallback": resilience.Fallback(resilience.FallbackPolicy{Restart: true}, m, m),
+		} {
+			n = 0
+			if s, err := stream(t.Context(), w, hi); !errors.Is(err, down) || n != 1 || len(s.voids) > 0 {
+				t.Error(name, n, s, err)
+			}
+		}
+	})
+}
+
+// What a provider says of a call that was cancelled is returned as it is, whatever its class.
+func TestAfterACancelNothingIsMadeOfAFailure(t *testing.T) {
+	for name, wrap := range map[string]func(model.Model) model.Model{
+		"retry":    resilience.Retry(resilience.RetryPolicy{}),
+		"fallback": func(m model.Model) model.Model { return resilience.Fallback(resilience.FallbackPolicy{}, m, m) },
+		"breaker":  resilience.Breaker(resilience.BreakerPolicy{Failures: 1}),
+	} {
+		var n int
+		var end func()
+		m := wrap(streamFunc(func(context.Context, model.StreamHandler) error { n++; end(); return down }))
+		for i := range 2 { // the second call finds no open circuit
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			end = cancel
+			if s, err := stream(ctx, m, hi); err != down || n != i+1 || len(s.voids) > 0 { //nolint:errorlint // it is the very same
+				t.Error(name, n, s, err)
+			}
+		}
+	}
+}

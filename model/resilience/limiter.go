@@ -16,7 +16,7 @@ type LimiterPolicy struct {
 	Requests int // a minute
 	Tokens   int // a minute, as Count counts them
 	// Burst is how much of the rate may be used at once, as the time in which it accrues. The rate is lowered so far that a burst and a minute after it
-	// keep to the limits. 0: 6 s, which is a tenth at once, and ten elevenths of the rate in the long run.
+	// keep to the limits. 0: 6 s, which is an eleventh of a minute's worth at once, and ten elevenths of the rate in the long run; negative: one request, or one token, at once
 	Burst time.Duration
 	Count func(model.Usage) int // what of a call counts; nil: Usage.Total. Some providers don't count what is read from a cache
 }
@@ -55,7 +55,7 @@ func NewLimiter(p LimiterPolicy) *Limiter {
 //
 // When the provider refuses a call with errdefs.RateLimit and a RetryAfter, all calls wait for so long, up to a minute. Limits in replies' headers are not read.
 func (l *Limiter) Middleware() model.Middleware {
-	return func(m model.Model) model.Model { return forwarding(limited{m, l}, m) }
+	return func(m model.Model) model.Model { return forwarding(&limited{m, l}, m) }
 }
 
 type limited struct {
@@ -64,7 +64,7 @@ type limited struct {
 }
 
 // Complete implements model.Model.
-func (m limited) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+func (m *limited) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
 	n, err := m.begin(ctx, req)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (m limited) Complete(ctx context.Context, req model.Request) (*model.Respon
 }
 
 // CompleteStream implements model.Model.
-func (m limited) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+func (m *limited) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	n, err := m.begin(ctx, req)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (m limited) CompleteStream(ctx context.Context, req model.Request, cb model
 }
 
 // begin waits for room, and gives what was taken of the tokens.
-func (m limited) begin(ctx context.Context, req model.Request) (n int, err error) {
+func (m *limited) begin(ctx context.Context, req model.Request) (n int, err error) {
 	if m.limiter.tokens.rate > 0 { // else nobody need know
 		n = estimate(req)
 	}

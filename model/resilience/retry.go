@@ -50,7 +50,7 @@ func Retry(p RetryPolicy) model.Middleware {
 	if p.Rand == nil {
 		p.Rand = rand.Float64 // #nosec G404: it spreads waits, and keeps no secret
 	}
-	return func(m model.Model) model.Model { return forwarding(retrying{m, p}, m) }
+	return func(m model.Model) model.Model { return forwarding(&retrying{m, p}, m) }
 }
 
 // orDefault gives n, or what stands for 0.
@@ -67,7 +67,7 @@ type retrying struct {
 }
 
 // Complete implements model.Model.
-func (r retrying) Complete(ctx context.Context, req model.Request) (resp *model.Response, err error) {
+func (r *retrying) Complete(ctx context.Context, req model.Request) (resp *model.Response, err error) {
 	err = r.attempts(ctx, nil, func(ctx context.Context) (err error) {
 		resp, err = r.Model.Complete(ctx, req)
 		return err
@@ -79,12 +79,12 @@ func (r retrying) Complete(ctx context.Context, req model.Request) (resp *model.
 }
 
 // CompleteStream implements model.Model.
-func (r retrying) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+func (r *retrying) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	w := &watch{to: cb}
 	return r.attempts(ctx, w, func(ctx context.Context) error { return w.stream(ctx, r.Model, req, w.take) })
 }
 
-func (r retrying) attempts(ctx context.Context, w *watch, try func(context.Context) error) error {
+func (r *retrying) attempts(ctx context.Context, w *watch, try func(context.Context) error) error {
 	began, before := time.Now(), model.Attempt(ctx)
 	r.Budget.called()
 	for n := 1; ; n++ {
@@ -115,7 +115,7 @@ func (r retrying) attempts(ctx context.Context, w *watch, try func(context.Conte
 }
 
 // passing reports whether err may be over in a moment.
-func (r retrying) passing(err error) bool {
+func (r *retrying) passing(err error) bool {
 	var e *model.Error
 	if errors.As(err, &e) && e.Code == "insufficient_quota" {
 		return false
@@ -124,7 +124,7 @@ func (r retrying) passing(err error) bool {
 }
 
 // wait is how long after the n-th attempt the next one begins.
-func (r retrying) wait(n int, err error) (d time.Duration) {
+func (r *retrying) wait(n int, err error) (d time.Duration) {
 	var e *model.Error
 	if errors.As(err, &e) {
 		d = max(0, min(e.RetryAfter, r.MaxRetryAfter))

@@ -79,6 +79,21 @@ func TestARetryGivesTheReply(t *testing.T) {
 	})
 }
 
+// Models are compared, and are keys of maps: a wrapper is equal to itself, and panics nobody.
+func TestWrappersCanBeCompared(t *testing.T) {
+	for _, m := range []model.Model{plays(says("x")), streamFunc(nil)} {
+		for name, w := range map[string]model.Middleware{
+			"retry": resilience.Retry(resilience.RetryPolicy{}), "timeouts": resilience.Timeouts(resilience.TimeoutPolicy{}), "breaker": resilience.Breaker(resilience.BreakerPolicy{}),
+			"limiter": resilience.NewLimiter(resilience.LimiterPolicy{}).Middleware(), "fallback": func(m model.Model) model.Model { return resilience.Fallback(resilience.FallbackPolicy{}, m) },
+		} {
+			a, b := w(m), w(m)
+			if same := a; same != a || a == b {
+				t.Error(name)
+			}
+		}
+	}
+}
+
 func TestAStreamWithoutItsLastPieceIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := plays(turn{cut: true}, says("a b"))
@@ -290,10 +305,13 @@ func TestTheBudgetIsAsItSays(t *testing.T) {
 				t.Errorf("%d retries, want %d: %v", got, retries, err)
 			}
 		}
-		for range 7 { // 20, and a fifth for each but the first, which finds it full
-			call(3, "gave up after 4 attempts in 0s: p: HTTP 503")
+		for _, idle := range []time.Duration{0, time.Hour} { // no more than the burst is saved up
+			time.Sleep(idle)
+			for range 7 { // 20, and a fifth for each but the first, which finds it full
+				call(3, "gave up after 4 attempts in 0s: p: HTTP 503")
+			}
+			call(0, "p: HTTP 503") // 20 + 1.2 - 21 were left, and a fifth more
 		}
-		call(0, "p: HTTP 503") // 20 + 1.2 - 21 were left, and a fifth more
 		call(0, "p: HTTP 503")
 		call(0, "p: HTTP 503")
 		time.Sleep(time.Second) // 0.8, and a sixth

@@ -20,7 +20,7 @@ type TimeoutPolicy struct {
 // [Retry] and of a limiter, whose waits would be silence.
 func Timeouts(p TimeoutPolicy) model.Middleware {
 	p.First, p.Idle = orDefault(p.First, 5*time.Minute), orDefault(p.Idle, 5*time.Minute)
-	return func(m model.Model) model.Model { return forwarding(timed{m, p}, m) }
+	return func(m model.Model) model.Model { return forwarding(&timed{m, p}, m) }
 }
 
 type timed struct {
@@ -29,7 +29,7 @@ type timed struct {
 }
 
 // Complete implements model.Model.
-func (t timed) Complete(ctx context.Context, req model.Request) (resp *model.Response, err error) {
+func (t *timed) Complete(ctx context.Context, req model.Request) (resp *model.Response, err error) {
 	err = t.CompleteStream(ctx, req, func(s model.StreamResult) error {
 		if s.Final {
 			resp = s.Response
@@ -43,7 +43,7 @@ func (t timed) Complete(ctx context.Context, req model.Request) (resp *model.Res
 }
 
 // CompleteStream implements model.Model.
-func (t timed) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+func (t *timed) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := clock{fire: cancel}
@@ -63,7 +63,7 @@ func (t timed) CompleteStream(ctx context.Context, req model.Request, cb model.S
 		c.start(t.Idle)
 		return nil
 	})
-	if err == nil || w.err != nil || ctx.Err() != nil || call.Err() == nil {
+	if err == nil || ctx.Err() != nil || call.Err() == nil {
 		return err
 	}
 	return errdefs.Timeout.Errorf("resilience: %s said %s for %v", nameOf(t.Model), what, limit)
