@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pawl-dev/pawl/event"
@@ -36,6 +37,12 @@ func (d *Deltas) Emit(ctx context.Context, kind event.Delta, stream, text string
 		e.Delta, e.Stream, e.Text = kind, stream, text
 		publish(ctx, d.host, e)
 	}
+}
+
+// Again publishes that the effect is tried again, and why. The deltas from then on are of the next attempt.
+func (d *Deltas) Again(ctx context.Context, why string) {
+	d.event.Attempt++
+	d.Emit(ctx, event.Retry, "", cmp.Or(why, "no reason was given"))
 }
 
 // Publish hands an event to a host, for a Performer: an error or a panic of the host does not fail the run.

@@ -20,7 +20,7 @@ const (
 	TextDelta      Delta = "text.delta"
 	ReasoningDelta Delta = "reasoning.delta"
 	ToolOutput     Delta = "tool.output"
-	Retry          Delta = "retry"
+	Retry          Delta = "retry" // a model call is tried again: Text says why, Attempt is the next one; what came of it so far is void
 	Warning        Delta = "warning"
 	RunLeft        Delta = "run.left" // in place of the entry that ends a run here, when the journal did not take it; Text says why
 )

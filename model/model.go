@@ -26,6 +26,9 @@ type StreamResult struct {
 	Reasoning string // more reasoning
 	Final     bool
 	Response  *Response // with Final: the whole reply, all that was streamed included
+	// Void says that the request is made again, and why. It comes alone, from wrappers only, before they wait. All that came before counts no
+	// more. Words are behind it only when whoever made the wrapper allowed that words are taken back.
+	Void error
 }
 
 // Request is one call. It holds references only; building it costs the same at any length of history.
@@ -76,6 +79,7 @@ type Response struct {
 	Stop    StopReason
 	Reason  string // the provider's own words for a refusal or a block; "" mostly
 	Model   string // the name that answered, as the provider gives it
+	By      string // the name of who answered, as in [Capabilities], where a wrapper chose among several models; "" from a provider
 	ID      string // the provider's id of the reply, for support; "" if it has none
 }
 

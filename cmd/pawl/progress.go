@@ -183,6 +183,9 @@ func (p *progress) delta(e event.Event) {
 	case event.Warning:
 		p.line("33", "warning: %s", clean(e.Text))
 	case event.Retry:
+		if e.ParentRun == "" && e.Key.Scope == "" { // what came before counts no more
+			p.held.Reset()
+		}
 		p.line("33", "retry: %s", clean(e.Text))
 	case event.ReasoningDelta, event.ToolOutput: // too much for a summary; --json has it
 	}

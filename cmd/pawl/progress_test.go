@@ -110,3 +110,22 @@ func TestTheProgressShowsAReplyBehindWhichTheRunGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// A model call that is tried again begins its reply anew: what was held back of it is not the answer's beginning.
+func TestTheProgressForgetsWhatIsVoid(t *testing.T) {
+	for held, want := range map[bool]string{true: "retry: too much\nTwo.\n", false: "One\nretry: too much\nTwo.\n"} {
+		var out bytes.Buffer
+		p := newProgress(&out, &out, false)
+		p.holdAnswer = held
+		of := func(kind event.Delta, text, parent string) {
+			p.event(event.Event{Entry: journal.Entry{Run: "r" + parent}, ParentRun: parent, Delta: kind, Text: text})
+		}
+		of(event.TextDelta, "One", "")
+		of(event.Retry, "too much", "")
+		of(event.TextDelta, "Two.\n", "")
+		p.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ModelFinished{Message: message.Assistant("Two.\n", message.ToolCall{ID: "c", Name: "x", Input: "{}"})}}})
+		if out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}

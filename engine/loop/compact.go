@@ -84,8 +84,9 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 		return failed(err)
 	}
 	out.Usage, out.Millis = sane(resp.Usage), time.Since(began).Milliseconds()
-	out.CostMicros = l.spend(run.Bounds.Budget, out.Usage)
-	over := report(ctx, host, out.Usage) // whatever comes of it, it was paid
+	var unpriced error
+	out.CostMicros, unpriced = l.spend(run.Bounds.Budget, out.Usage, resp.By)
+	over := cmp.Or(exceeded(report(ctx, host, out.Usage)), unpriced) // whatever comes of it, it was paid
 	summary := strings.TrimSpace(resp.Message.Text())
 	edit.Head = slices.Insert(edit.Head, 0, summaryMessage(summary, e.Messages.Slice(0, edit.From)))
 	before, after := tokens.In(e.Messages), tokens.In(e.Messages.Edit(edit))
@@ -97,13 +98,13 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	if err != nil {
 		out, err := failed(err)
-		return out, cmp.Or(err, exceeded(over))
+		return out, cmp.Or(err, over)
 	}
 	out.Edit, out.Preserved, out.SummarySize = edit, n-edit.From, tokens.Text(summary)
 	if out.TokensAfter = e.Tokens - (before - after); e.Tokens < before { // then what was estimated is too much
 		out.TokensAfter = e.Tokens * after / before
 	}
-	return out, exceeded(over)
+	return out, over
 }
 
 // shorter is the edit that leaves out all but the last messages, still without the summary: before keep of them, and not between a call and its result. The newest message of a person stays.

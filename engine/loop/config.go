@@ -106,6 +106,7 @@ func New(cfg Config) (*Engine, error) {
 	if prices == nil {
 		prices = catalog.Default()
 	}
+	l.cfg.Prices = prices
 	if m, ok := prices.Lookup(l.caps.Name); ok {
 		l.price = &m
 		l.cfg.Compact.Window = cmp.Or(l.cfg.Compact.Window, m.Window)

@@ -258,6 +258,44 @@ func TestALimitEndsTheRunBeforeTheCallThatWouldGoOverIt(t *testing.T) {
 	}
 }
 
+// What a model takes that answered in another one's place is counted at its own price, and not at all when that is not known.
+func TestWhoAnsweredIsPaid(t *testing.T) {
+	prices := (*catalog.Catalog)(nil).With(
+		catalog.Model{Name: "p/m", Price: &catalog.Price{Input: 1, Output: 2}},
+		catalog.Model{Name: "p/dear", Price: &catalog.Price{Input: 10, Output: 20}},
+	)
+	micros := func(n int64) *int64 { return &n }
+	for by, c := range map[string]struct {
+		cost  *int64
+		money *errdefs.Class // with a budget in money
+	}{
+		"": {micros(20), nil}, "p/m": {micros(20), nil}, "p/dear": {micros(200), errdefs.BudgetExceeded}, "p/unknown": {nil, errdefs.Validation},
+	} {
+		signed := func(context.Context, model.Request) (*model.Response, error) {
+			return &model.Response{Message: message.Assistant("x"), Stop: model.StopEnd, Usage: model.Usage{Input: 10, Output: 5}, By: by}, nil
+		}
+		m := plays(signed)
+		m.name = "p/m"
+		d := play{cfg: loop.Config{Model: m, Prices: prices}}.do(t)
+		if diff := cmp.Diff(c.cost, entries[journal.ModelFinished](t, d)[0].CostMicros); diff != "" || d.err != nil {
+			t.Error(by, d.err, diff)
+		}
+		m = plays(ends(model.StopLength, "x"), says("y"))
+		m.replies[0] = func(ctx context.Context, req model.Request) (*model.Response, error) {
+			resp, err := signed(ctx, req)
+			resp.Stop = model.StopLength
+			return resp, err
+		}
+		m.name = "p/m"
+		d = play{cfg: loop.Config{Model: m, Prices: prices}, run: engine.Run{Bounds: engine.Bounds{Budget: &engine.Budget{CostMicros: 100}}}}.do(t)
+		says := ""
+		if by == "p/unknown" {
+			says = by
+		}
+		wantErr(t, d.err, c.money, says)
+	}
+}
+
 func spent(b *engine.Budget) *engine.Budget {
 	b.Spend(model.Usage{Input: 5}, 0)
 	return b

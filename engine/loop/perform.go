@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -227,20 +228,31 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 		Message: own(run.Log, resp.Message, beside, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
 		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
 	}
-	out.CostMicros = l.spend(budget, usage)
-	return out, exceeded(report(ctx, host, usage))
+	out.CostMicros, err = l.spend(budget, usage, resp.By)
+	return out, cmp.Or(exceeded(report(ctx, host, usage)), err)
 }
 
-// spend gives the cost of a call, in millionths of a dollar; nil: not known.
-func (l *Engine) spend(budget *engine.Budget, usage model.Usage) *int64 {
-	if l.price != nil {
-		if micros, known := l.price.Cost(usage); known {
+// spend gives the cost of a call, in millionths of a dollar; nil: not known. by is who answered, if that is another model than was asked. It is an error when that leaves a
+// budget in money that can't be kept.
+func (l *Engine) spend(budget *engine.Budget, usage model.Usage, by string) (*int64, error) {
+	price := l.price
+	if by != "" && by != l.caps.Name {
+		price = nil
+		if m, ok := l.cfg.Prices.Lookup(by); ok && m.Price != nil {
+			price = &m
+		} else if budget.LimitsCost() {
+			budget.Spend(usage, 0)
+			return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: %q answered, and its price is not known; add it to the catalogue or limit tokens", by)
+		}
+	}
+	if price != nil {
+		if micros, known := price.Cost(usage); known {
 			budget.Spend(usage, micros)
-			return &micros
+			return &micros, nil
 		}
 	}
 	budget.Spend(usage, 0)
-	return nil
+	return nil, nil
 }
 
 // request is what the model is asked.

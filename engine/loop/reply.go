@@ -23,6 +23,11 @@ type stream struct {
 }
 
 func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
+	if r.Void != nil {
+		*s = stream{}
+		to.Again(ctx, r.Void.Error())
+		return
+	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
 	if n := s.text.Cap(); n-s.text.Len() < len(r.Text) {
 		s.text.Grow(max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -18,6 +19,8 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/resilience"
+	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -235,4 +238,53 @@ func TestConverseIsReadOnOneScreen(t *testing.T) {
 		}
 	}
 	t.Error("there is no Converse")
+}
+
+// A model that asks again after words were shown says so. Who listens is told, the words from then on are another attempt's, and a call that is cancelled then keeps nothing of the first one.
+func TestWhatIsVoidIsTakenBack(t *testing.T) {
+	flaky := func() model.Model {
+		return resilience.Retry(resilience.RetryPolicy{Restart: true, Rand: func() float64 { return 0 }})(scripted.New(
+			scripted.Turn{Text: "one two", Reasoning: "hm hm", Error: &scripted.Failure{Status: 529, Message: "Too much.", MidStream: true}},
+			scripted.Text("three four"),
+		))
+	}
+	host := &listener{}
+	d := play{cfg: loop.Config{Model: flaky()}, host: host}.do(t)
+	var got []string
+	for _, e := range host.events {
+		if e.Delta != "" {
+			got = append(got, fmt.Sprint(e.Delta, " ", e.Attempt, " ", e.Text))
+			if e.Seq == 0 || e.Key.String() != "model/1" {
+				t.Errorf("%+v", e)
+			}
+		}
+	}
+	want := []string{"reasoning.delta 0 hm ", "reasoning.delta 0 hm", "retry 1 scripted: HTTP 529: Too much.", "text.delta 1 three ", "text.delta 1 four"}
+	if diff := cmp.Diff(want, got); diff != "" || d.err != nil || d.talk.Last().Text() != "three four" {
+		t.Error(d.err, d.talk.Last().Text(), diff)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	host = &listener{on: func(e event.Event) {
+		if e.Text == "three " {
+			cancel()
+		}
+	}}
+	d = play{cfg: loop.Config{Model: flaky()}, ctx: ctx, host: host}.do(t)
+	if diff := cmp.Diff([]string{"assistant: three "}, d.since()); diff != "" || !errdefs.Canceled(d.err) {
+		t.Error(d.err, diff)
+	}
+}
+
+// A model that was silent until it asked again streams its one final result.
+func TestAfterAVoidTheWholeReplyIsShownIfNothingElseWas(t *testing.T) {
+	host := &listener{}
+	m := streams{pieces: []model.StreamResult{{Text: "a", Reasoning: "b"}, {Void: errors.New("")}}, final: message.New(message.RoleAssistant, message.Reasoning{Text: "hm"}, message.Text{Text: "whole"})}
+	d := play{cfg: loop.Config{Model: m}, host: host}.do(t)
+	if diff := cmp.Diff([]string{"a", "whole"}, host.texts(event.TextDelta)); diff != "" || d.err != nil {
+		t.Error(d.err, diff)
+	}
+	if diff := cmp.Diff([]string{"b", "hm"}, host.texts(event.ReasoningDelta)); diff != "" || len(host.texts(event.Retry)) != 1 {
+		t.Error(diff, host.texts(event.Retry))
+	}
 }

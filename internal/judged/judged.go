@@ -119,6 +119,10 @@ func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.S
 	}
 	j := r.judge()
 	return r.Model.CompleteStream(ctx, req, func(s model.StreamResult) (err error) {
+		if s.Void != nil { // another reply begins
+			j = r.judge()
+			return cb(s)
+		}
 		s.Text = j.take(s.Text)
 		if s.Final && s.Response != nil {
 			s.Text += j.rest(s.Response.Message.Text())

@@ -1,0 +1,111 @@
+package resilience
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/tokens"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// transient are the classes of what may be over in a moment.
+var transient = []*errdefs.Class{errdefs.RateLimit, errdefs.NotAvailable, errdefs.Timeout}
+
+// classOf gives each failure of a model a class; nil is a cancel, which is nobody's failure.
+func classOf(err error) *errdefs.Class {
+	switch c := errdefs.Of(err); {
+	case c != nil:
+		return c
+	case errors.Is(err, context.Canceled):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return errdefs.Timeout
+	}
+	return errdefs.NotAvailable
+}
+
+// watch looks at what a handler is given.
+type watch struct {
+	to    model.StreamHandler
+	shown bool // words that count
+	final bool
+	err   error // the handler's own
+}
+
+func (w *watch) take(s model.StreamResult) error {
+	switch {
+	case s.Void != nil:
+		w.shown = false
+	case s.Text != "" || s.Reasoning != "":
+		w.shown = true
+	}
+	w.final = w.final || s.Final
+	w.err = w.to(s)
+	return w.err
+}
+
+// stream asks m. Each stream that is no error has its last piece.
+func (w *watch) stream(ctx context.Context, m model.Model, req model.Request, take model.StreamHandler) error {
+	err := m.CompleteStream(ctx, req, take)
+	if err == nil && !w.final {
+		return errdefs.NotAvailable.Errorf("resilience: %s: the stream ended before its last piece", nameOf(m))
+	}
+	return err
+}
+
+// done reports whether what the handler has is what it keeps. A nil watch is of a call that shows nothing.
+func (w *watch) done(restart bool) bool {
+	return w != nil && (w.err != nil || w.final || w.shown && !restart)
+}
+
+// void tells the handler that another attempt begins.
+func (w *watch) void(why error) error {
+	if w == nil {
+		return nil
+	}
+	return w.take(model.StreamResult{Void: why})
+}
+
+// forwarding gives m the capabilities of what it wraps.
+func forwarding(m, inner model.Model) model.Model {
+	if d, ok := inner.(model.Describer); ok {
+		return struct {
+			model.Model
+			model.Describer
+		}{m, d}
+	}
+	return m
+}
+
+func nameOf(m model.Model) string {
+	c, _ := model.CapabilitiesOf(m)
+	return cmp.Or(c.Name, fmt.Sprintf("%T", m))
+}
+
+// estimate is what a request takes of a window, in tokens, without the reply.
+func estimate(req model.Request) int {
+	n := tokens.Text(req.System) + tokens.In(req.Messages) + len(req.Output)/4
+	for _, t := range req.Tools {
+		n += tokens.Text(t.Name) + tokens.Text(t.Description) + len(t.Schema)/4
+	}
+	return n
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
