@@ -121,7 +121,7 @@ func TestAgentsOfThePackHandOverToEachOther(t *testing.T) {
 	file := packOf(t, `"system_template": "You are the front desk for {{name}}.", "tools": ["billing"], "variables": [{"name": "name", "type": "string", "required": true}]},
 		"billing": {"id": "billing", "name": "Billing", "version": "1.0.0", "system_template": "You bill {{name}}.", "tools": ["pay"], "variables": [{"name": "name", "type": "string", "required": true}]`, team)
 	m := listening(
-		scripted.Calls(callOf("h", "transfer_to_billing", `{"reason":"money"}`)), scripted.Text("One moment."),
+		scripted.Calls(callOf("h", "transfer_to_billing", `{"reason":"money"}`)),
 		scripted.Calls(callOf("p", "pay", `{"amount":500}`)), scripted.Text("Paid."), scripted.Text("Anything else?"))
 	c := converse(t, file, m)
 	var paid []string
@@ -141,9 +141,9 @@ func TestAgentsOfThePackHandOverToEachOther(t *testing.T) {
 	}
 	send(t, c, "bye")
 	s := m.systems()
-	wantLines(t, s, "You are the front desk for Ada.", "You are the front desk for Ada.", "You bill Ada.", "You bill Ada.", "You bill Ada.")
-	if all := m.asked(); len(all[0].Tools) != 1 || all[0].Tools[0].Name != "transfer_to_billing" || !strings.Contains(all[0].Tools[0].Description, "money") || all[2].Tools[0].Name != "pay" {
-		t.Errorf("tools: %+v, then %+v", all[0].Tools, all[2].Tools)
+	wantLines(t, s, "You are the front desk for Ada.", "You bill Ada.", "You bill Ada.", "You bill Ada.")
+	if all := m.asked(); len(all[0].Tools) != 1 || all[0].Tools[0].Name != "transfer_to_billing" || !strings.Contains(all[0].Tools[0].Description, "money") || all[1].Tools[0].Name != "pay" {
+		t.Errorf("tools: %+v, then %+v", all[0].Tools, all[1].Tools)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestWhoHasTheConversationHearsByItsOwnRules(t *testing.T) {
 	rule := func(word string) string {
 		return `, "validators": [{"type": "banned_words", "fail_on_violation": true, "params": {"words": ["` + word + `"], "direction": "input"}}]`
 	}
-	m := listening(handOver("h", "billing"), scripted.Text("One moment."), scripted.Text("Hello."), scripted.Text("Fine."))
+	m := listening(handOver("h", "billing"), scripted.Text("Hello."), scripted.Text("Fine."))
 	file := twoDesks(t, rule("tulip"), rule("rose")+`, "media": {"enabled": false}`)
 	store := journal.Memory()
 	c := converse(t, file, m, pawl.WithJournal(store))
@@ -191,17 +191,17 @@ func TestAResponseHasWhatAllAgentsOfTheTurnSaidAndTook(t *testing.T) {
 		turn.Usage.Input, turn.Usage.Output = input, output
 		return turn
 	}
-	m := listening(costs(handOver("h", "billing"), 100, 1), costs(scripted.Text("One moment."), 200, 2), costs(scripted.Text("Hello."), 400, 4), costs(scripted.Text("Bye."), 800, 8))
+	m := listening(costs(handOver("h", "billing"), 100, 1), costs(scripted.Text("Hello."), 400, 4), costs(scripted.Text("Bye."), 800, 8))
 	c := converse(t, twoDesks(t, "", ""), m)
 	resp := send(t, c, "bill me")
-	if resp.Usage.Input != 700 || resp.Usage.Output != 7 || resp.Steps != 3 || resp.Text() != "Hello." {
+	if resp.Usage.Input != 500 || resp.Usage.Output != 5 || resp.Steps != 2 || resp.Text() != "Hello." {
 		t.Errorf("%+v in %d steps: %q", resp.Usage, resp.Steps, resp.Text())
 	}
 	var said []string
 	for _, m := range resp.Messages {
 		said = append(said, string(m.Role())+" "+m.Text())
 	}
-	wantLines(t, said, "assistant ", "tool ", "assistant One moment.", "assistant Hello.")
+	wantLines(t, said, "assistant ", "tool ", "assistant Hello.")
 	if resp := send(t, c, "bye"); resp.Usage.Input != 800 || resp.Steps != 1 || len(resp.Messages) != 1 {
 		t.Errorf("a turn of one agent: %+v in %d steps", resp.Usage, resp.Steps)
 	}
@@ -211,18 +211,18 @@ func TestAResponseHasWhatAllAgentsOfTheTurnSaidAndTook(t *testing.T) {
 func TestATurnHasSoManyHandovers(t *testing.T) {
 	var turns []scripted.Turn
 	for i := range 6 {
-		turns = append(turns, handOver(fmt.Sprint("a", i), "billing"), scripted.Text("p"), handOver(fmt.Sprint("b", i), "chat"), scripted.Text("q"))
+		turns = append(turns, handOver(fmt.Sprint("a", i), "billing"), handOver(fmt.Sprint("b", i), "chat"))
 	}
 	store := journal.Memory()
 	c := converse(t, twoDesks(t, "", ""), listening(turns...), pawl.WithJournal(store))
 	resp, err := c.Send(t.Context(), "go")
-	if !errdefs.BudgetExceeded.Is(err) || resp == nil || resp.Status != agent.StatusFailed || !errors.Is(resp.Err, err) || resp.Steps != 18 {
+	if !errdefs.BudgetExceeded.Is(err) || resp == nil || resp.Status != agent.StatusFailed || !errors.Is(resp.Err, err) || resp.Steps != 9 {
 		t.Errorf("%+v, %v", resp, err)
 	}
 	if err := c.AddMessage(t.Context(), message.User("who is there?")); err != nil { // whom it was handed over to has it
 		t.Fatal(err)
 	}
-	m := listening(append(slices.Repeat([]scripted.Turn{scripted.Text("x")}, 18), scripted.Text("I am."))...) // a script goes on behind what was played of it
+	m := listening(append(slices.Repeat([]scripted.Turn{scripted.Text("x")}, 9), scripted.Text("I am."))...) // a script goes on behind what was played of it
 	again := converse(t, twoDesks(t, "", ""), m, pawl.WithJournal(store), pawl.WithSession(c.Session()))
 	send(t, again, "you")
 	wantLines(t, m.systems(), "Billing.")

@@ -29,7 +29,7 @@ import (
 type WorkflowState struct {
 	State     string            `json:"state"`               // whose prompt answers
 	Events    []string          `json:"-"`                   // that lead on from there, sorted; none when it ends there
-	Visits    map[string]int    `json:"visits"`              // how often each state was entered; the beginning counts
+	Visits    map[string]int    `json:"visits"`              // how often each state was entered; the first one was when it was opened
 	Artifacts map[string]string `json:"artifacts,omitempty"` // that were set, by name
 	Context   string            `json:"context,omitempty"`   // what was said with the last transition
 	ToolCalls int               `json:"-"`                   // that were made or refused, besides those that lead the workflow on
@@ -162,7 +162,7 @@ func (f *flow) read(ctx context.Context) (standing, error) {
 	s := f.seen
 	s.inputs = maps.Clone(s.inputs)
 	if s.at.Visits == nil {
-		s.at = WorkflowState{State: f.def.Entry}
+		s.at = WorkflowState{State: f.def.Entry, Visits: map[string]int{f.def.Entry: 1}}
 		s.began.at = s.at
 	}
 	for e, err := range f.conv.opts.store.Read(ctx, f.conv.session, s.seq) {
@@ -276,7 +276,7 @@ func (f *flow) next(at WorkflowState, event string, now time.Time) (to string, r
 			of            string
 			taken, budget int
 		}{
-			{"max_total_visits", max(total, 1), e.Budget.MaxTotalVisits}, {"max_tool_calls", at.ToolCalls, e.Budget.MaxToolCalls}, {"max_wall_time_sec", int(now.Sub(cmp.Or(at.Started, now)).Seconds()), e.Budget.MaxWallTimeSec},
+			{"max_total_visits", total, e.Budget.MaxTotalVisits}, {"max_tool_calls", at.ToolCalls, e.Budget.MaxToolCalls}, {"max_wall_time_sec", int(now.Sub(cmp.Or(at.Started, now)).Seconds()), e.Budget.MaxWallTimeSec},
 		} {
 			if used.budget > 0 && used.taken >= used.budget {
 				return "", false, errdefs.BudgetExceeded.Errorf("the workflow's budget is used up: %s is %d", used.of, used.budget)
@@ -296,7 +296,7 @@ func (f *flow) next(at WorkflowState, event string, now time.Time) (to string, r
 	}
 	for been := map[string]bool{}; ; redirected = true {
 		s := f.def.States[to]
-		if s.MaxVisits == 0 || max(at.Visits[to], entered(at, to)) < s.MaxVisits {
+		if s.MaxVisits == 0 || at.Visits[to] < s.MaxVisits {
 			return to, redirected, nil
 		}
 		if been[to] = true; s.OnMaxVisits == "" || been[s.OnMaxVisits] {
@@ -304,14 +304,6 @@ func (f *flow) next(at WorkflowState, event string, now time.Time) (to string, r
 		}
 		to = s.OnMaxVisits
 	}
-}
-
-// entered is 1 for the state that a workflow begins in, before that is on record.
-func entered(at WorkflowState, state string) int {
-	if at.Visits == nil && at.State == state {
-		return 1
-	}
-	return 0
 }
 
 func (f *flow) exhausted() error {
@@ -329,8 +321,8 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 	event, outside := b.Vars["event"].(string)
 	outside = outside && first
 	at := now.at.clone()
-	if at.Visits == nil {
-		at.Visits, at.Started = map[string]int{at.State: 1}, time.Now().UTC().Truncate(time.Second)
+	if at.Started.IsZero() {
+		at.Started = time.Now().UTC().Truncate(time.Second)
 	}
 	if at.Ended == WorkflowExhausted {
 		return journal.Board{}, f.exhausted()

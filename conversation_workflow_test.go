@@ -167,7 +167,7 @@ func TestTheWorkflowOfAPackWithAPersonInIt(t *testing.T) {
 		return c
 	}
 	c := open()
-	stands(t, c, "triage", nil, "", "Approved")
+	stands(t, c, "triage", map[string]int{"triage": 1}, "", "Approved")
 	resp := send(t, c, "My order 7 is broken.")
 	if resp.Status != agent.StatusInterrupted || len(resp.Pending) != 1 || resp.Pending[0].Prompt != "Refund?" || refunds != 0 {
 		t.Fatalf("%s %+v, %d refunds", resp.Status, resp.Pending, refunds)

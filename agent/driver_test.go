@@ -187,7 +187,7 @@ func (p prompts) first(t *testing.T, store journal.Store, wait bool) {
 }
 
 func TestTwoFirstPromptsMakeOneSession(t *testing.T) {
-	tm := team(t, 0, member(t, "a", persona{over("h", "b", `{}`), message.Assistant("Over to b.")}, to("b")), member(t, "b", persona{message.Assistant("I am b")}, nil))
+	tm := team(t, 0, member(t, "a", persona{over("h", "b", `{}`)}, to("b")), member(t, "b", persona{message.Assistant("I am b")}, nil))
 	for name, p := range map[string]prompts{
 		"an agent": {func(req agent.Request, opts ...agent.RunOption) (*agent.Result, error) {
 			return agent.Run(t.Context(), agent.Agent{ID: "a"}, saying(t), req, opts...)

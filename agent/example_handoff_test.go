@@ -32,8 +32,7 @@ func ExampleHandoffDecider() {
 		{ToAgentID: "tech", Description: "Bugs and errors"},
 	}
 	model := script{
-		message.Assistant("", message.ToolCall{ID: "c1", Name: "transfer_to_billing", Input: `{"reason":"a refund","note":"order 12"}`}),
-		message.Assistant("Billing will help you."),
+		message.Assistant("Billing will help you.", message.ToolCall{ID: "c1", Name: "transfer_to_billing", Input: `{"reason":"a refund","note":"order 12"}`}),
 	}
 	eng, _ := loop.New(loop.Config{Model: model, Tools: agent.HandoffTools(ctx, nil, hs)})
 	desk := agent.Agent{ID: "desk", Deciders: []agent.Decider{agent.HandoffDecider(hs)}}
@@ -53,8 +52,7 @@ func ExampleTeam() {
 	hs := []agent.Handoff{{ToAgentID: "billing", Description: "Refunds, invoices, plans"}}
 	desk, _ := loop.New(loop.Config{
 		Model: persona{
-			message.Assistant("", message.ToolCall{ID: "c1", Name: "transfer_to_billing", Input: `{"note":"order 12"}`}),
-			message.Assistant("Billing will help you."),
+			message.Assistant("Billing will help you.", message.ToolCall{ID: "c1", Name: "transfer_to_billing", Input: `{"note":"order 12"}`}),
 		},
 		Tools: agent.HandoffTools(ctx, nil, hs),
 	})

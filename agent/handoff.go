@@ -78,7 +78,7 @@ func (h Handoff) open(ctx context.Context, req *Request) bool {
 	return h.Filter == nil || req == nil || h.Filter(ctx, req)
 }
 
-// HandoffTool is the tool of h. It only confirms: who runs next is for the caller of [Run] to see. It panics when h has no target.
+// HandoffTool is the tool of h. It only confirms, and its result is final: the model has no further word. Who runs next is for the caller of [Run] to see. It panics when h has no target.
 func HandoffTool(h Handoff) tool.Tool {
 	if h.ToAgentID == "" {
 		panic("agent: HandoffTool: the handoff has no ToAgentID")
@@ -131,7 +131,7 @@ func (t handoffTool) Execute(ctx context.Context, input json.RawMessage) (tool.R
 			return tool.Result{}, err
 		}
 	}
-	return tool.Result{Content: "Handoff initiated to " + t.h.ToAgentID}, nil
+	return tool.Result{Content: "Handoff initiated to " + t.h.ToAgentID, Final: true}, nil
 }
 
 // requestKey has the request of the run around a tool, for filters.

@@ -20,7 +20,8 @@ type Replayed struct {
 // Replay drives the engine through all that is on record of a session, attempt by attempt, with recorded outcomes only: no model is called, no tool
 // runs, nobody is asked, nothing is written. It tells whether the code still does what it did: the first difference (another effect, a call with another
 // input, a model call with another transcript, another ending) is an errdefs.Conflict that names the run, the entry, and both sides; then what went well
-// before it comes too. No such session is NotFound.
+// before it comes too. So is another engine than the one on record, and one whose Capabilities.Version is another: another graph's definition or
+// script. No such session is NotFound.
 //
 // Where the record of a run ends early (its process died, it was cancelled, a model call failed, a limit ended it) the replay ends there, too.
 // Deciders, committers, observers and hooks take no part: what hooks did is on record. The engine must be one that can resume, which keeps
@@ -49,6 +50,9 @@ func (c *config) replayAll(ctx context.Context, session string, who func(agentID
 			err = guard("the engine", func() error { return c.admitReplay(ag, eng) })
 		}
 		if err == nil {
+			err = sameWay(eng, a)
+		}
+		if err == nil {
 			err = c.replay(ctx, ag, eng, session, a)
 		}
 		if err != nil {
@@ -73,6 +77,18 @@ func (c *config) admitReplay(ag Agent, eng engine.Engine) error {
 	}
 	if can := engine.CapabilitiesOf(eng); !can.Resume {
 		return errdefs.NotAvailable.Errorf("agent: the engine %s can't be replayed: it does not resume either", engineName(eng))
+	}
+	return nil
+}
+
+// sameWay refuses an attempt that another engine drove, or the same one by another definition or program: much of what these decide comes from the record, and would hide the difference.
+func sameWay(eng engine.Engine, a journal.Attempt) error {
+	can, was := engine.CapabilitiesOf(eng), a.Started
+	switch {
+	case was.Engine != "" && was.Engine != can.Name:
+		return errdefs.Conflict.Errorf("agent: replay: run %s was driven by the engine %q, not %q: replay it with that one", a.Run, was.Engine, can.Name)
+	case was.Version != "" && was.Version != can.Version:
+		return errdefs.Conflict.Errorf("agent: replay: run %s went by another definition or program of the engine %s than this one: replay it with what it began with", a.Run, was.Engine)
 	}
 	return nil
 }

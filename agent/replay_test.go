@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/agent"
@@ -69,6 +70,25 @@ func TestAReplayThatCannotBeOrDiffersSaysSo(t *testing.T) {
 	cancel()
 	if _, err := agent.Replay(ctx, agent.Agent{ID: "a"}, saying(t), "s", agent.WithJournal(store)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// What is on record hides much of what another definition would do.
+func TestAReplayIsByWhatTheRunBeganWith(t *testing.T) {
+	store := disk{journal.Memory()}
+	by := func(name, version string) engine.Engine {
+		return describes{can: engine.Capabilities{Name: name, Version: version, Resume: true}, Engine: engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
+			return b, nil
+		})}
+	}
+	run(t, agent.Agent{}, by("graph:g", "1"), asking("s", "go"), agent.WithJournal(store))
+	for want, eng := range map[string]engine.Engine{
+		"": by("graph:g", "1"), `driven by the engine "graph:g", not "graph:h"`: by("graph:h", "1"), "went by another definition or program of the engine graph:g": by("graph:g", "2"),
+	} {
+		got, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store))
+		if want == "" && err != nil || want != "" && (!errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), want) || len(got) != 0) {
+			t.Errorf("%q: %v %v", want, got, err)
+		}
 	}
 }
 

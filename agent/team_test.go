@@ -67,8 +67,8 @@ func over(id, target, args string) message.Message {
 // support is a desk that passes to billing, and billing to the cashier, who pays.
 func support(t testing.TB, pay tool.Tool) *agent.Team {
 	return team(t, 0,
-		member(t, "desk", persona{message.Assistant("", call("p", "pay", `{}`)), over("h", "billing", `{"reason":"a refund","note":"order 12"}`), message.Assistant("Over to billing.")}, to("billing"), pay),
-		member(t, "billing", persona{message.Assistant("", call("p", "pay", `{}`)), over("h", "cashier", `{}`), message.Assistant("Over to the cashier.")}, to("cashier", "desk"), pay),
+		member(t, "desk", persona{message.Assistant("", call("p", "pay", `{}`)), over("h", "billing", `{"reason":"a refund","note":"order 12"}`)}, to("billing"), pay),
+		member(t, "billing", persona{message.Assistant("", call("p", "pay", `{}`)), over("h", "cashier", `{}`)}, to("cashier", "desk"), pay),
 		member(t, "cashier", persona{message.Assistant("", call("p", "pay", `{}`)), message.Assistant("end")}, to("desk"), pay),
 	)
 }
@@ -91,9 +91,9 @@ func TestATeamHandsOneConversationOverUntilSomebodyAnswers(t *testing.T) {
 	same(t, "runs", []string{"desk r You are desk.", "billing r-hop-1 You are billing.", "cashier r-hop-2 You are cashier."}, runs)
 	same(t, "observers", []string{"start", "end completed", "start", "end completed", "start", "end completed"}, seen.log)
 	same(t, "one transcript", []string{
-		"user: refund me", "assistant:  <p pay>", "tool:  [p pay did p]", "assistant:  <h transfer_to_billing>", "tool:  [h Handoff initiated to billing]", "assistant: Over to billing.",
+		"user: refund me", "assistant:  <p pay>", "tool:  [p pay did p]", "assistant:  <h transfer_to_billing>", "tool:  [h Handoff initiated to billing]",
 		"user: The agent desk handed this conversation over to you.\nIts reason: a refund\nIts note: order 12\nGo on from here, and answer the person.",
-		"assistant:  <p_1_1 pay>", "tool:  [p_1_1 pay did p_1_1]", "assistant:  <h_2_1 transfer_to_cashier>", "tool:  [h_2_1 Handoff initiated to cashier]", "assistant: Over to the cashier.",
+		"assistant:  <p_1_1 pay>", "tool:  [p_1_1 pay did p_1_1]", "assistant:  <h_2_1 transfer_to_cashier>", "tool:  [h_2_1 Handoff initiated to cashier]",
 		"user: The agent billing handed this conversation over to you.\nGo on from here, and answer the person.",
 		"assistant:  <p_1_1_1 pay>", "tool:  [p_1_1_1 pay did p_1_1_1]", "assistant: end",
 	}, history(state(t, store, "s").Messages))
@@ -198,7 +198,7 @@ func TestATeamThatCannotWorkIsRefusedWhenItIsMade(t *testing.T) {
 
 func TestAPromptGoesToWhoHasTheConversation(t *testing.T) {
 	answer := func(id string) agent.Member { return member(t, id, persona{message.Assistant("I am " + id)}, nil) }
-	a := member(t, "a", persona{over("h", "b", `{}`), message.Assistant("ok")}, to("b"))
+	a := member(t, "a", persona{over("h", "b", `{}`)}, to("b"))
 	fails := agent.Member{Agent: agent.Agent{ID: "b"}, Engine: engine.Func(func(_ context.Context, _ engine.Run, _ engine.Host, b *engine.Board) (*engine.Board, error) {
 		return b, errdefs.NotAvailable.Errorf("down")
 	})}
@@ -306,7 +306,7 @@ func TestNobodyComesBetweenTwoRunsOfATeam(t *testing.T) {
 				if !errdefs.Conflict.Is(other) || err != nil || res.Text() != "end" {
 					t.Error(other, err)
 				}
-			} else if other != nil || did.Text() != "end" || !errdefs.Conflict.Is(err) || res == nil || res.Text() != "Over to billing." {
+			} else if other != nil || did.Text() != "end" || !errdefs.Conflict.Is(err) || res == nil || res.RunID == did.RunID || res.Text() != "" {
 				t.Errorf("%+v %v; %+v %v", did, other, res, err)
 			}
 			if total, most := w.total(); total != 3 || most != 1 {
@@ -451,7 +451,7 @@ func TestAHandoffsFilterSeesTheSameRequestAfterACrash(t *testing.T) {
 		return hs
 	}
 	passes := func(id, next string) agent.Member {
-		return member(t, id, persona{over("h", next, `{}`), message.Assistant("Over to " + next)}, vips(next))
+		return member(t, id, persona{over("h", next, `{}`)}, vips(next))
 	}
 	tm := team(t, 0, passes("a", "b"), passes("b", "c"), member(t, "c", persona{message.Assistant("I am c")}, nil))
 	starts := func(_ string, e journal.Entry) bool { return e.Data.Kind() == "tool.started" }
@@ -465,14 +465,14 @@ func TestAHandoffsFilterSeesTheSameRequestAfterACrash(t *testing.T) {
 
 func TestTheBudgetOfAPromptGoesOnAfterACrashBetweenItsRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		calls int64 // of the 8 that the prompt takes
+		calls int64 // of the 6 that the prompt takes
 		same  bool  // it is resumed in the process that began it
 		fails bool
 	}{
-		"enough":                     {8, false, false},
-		"too little":                 {7, false, true},
-		"enough, in one process":     {8, true, false},
-		"too little, in one process": {7, true, true},
+		"enough":                     {6, false, false},
+		"too little":                 {5, false, true},
+		"enough, in one process":     {6, true, false},
+		"too little, in one process": {5, true, true},
 	} {
 		for at, match := range map[string]func(string, journal.Entry) bool{"between the runs": begins("r-hop-1"), "in the second run": func(_ string, e journal.Entry) bool { return finished("p_1_1")(e) }} {
 			t.Run(name+", "+at, func(t *testing.T) {

@@ -77,7 +77,7 @@ func (c *checker) prompt(at path, key string, p *Prompt) {
 	for i := range p.Variables {
 		c.variable(at.to("variables", i), p, i)
 	}
-	c.templates(at, p)
+	c.templates(at, key, p)
 	tools := slices.Sorted(maps.Keys(c.pack.Tools)) // and agents, which a prompt may name among its tools
 	if c.pack.Agents != nil {
 		tools = append(tools, slices.Sorted(maps.Keys(c.pack.Agents.Members))...)
@@ -212,16 +212,27 @@ func (c *checker) idle(at path, v *Variable) {
 }
 
 // templates compiles the prompt's template and its overrides, and warns of places that nothing in the pack fills.
-func (c *checker) templates(at path, p *Prompt) {
+func (c *checker) templates(at path, key string, p *Prompt) {
 	declared := map[string]bool{}
 	for _, v := range p.Variables {
 		declared[v.Name] = true
 	}
+	artifacts, led := c.pack.Workflow.fills(key)
 	compile := func(at path, text string) template {
 		t := &templates{fragments: c.pack.Fragments, size: &c.size, bad: c.faults(at)}
 		out := t.parse(nil, text)
 		for _, piece := range out {
-			if piece.name != "" && !declared[piece.name] {
+			switch {
+			case piece.name == "" || declared[piece.name] || led && piece.name == "workflow_context":
+			case led && piece.name == "artifacts":
+				if len(piece.path) == 0 {
+					break // all of them, as JSON
+				}
+				if name, ok := piece.path[0].(string); ok && !slices.Contains(artifacts, name) && !declared[piece.text] {
+					declared[piece.text] = true
+					c.warn(at, fmt.Sprintf("{{%s}}: no state has the artifact %q: without a value there is an error", piece.text, clip(name)), meant(name, artifacts, "add it to the artifacts of a state"))
+				}
+			default:
 				declared[piece.name] = true
 				c.warn(at, fmt.Sprintf("{{%s}} is no variable of the prompt: without a value from the program there is an error", piece.text), meant(piece.name, variables(p), "add it to the prompt's variables"))
 			}

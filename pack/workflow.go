@@ -73,6 +73,19 @@ func (w *Workflow) Ahead(state string) []string {
 	return slices.Sorted(maps.Keys(known))
 }
 
+// fills says what a workflow fills of a prompt's template beside its variables: {{workflow_context}} and these {{artifacts}}, if one of the states has the prompt.
+func (w *Workflow) fills(prompt string) (artifacts []string, led bool) {
+	if w == nil {
+		return nil, false
+	}
+	for _, s := range w.States {
+		led = led || s.PromptTask == prompt
+		artifacts = slices.AppendSeq(artifacts, maps.Keys(s.Artifacts))
+	}
+	slices.Sort(artifacts)
+	return slices.Compact(artifacts), led
+}
+
 // Artifact is a small result that goes on from State to State.
 type Artifact struct {
 	Type        string `json:"type"` // MIME

@@ -54,7 +54,11 @@ func (c common) waiting(res *agent.Result) string {
 		case p.Confirm:
 			fmt.Fprintf(&b, "\n  %s: %s, or %s", escapedLine(p.Prompt), c.answering("approve", res.ContextID, p.ID), c.answering("reject", res.ContextID, p.ID))
 		default:
-			fmt.Fprintf(&b, "\n  %s: %s", p.Prompt, c.answering("answer", res.ContextID, p.ID, "TEXT"))
+			before := ": "
+			if strings.Contains(p.Prompt, "\n") { // choices, one a line
+				before = "\n  "
+			}
+			fmt.Fprintf(&b, "\n  %s%s%s", p.Prompt, before, c.answering("answer", res.ContextID, p.ID, "TEXT"))
 		}
 	}
 	b.WriteString("\nthen: " + c.again(res.ContextID))

@@ -141,7 +141,7 @@ is read from standard input. What the graph's vars have at the beginning is said
   pawl graph run --var topic=foxes flow.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return usage("want a file and a prompt, got %d arguments: put the prompt in quotes", len(args))
+				return usage("want a file, and a prompt in quotes if there is one, got %d arguments", len(args))
 			}
 			return nil
 		},

@@ -106,7 +106,7 @@ func TestAGraphRunsWaitsAndGoesOnByThePrintedLines(t *testing.T) {
 		if r := w.pawl("replay", "s", "--journal", w.journal, "--engine", "graph:"+file); r.code != 0 || !strings.Contains(r.out, " effects as on record, ") {
 			t.Errorf("%+v", r)
 		}
-		if r := w.pawl("replay", "s", "--journal", w.journal); r.code != exitFailed {
+		if r := w.pawl("replay", "s", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "give --engine graph:FILE") {
 			t.Errorf("with the loop: %+v", r)
 		}
 		if b, err := os.ReadFile(filepath.Join(w.dir, "out.txt")); err != nil || string(b) != "Foxes hunt." {
@@ -155,6 +155,61 @@ func TestAGraphWithoutModelsNeedsNoKey(t *testing.T) {
 	}
 	with := w.file("talks.yaml", "entry: say\nnodes: [{id: say, type: model}]\nedges: [{from: say, to: __end__}]\n")
 	if r := w.pawl("graph", "run", "--dir", w.dir, "--journal", w.journal, with, "hello"); r.code != exitUsage || !strings.Contains(r.err, "there is no model") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What began without a model goes on without one.
+func TestWhatNeedsNoModelIsResumedWithoutOne(t *testing.T) {
+	w := newWorld(t)
+	for engine, text := range map[string]string{
+		"graph":  "entry: may\nnodes: [{id: may, type: approval, config: {prompt: 'Sure?', output: ok}}, {id: say, type: template, config: {template: '${ok}', role: assistant}}]\nedges: [{from: may, to: say}, {from: say, to: __end__}]\n",
+		"script": "emit(str(bool(ask('Sure?'))))\n",
+	} {
+		how, flags := engine+":"+w.file(engine, text), []string{"--dir", w.dir, "--journal", w.journal}
+		r := w.pawl(append([]string{"run", "--session", engine, "--engine", how, "go"}, flags...)...)
+		asked := regexp.MustCompile(`pawl approve ` + engine + ` (\w+) .*, or pawl reject`).FindStringSubmatch(r.err)
+		if r.code != exitWaiting || asked == nil {
+			t.Fatalf("%+v", r)
+		}
+		if r := w.pawl("answer", engine, asked[1], "no", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "is answered by yes or no") {
+			t.Errorf("%+v", r)
+		}
+		if r := w.pawl("reject", engine, asked[1], "--journal", w.journal); r.code != 0 {
+			t.Errorf("%+v", r)
+		}
+		if r := w.pawl(append([]string{"resume", engine, "--engine", how}, flags...)...); r.code != 0 || r.out != "False\n" {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestAReplayIsByTheFileThatTheRunBeganWith(t *testing.T) {
+	w := newWorld(t)
+	text := "name: g\nentry: a\nnodes: [{id: a, type: model, config: {prompt: Write.}}]\nedges: [{from: a, to: __end__}]\n"
+	file, other := w.file("g.yaml", text), w.file("other.yaml", strings.ReplaceAll(text, "Write.", "Sing."))
+	if _, r := w.run("turns: [{text: Foxes.}]", "go", "--session", "s", "--engine", "graph:"+file); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl("replay", "s", "--journal", w.journal, "--engine", "graph:"+file); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("replay", "s", "--journal", w.journal, "--engine", "graph:"+other); r.code != exitFailed || !strings.Contains(r.err, "another definition or program of the engine graph:g") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("replay", "s", "--journal", w.journal); r.code != exitUsage || !strings.Contains(r.err, "give --engine graph:FILE") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A node's call that is refused is not on record before: there is no name to show but the reason's.
+func TestWhatANodeMayNotCallIsToldOnOneLine(t *testing.T) {
+	w := newWorld(t)
+	file := w.file("g.yaml", "entry: a\nnodes: [{id: a, type: tool, config: {tool: bash, args: {comand: ls}}}]\nedges: [{from: a, to: __end__}]\n")
+	if r := w.pawl("graph", "run", "--dir", w.dir, "--journal", w.journal, file); r.code != exitFailed || !strings.Contains(r.err, "[a] ✗ not run: bash: ") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("graph", "run"); r.code != exitUsage || !strings.Contains(r.err, "want a file, and a prompt in quotes if there is one, got 0") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -215,7 +270,7 @@ edges: [{from: when, to: say}, {from: say, to: __end__}]
 `)
 	flags := []string{"--dir", w.dir, "--journal", w.journal}
 	r := w.pawl(append([]string{"graph", "run", "--session", "s", file}, flags...)...)
-	call := regexp.MustCompile(`When\?\n +1\. now\n +2\. tonight: pawl answer s (when_\w+) TEXT`).FindStringSubmatch(r.err)
+	call := regexp.MustCompile(`When\?\n +1\. now\n +2\. tonight\n +pawl answer s (when_\w+) TEXT`).FindStringSubmatch(r.err)
 	if r.code != exitWaiting || call == nil {
 		t.Fatalf("%+v", r)
 	}
@@ -224,7 +279,7 @@ edges: [{from: when, to: say}, {from: say, to: __end__}]
 	}
 	resume := append([]string{"resume", "s", "--engine", "graph:" + file}, flags...)
 	r = w.pawl(resume...)
-	again := regexp.MustCompile(`"later" is none of the choices: [^?]*When\?\n +1\. now\n +2\. tonight: pawl answer s (when_2_\w+) TEXT`).FindStringSubmatch(r.err)
+	again := regexp.MustCompile(`"later" is none of the choices: [^?]*When\?\n +1\. now\n +2\. tonight\n +pawl answer s (when_2_\w+) TEXT`).FindStringSubmatch(r.err)
 	if r.code != exitWaiting || again == nil {
 		t.Fatalf("%+v", r)
 	}

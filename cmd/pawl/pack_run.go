@@ -380,7 +380,7 @@ func answerable(p *pack.Pack, prompts []*pack.Prompt, given map[string]string) e
 		}
 	}
 	if len(missing) > 0 {
-		return usage("nobody answers tools of prompt %s: give %s", prompts[0].ID, strings.Join(missing, " "))
+		return usage("nobody answers these tools: give %s", strings.Join(missing, " ")) // a workflow's may be of any of its prompts
 	}
 	return nil
 }

@@ -161,8 +161,7 @@ func TestPackRunSaysOnStandardErrorWhatHappens(t *testing.T) {
 	}
 	r := run(`
 turns:
-  - {tool_calls: [{name: transfer_to_billing, input: {}}]}
-  - {text: "I pass you on.", usage: {input_tokens: 10, output_tokens: 5}}
+  - {text: "I pass you on.", tool_calls: [{name: transfer_to_billing, input: {}}], usage: {input_tokens: 10, output_tokens: 5}}
   - {text: "One moment.", tool_calls: [{name: pay, input: {}}], usage: {input_tokens: 10, output_tokens: 5}}
   - {text: "Hello from billing. It failed.", usage: {input_tokens: 10, output_tokens: 5}}
 `)
@@ -170,7 +169,7 @@ turns:
 		t.Errorf("%+v", r)
 	}
 	at := 0
-	for _, want := range []string{"● transfer_to_billing {}\n  ✓ transfer_to_billing: ", "I pass you on.\nOne moment.\n● pay {}\n  ✗ pay: ", "noted: max_sentences: ", "completed · 4 steps · 45 tokens · cost unknown\n"} {
+	for _, want := range []string{"I pass you on.\n● transfer_to_billing {}\n  ✓ transfer_to_billing: ", "One moment.\n● pay {}\n  ✗ pay: ", "noted: max_sentences: ", "completed · 3 steps · 45 tokens · cost unknown\n"} {
 		i := strings.Index(r.err[at:], want)
 		if i < 0 {
 			t.Fatalf("%q is not, or not there, in\n%s", want, r.err)
@@ -180,8 +179,8 @@ turns:
 	if strings.Contains(r.err, "session") || strings.Contains(r.err, "Hello from billing.") {
 		t.Errorf("%s", r.err)
 	}
-	limit := "turns: [{tool_calls: [{name: transfer_to_billing, input: {}}]}, {text: So long.}, {tool_calls: [{name: pay, input: {}}]}, {tool_calls: [{name: pay, input: {}}]}]"
-	if r := run(limit); r.code != 4 || r.out != "" || !strings.Contains(r.err, "failed · 4 steps") || strings.Contains(r.err, "See pawl") {
+	limit := "turns: [{tool_calls: [{name: transfer_to_billing, input: {}}]}, {tool_calls: [{name: pay, input: {}}]}, {tool_calls: [{name: pay, input: {}}]}]"
+	if r := run(limit); r.code != 4 || r.out != "" || !strings.Contains(r.err, "failed · 3 steps") || strings.Contains(r.err, "See pawl") {
 		t.Errorf("%+v", r)
 	}
 	if r := w.pawl("pack", "run", "--model", "scripted/"+w.file("s.yaml", limit), "--var", "years=3", file, "chat", "Hello"); r.code != 2 || !strings.Contains(r.err, "give --tool pay=URL") {

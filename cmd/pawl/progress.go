@@ -90,13 +90,16 @@ func (p *progress) event(e event.Event) {
 		}
 	case journal.ToolJudged:
 		if d.Refused() {
-			call := p.calls[[2]string{e.Run, d.Call}]
-			p.line("31", "✗ %s", summary(call.Name, call.Input))
 			why := "denied"
 			if d.Verdict == "invalid" {
 				why = "not run"
 			}
-			p.line("31", "  %s: %s", why, lastLine(d.Reason))
+			if call, ok := p.calls[[2]string{e.Run, d.Call}]; ok {
+				p.line("31", "✗ %s", summary(call.Name, call.Input))
+				p.line("31", "  %s: %s", why, lastLine(d.Reason))
+			} else { // one of a node's or a script's, which is not on record until it begins
+				p.line("31", "✗ %s: %s", why, lastLine(d.Reason))
+			}
 		}
 	case journal.Asked:
 		if p.endText(); !p.asks {

@@ -40,6 +40,13 @@ func replay(ctx context.Context, s streams, c common, store journal.Store, id st
 	if err := mustBe(ctx, store, id); err != nil {
 		return err
 	}
+	began, err := lastStart(ctx, store, id)
+	if err != nil {
+		return err
+	}
+	if err := c.mayDrive(id, began); err != nil {
+		return err
+	}
 	make, err := c.maker(true)
 	if err != nil {
 		return err

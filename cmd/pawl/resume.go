@@ -114,10 +114,15 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 	if began, err = lastStart(ctx, store, id); err != nil {
 		return began, false, err
 	}
+	return began, asked, c.mayDrive(id, began)
+}
+
+// mayDrive refuses the loop for a run that was begun by an engine of a file.
+func (c common) mayDrive(id string, began journal.RunStarted) error {
 	if name, _, _ := strings.Cut(began.Engine, ":"); c.engine == "loop" && name != "" && name != "loop" {
-		return began, false, usage("session %q is driven by the engine %s: give --engine %s:FILE with its file", id, began.Engine, name)
+		return usage("session %q is driven by the engine %s: give --engine %s:FILE with its file", id, began.Engine, name)
 	}
-	return began, asked, nil
+	return nil
 }
 
 // lastStart is how a session's last run began.

@@ -24,7 +24,7 @@ const maxFile = 20 << 20
 
 func runCommand(s streams) *cobra.Command {
 	var c common
-	var files []string
+	var files, vars []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] PROMPT",
 		Short: "One run, from a prompt to its answer",
@@ -46,9 +46,17 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 	}
 	c.add(cmd)
 	cmd.Flags().StringArrayVar(&files, "file", nil, "attach an image or a document from `PATH` (repeat)")
+	cmd.Flags().StringArrayVar(&vars, "var", nil, "set a var of a graph or a script to a text: `NAME=TEXT` (repeat)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		inputs, err := inputsOf(vars)
+		if err != nil {
+			return err
+		}
+		if c.engine == "loop" && len(vars) > 0 {
+			return usage("--var: the loop has no vars: leave it out, or say with --engine what has")
+		}
 		c.begins = true
-		code, err := run(cmd.Context(), s, c, args[0], files, nil)
+		code, err := run(cmd.Context(), s, c, args[0], files, inputs)
 		if code == exitCompleted && err == nil {
 			return nil
 		}

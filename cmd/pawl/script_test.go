@@ -42,6 +42,15 @@ func TestAScriptIsRunResumedAndReplayed(t *testing.T) {
 	if r := w.pawl("replay", "s", "--journal", w.journal, "--engine", "script:"+file); r.code != 0 || !strings.HasSuffix(r.out, " effects as on record, completed\n") {
 		t.Errorf("%+v", r)
 	}
+	vars := w.file("vars.star", "emit(board.get('topic', 'none'))\n")
+	if r := w.pawl("run", "Go.", "--dir", w.dir, "--journal", w.journal, "--engine", "script:"+vars, "--var", "topic=otters"); r.code != 0 || r.out != "otters\n" {
+		t.Errorf("%+v", r)
+	}
+	for _, args := range [][]string{{"--var", "topic=otters"}, {"--engine", "script:" + vars, "--var", "topic"}} {
+		if r := w.pawl(append([]string{"run", "Go.", "--dir", w.dir, "--journal", w.journal}, args...)...); r.code != exitUsage || !strings.Contains(r.err, "--var") {
+			t.Errorf("%+v", r)
+		}
+	}
 	w.file("poem.star", "x = nope\n")
 	for _, args := range []string{"script:" + file, "script:" + file + ".none", "script:", "nothing:x"} {
 		if r := w.pawl("run", "Go.", "--engine", args, "--journal", w.journal); r.code != exitUsage || r.err == "" {

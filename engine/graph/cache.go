@@ -2,7 +2,6 @@ package graph
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -52,9 +51,9 @@ func (s *scope) cache(n *node, def Node) {
 	_, known := specs[def.Type]
 	switch {
 	case slices.Contains(pure, def.Type):
-		s.add(path, "leave it out", "a %s node only computes: there is nothing to save", def.Type)
+		s.add(path, "leave it out", "%s only computes: there is nothing to save", aNode(def.Type))
 	case def.Type == "subgraph" || def.Type == "map":
-		s.add(path, "give it to those nodes in it that take time", "a %s node does nothing but what the nodes in it do", def.Type)
+		s.add(path, "give it to those nodes in it that take time", "%s does nothing but what the nodes in it do", aNode(def.Type))
 	case def.Type == "approval" || def.Type == "agent" || def.Type == "handoff":
 		s.add(path, "leave it out", "what the node does (%s) is asked for each time", def.Type)
 	case def.Type == "tool":
@@ -62,7 +61,7 @@ func (s *scope) cache(n *node, def Node) {
 			s.add(path, "leave it out, or declare the tool read-only if it is", "the tool %s may change something: a call that is left out would be missing", d.Name)
 		}
 	case def.Cache.Key == "" && (!known || def.Type == "func"):
-		s.add(path+".key", "write an expression of all that its outcome depends on", "a %s node sees the whole board: what counts of it is not known", def.Type)
+		s.add(path+".key", "write an expression of all that its outcome depends on", "%s sees the whole board: what counts of it is not known", aNode(def.Type))
 	}
 	if def.Cache.TTL < 0 {
 		s.add(path+".ttl", "write one such as 10m", "it is negative")
@@ -210,7 +209,7 @@ type store struct {
 	simple
 	ID    string
 	TTL   time.Duration
-	Board journal.Board `json:"-"`
+	Board journal.Board
 }
 
 // Key is "cache/look"; the scope names the visit.
@@ -284,79 +283,4 @@ func readKept(value []byte) (k kept, err error) {
 		return k, errdefs.Validation.Errorf("graph: it changes what stands on a channel")
 	}
 	return k, k.board.Check()
-}
-
-// MemoryCache is a [Cache] in this process. It takes at most so many bytes, keys and what goes with them included, and forgets first what was not asked for the longest; a value that does not fit alone is not
-// kept. At 0 and less there is room for nothing.
-func MemoryCache(size int) Cache { return &lru{size: size, of: map[string]*held{}} }
-
-// lru is a ring of what is held, the one that was asked for last behind its root.
-type lru struct {
-	mu   sync.Mutex
-	size int
-	used int
-	of   map[string]*held
-	root held
-}
-
-type held struct {
-	key          string
-	value        []byte
-	until        time.Time // zero: for ever
-	newer, older *held
-}
-
-// heldSize is about what an entry takes beside its key and value.
-const heldSize = 200
-
-func (h *held) size() int { return heldSize + len(h.key) + len(h.value) }
-
-func (c *lru) Get(_ context.Context, key string) ([]byte, bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := c.of[key]
-	if h == nil {
-		return nil, false, nil
-	}
-	c.drop(h)
-	if !h.until.IsZero() && !time.Now().Before(h.until) {
-		return nil, false, nil
-	}
-	c.add(h)
-	return h.value, true, nil
-}
-
-func (c *lru) Put(_ context.Context, key string, value []byte, ttl time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if was := c.of[key]; was != nil {
-		c.drop(was)
-	}
-	h := &held{key: key, value: value}
-	if ttl > 0 {
-		h.until = time.Now().Add(ttl)
-	}
-	if h.size() > c.size {
-		return nil
-	}
-	c.add(h)
-	for c.used > c.size {
-		c.drop(c.root.newer)
-	}
-	return nil
-}
-
-// add makes h the newest.
-func (c *lru) add(h *held) {
-	c.of[h.key] = h
-	c.used += h.size()
-	newest := cmp.Or(c.root.older, &c.root)
-	h.older, h.newer = newest, &c.root
-	newest.newer, c.root.older = h, h
-}
-
-func (c *lru) drop(h *held) {
-	delete(c.of, h.key)
-	c.used -= h.size()
-	h.older.newer, h.newer.older = h.newer, h.older
 }

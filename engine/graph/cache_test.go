@@ -100,58 +100,88 @@ edges:
 // dies is a store that takes so many entries, and no more.
 type dies struct {
 	journal.Store
-	left *int
+	mu   sync.Mutex
+	left int
 }
 
-func (d dies) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
-	if *d.left -= len(entries); *d.left < 0 {
+func (d *dies) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left -= len(entries); d.left < 0 {
 		return errdefs.NotAvailable.Errorf("the process is gone")
 	}
 	return d.Store.Append(ctx, session, after, entries...)
 }
 
+// pairs has two items side by side, and two more behind them that are the same.
+const pairs = `
+name: pairs
+entry: each
+nodes:
+- id: each
+  type: map
+  config:
+    over: "[1, 2, 1, 2]"
+    as: n
+    concurrency: 2
+    graph: {entry: work, vars: [got], nodes: [{id: work, type: func, cache: {key: n}, config: {func: work}}], edges: [{from: work, to: __end__}]}
+    result: got
+    output: all
+edges: [{from: each, to: __end__}]
+`
+
 func TestACacheComesToTheSameWhereverTheProcessDied(t *testing.T) {
-	play := func(t *testing.T, entries int) (lines, keys []string, seen any, calls []any, died bool) {
+	type outcome struct {
+		Lines, Effects []string
+		Vars           journal.Vars
+	}
+	// play runs a graph until so many entries are there, and then on with another engine. It gives nil when there was nothing to go on with.
+	play := func(t *testing.T, text string, entries int) (out *outcome, calls []any, died bool) {
 		k := graph.Kinds{Funcs: map[string]graph.NodeFunc{"work": upper(&calls)}}
-		store := journal.Memory()
-		left := entries
-		res, err := agent.Run(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, rounds, k), agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(dies{store, &left}))
-		if left < 0 {
-			died = true
-			if _, e := journal.Open(t.Context(), store, "s"); e != nil { // it died before there was a session
-				return nil, nil, nil, calls, true
-			}
-			if res, err = agent.Resume(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, rounds, k), "s", agent.WithJournal(store)); errdefs.NotFound.Is(err) || err != nil && res == nil {
-				return nil, nil, nil, calls, true // before the run was on record
+		store, left := journal.Memory(), entries
+		res, err := agent.Run(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, text, k), agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(&dies{Store: store, left: left}))
+		if died = err != nil || res.Status != agent.StatusCompleted; died {
+			res, err = agent.Resume(t.Context(), agent.Agent{ID: "a", Instructions: "S"}, compile(t, text, k), "s", agent.WithJournal(store))
+			if errdefs.NotFound.Is(err) {
+				return nil, calls, true
 			}
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		seen = completed(t, res).Var("seen")
-		replayed(t, compile(t, rounds, k), store)
-		return transcript(t, store), effects(t, store), seen, calls, died
+		board := completed(t, res)
+		replayed(t, compile(t, text, k), store)
+		keys := effects(t, store)
+		slices.Sort(keys)
+		return &outcome{transcript(t, store), keys, board.Snapshot().Vars}, calls, died
 	}
-	lines, keys, seen, _, _ := play(t, 1000)
-	resumed := 0
-	for n := 1; ; n++ {
-		l, k, s, calls, died := play(t, n)
-		if !died {
-			break
+	for name, c := range map[string]struct {
+		text   string
+		most   int // calls, with one that was under way when the process died, or two
+		points int
+	}{"one after the other": {rounds, 3, 15}, "side by side": {pairs, 4, 8}} {
+		want, calls, _ := play(t, c.text, 1000)
+		if len(calls) != 2 {
+			t.Errorf("%s: %v", name, calls)
 		}
-		if l == nil {
-			continue
+		resumed := 0
+		for n := 1; ; n++ {
+			got, calls, died := play(t, c.text, n)
+			if !died {
+				break
+			}
+			if got == nil {
+				continue
+			}
+			resumed++
+			same(t, fmt.Sprintf("%s, after %d entries", name, n), want, got)
+			if len(calls) > c.most {
+				t.Errorf("%s, after %d entries: %v", name, n, calls)
+			}
 		}
-		resumed++
-		same(t, fmt.Sprintf("after %d entries: the transcript", n), lines, l)
-		same(t, fmt.Sprintf("after %d entries: effects", n), keys, k)
-		same(t, fmt.Sprintf("after %d entries: what was seen", n), seen, s)
-		if len(calls) > 3 {
-			t.Errorf("after %d entries: %v", n, calls)
+		if resumed < c.points {
+			t.Error(name, resumed)
 		}
-	}
-	if resumed < 15 {
-		t.Error(resumed)
 	}
 }
 
@@ -403,6 +433,7 @@ func TestNoApprovalAndNoJudgementIsSkippedByACache(t *testing.T) {
 		"let through": {hook.Decision{}, "a, the 1. time", 0, 1},
 		"changed":     {hook.Decision{Verdict: hook.Allow, Input: `{"path":"b"}`}, "b, the 2. time", 0, 2},
 		"refused":     {hook.Denied("not now"), "not now", 0, 1},
+		"with a word": {hook.Decision{Context: "mind this"}, "a, the 2. time\nmind this", 0, 2},
 		"to be asked": {hook.Asking("may I?"), "a, the 2. time", 1, 2},
 	} {
 		n, asked := 0, 0

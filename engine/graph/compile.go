@@ -61,6 +61,8 @@ type compiler struct {
 	models bool     // there are model nodes
 	using  []string // named graphs that are being compiled
 	depth  int
+	nodes  int  // so far, each as often as it stands in a graph
+	full   bool // these are too many
 }
 
 // scope is what expressions and nodes of one graph know.
@@ -75,8 +77,11 @@ type scope struct {
 // mostTogether is how many branches run at the same time: engine.Steps bounds it.
 const mostTogether = 16
 
-// deepest is how far graphs may lie in graphs.
-const deepest = 10
+// deepest is how far graphs may lie in graphs, and mostNodes how many nodes there may be in all: graphs that use graphs several times multiply.
+const (
+	deepest   = 10
+	mostNodes = 100_000
+)
 
 var (
 	idRule  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]{0,63}$`)
@@ -96,6 +101,13 @@ func (c *compiler) graph(path string, d Definition, above []string) *graph {
 	defer func() { c.depth-- }()
 	if c.depth > deepest {
 		c.add(orWhole(path), "make it flatter", "graphs lie more than %d deep in graphs", deepest)
+		return nil
+	}
+	if c.nodes += len(d.Nodes); c.nodes > mostNodes {
+		if c.nodes -= len(d.Nodes); !c.full {
+			c.full = true
+			c.add(in("nodes"), "make the graphs smaller, or use them less often", "there are more than %d nodes, each counted as often as its graph is used", mostNodes)
+		}
 		return nil
 	}
 	g := &graph{name: d.Name, byID: map[string]*node{}, limits: d.Limits, merge: d.Merge}
@@ -165,6 +177,15 @@ func (s *scope) declare(path, name string) {
 	}
 }
 
+// admit makes names known that are told of elsewhere when they are wrong.
+func (s *scope) admit(names []string) {
+	for _, name := range names {
+		if varRule.MatchString(name) && !slices.Contains(keywords, name) && !slices.Contains(s.vars, name) {
+			s.vars = append(s.vars, name)
+		}
+	}
+}
+
 // nodes makes the nodes, and declares what they set.
 func (s *scope) nodes(path string) []spec {
 	specs := make([]spec, len(s.def.Nodes))
@@ -191,19 +212,24 @@ func (s *scope) nodes(path string) []spec {
 			}
 		} else {
 			s.broken = s.broken || def.Type == "router" || def.Type == "gate"
+			s.admit(outputs(def)) // that its config is wrong is told once
 		}
 		if def.Type == "subgraph" { // it works on the same board
-			for _, name := range known(def.Config["graph"], s.kinds.Graphs, 0) {
-				if varRule.MatchString(name) && !slices.Contains(keywords, name) && !slices.Contains(s.vars, name) {
-					s.vars = append(s.vars, name)
-				}
-			}
+			s.admit(known(def.Config["graph"], s.kinds.Graphs))
 		}
 	}
 	for i, def := range s.def.Nodes {
 		s.node(s.graph.nodes[i], def)
 	}
 	return specs
+}
+
+// aNode is a type of nodes with its article.
+func aNode(kind string) string {
+	if strings.IndexAny(kind, "aeio") == 0 {
+		return "an " + kind + " node"
+	}
+	return "a " + kind + " node"
 }
 
 // node compiles what all nodes have.
@@ -215,7 +241,7 @@ func (s *scope) node(n *node, def Node) {
 	if n.timeout = time.Duration(def.Timeout); n.timeout < 0 {
 		s.add(n.path+".timeout", "write one such as 30s", "it is negative")
 	} else if n.timeout > 0 && idle {
-		s.add(n.path+".timeout", "leave it out", "a %s node does nothing that takes time", def.Type)
+		s.add(n.path+".timeout", "leave it out", "%s does nothing that takes time", aNode(def.Type))
 	}
 	if n.retry = def.Retry; n.retry == nil {
 		return
@@ -223,13 +249,13 @@ func (s *scope) node(n *node, def Node) {
 	path := n.path + ".retry"
 	switch {
 	case idle || def.Type == "approval":
-		s.add(path, "leave it out", "a %s node does nothing that another attempt would change", def.Type)
+		s.add(path, "leave it out", "%s does nothing that another attempt would change", aNode(def.Type))
 	case def.Type == "tool":
 		if d, ok := s.toolOf(def); ok && !d.Repeatable() {
 			s.add(path, "declare it so if it is; else leave retry out, go on after a failure by on_error, and have an edge with a condition lead back", "the tool %s is neither read-only nor idempotent: a call that failed may have taken effect", d.Name)
 		}
 	case def.Type == "agent" || def.Type == "handoff":
-		s.add(path, "leave it out", "what a %s node fails with may have taken effect: it is not tried again by itself", def.Type)
+		s.add(path, "leave it out", "what %s fails with may have taken effect: it is not tried again by itself", aNode(def.Type))
 	}
 	if n.retry.Attempts < 2 || n.retry.Attempts > 10 {
 		s.add(path+".attempts", "write 2 to 10", "it is %d", n.retry.Attempts)
@@ -458,39 +484,30 @@ func (s *scope) order() {
 	}
 }
 
-// ready parts nodes that are due: those that run now, and those that wait, because another one that is due can still lead to them.
+// ready parts nodes that are due: those that run now, and those that wait, because another one that is due can still lead to them. Ways forward have no circles, so a node does not lead to itself.
 func (g *graph) ready(due []*node) (now, later []*node) {
 	if len(due) == 1 {
 		return due, nil
 	}
+	led := make([]bool, len(g.nodes)) // to these a way leads from one that is due
+	for todo := slices.Clone(due); len(todo) > 0; {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, e := range n.edges {
+			if e.to != nil && !e.back && !led[e.to.at] {
+				led[e.to.at] = true
+				todo = append(todo, e.to)
+			}
+		}
+	}
 	for _, n := range due {
-		if slices.ContainsFunc(due, func(m *node) bool { return m != n && g.leads(m, n) }) {
+		if led[n.at] {
 			later = append(later, n)
 		} else {
 			now = append(now, n)
 		}
 	}
 	return now, later
-}
-
-// leads reports whether a way leads forward from one node to another.
-func (g *graph) leads(from, to *node) bool {
-	seen := make([]bool, len(g.nodes))
-	for todo := []*node{from}; len(todo) > 0; {
-		n := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, e := range n.edges {
-			switch {
-			case e.to == nil || e.back || seen[e.to.at]:
-			case e.to == to:
-				return true
-			default:
-				seen[e.to.at] = true
-				todo = append(todo, e.to)
-			}
-		}
-	}
-	return false
 }
 
 // written is all of a definition, with the graphs that it names.

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -40,6 +41,14 @@ func problemsOf(text string, k graph.Kinds) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// What a node with a mistake sets is known all the same: one mistake is one problem.
+func TestAMistakeInAConfigIsOneProblem(t *testing.T) {
+	got := problemsOf("entry: a\nnodes: [{id: a, type: template, config: {tmplate: x, output: y}}, {id: b, type: script, config: {sauce: x, outputs: [z]}}, {id: c, type: template, config: {template: '${y} ${z}', output: x}}]\nedges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: __end__}]\n", graph.Kinds{})
+	if len(got) != 2 || !strings.HasPrefix(got[0], "nodes[0].config.tmplate: ") || !strings.HasPrefix(got[1], "nodes[1].config.sauce: ") {
+		t.Errorf("%q", got)
+	}
 }
 
 func TestEachProblemIsNamedByItsPath(t *testing.T) {
@@ -95,6 +104,7 @@ func TestEachProblemIsNamedByItsPath(t *testing.T) {
 		"a retry of nothing":           {one(`{id: a, type: template, retry: {attempts: 2}, timeout: 1s, config: {template: x, output: x}}`), []string{"nodes[0].retry: a template node does nothing that another attempt would change", "nodes[0].timeout: a template node does nothing that takes time"}},
 		"a retry of a tool":            {one(`{id: a, type: tool, retry: {attempts: 2}, config: {tool: add}}`), []string{"nodes[0].retry: the tool add is neither read-only nor idempotent: a call that failed may have taken effect: declare it so if it is; else leave retry out"}},
 		"a retry of a handoff":         {one(`{id: a, type: handoff, retry: {attempts: 2}, config: {tool: add}}`), []string{"nodes[0].retry: what a handoff node fails with may have taken effect"}},
+		"a retry of an approval":       {one(`{id: a, type: approval, retry: {attempts: 2}, config: {prompt: x, output: y}}`), []string{"nodes[0].retry: an approval node does nothing that another attempt would change"}},
 		"a bad retry":                  {one(`{id: a, type: subgraph, retry: {attempts: 1, on: [validation, nothing], wait: 2m}, config: {graph: self}}`), []string{"nodes[0].retry.attempts: it is 1: write 2 to 10", "nodes[0].retry.on[0]: what fails as validation is not tried again", `nodes[0].retry.on[1]: no error has the class "nothing"`, "nodes[0].retry.wait: it is 2m0s: write one from 0s to 1m"}},
 		"caches of what has none": {
 			"entry: a\nnodes:\n- {id: a, type: template, cache: {}, config: {template: x, output: x}}\n- {id: b, type: approval, cache: {}, config: {prompt: x, output: x}}\n- {id: c, type: subgraph, cache: {}, config: {graph: {entry: d, nodes: [{id: d, type: func, cache: {}, config: {func: f}}], edges: [{from: d, to: __end__}]}}}\n- {id: e, type: tool, cache: {}, config: {tool: add}}\nedges: [{from: a, to: b}, {from: b, to: c}, {from: c, to: e}, {from: e, to: __end__}]\n",
@@ -249,5 +259,55 @@ func TestAnEngineIsNamedByItsDefinition(t *testing.T) {
 	}
 	if len(names) != 2 {
 		t.Error(names)
+	}
+}
+
+// Graphs that use each other several times multiply: what is too much is found before it is compiled, and at once.
+func TestGraphsThatMultiplyAreRefused(t *testing.T) {
+	uses := func(to string, times int) graph.Definition {
+		d := graph.Definition{Entry: "n0"}
+		for i := range times {
+			next := fmt.Sprint("n", i+1)
+			if i == times-1 {
+				next = graph.End
+			}
+			d.Nodes = append(d.Nodes, graph.Node{ID: fmt.Sprint("n", i), Type: "subgraph", Config: map[string]any{"graph": to}})
+			d.Edges = append(d.Edges, graph.Edge{From: fmt.Sprint("n", i), To: next})
+		}
+		return d
+	}
+	k := graph.Kinds{Graphs: map[string]graph.Definition{"self": uses("self", 30)}}
+	for i := range 8 {
+		k.Graphs[fmt.Sprint("g", i)] = uses(fmt.Sprint("g", i+1), 10)
+	}
+	k.Graphs["g8"] = parse(t, "entry: a\nnodes: [{id: a, type: template, config: {template: x, output: x}}]\nedges: [{from: a, to: __end__}]\n")
+	if _, err := graph.Compile(uses("self", 1), k); err == nil || !strings.Contains(err.Error(), "the graph self contains itself: self → self") {
+		t.Error(err)
+	}
+	if _, err := graph.Compile(uses("g0", 1), k); err == nil || !strings.Contains(err.Error(), "there are more than 100000 nodes, each counted as often as its graph is used") || strings.Count(err.Error(), "\n") != 1 {
+		t.Error(err)
+	}
+	if _, err := graph.Compile(uses("g5", 1), k); err != nil {
+		t.Error(err)
+	}
+}
+
+// A definition that a program reads by encoding/json has floats for numbers.
+func TestNumbersOfEncodingJSONAreNumbers(t *testing.T) {
+	var d graph.Definition
+	text := `{"entry": "a", "nodes": [{"id": "a", "type": "model", "config": {"prompt": "x", "max_steps": %s}}], "edges": [{"from": "a", "to": "__end__"}]}`
+	if err := json.Unmarshal([]byte(strings.Replace(text, "%s", "5", 1)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graph.Compile(d, talks()); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{"1.5", "1e300"} {
+		if err := json.Unmarshal([]byte(strings.Replace(text, "%s", wrong, 1)), &d); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := graph.Compile(d, talks()); err == nil || !strings.Contains(err.Error(), "nodes[0].config.max_steps: a number where a whole number has to stand") {
+			t.Error(wrong, err)
+		}
 	}
 }

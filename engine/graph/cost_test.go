@@ -86,6 +86,32 @@ func TestTheCostOfANodeDoesNotGrow(t *testing.T) {
 	}
 }
 
+// wide is a graph with so many nodes side by side that do nothing, each with one behind it.
+func wide(t testing.TB, nodes int) *graph.Engine {
+	t.Helper()
+	empty := graph.Typed(func(context.Context, struct{}, engine.Snapshot) (journal.Board, error) { return journal.Board{}, nil })
+	d := graph.Definition{Name: "wide", Entry: "begin", Limits: graph.Limits{Nodes: 2*nodes + 1, Branches: nodes}, Nodes: []graph.Node{{ID: "begin", Type: "empty"}}}
+	for i := range nodes {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		d.Nodes = append(d.Nodes, graph.Node{ID: a, Type: "empty"}, graph.Node{ID: b, Type: "empty"})
+		d.Edges = append(d.Edges, graph.Edge{From: "begin", To: a}, graph.Edge{From: a, To: b}, graph.Edge{From: b, To: graph.End})
+	}
+	g, err := graph.Compile(d, graph.Kinds{Types: map[string]graph.Type{"empty": empty}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Nor does it grow with how many nodes are due at once.
+func TestTheCostOfANodeDoesNotGrowWithItsNeighbours(t *testing.T) {
+	few, many := drive(t, wide(t, 10), 21, full(1<<10), 20), drive(t, wide(t, 1000), 2001, full(1<<10), 1)
+	t.Logf("%.1f and %.1f allocations a node", few, many)
+	if many > 1.5*few {
+		t.Errorf("a node beside 999 others costs %.1f allocations, beside 9 others %.1f", many, few)
+	}
+}
+
 func BenchmarkNodes(b *testing.B) {
 	for _, nodes := range []int{10, 10_000} {
 		g := chain(b, nodes)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -174,6 +175,8 @@ func whole(v any) (int64, bool) {
 		return int64(v), true
 	case int64:
 		return v, true
+	case float64: // as encoding/json has all numbers
+		return int64(v), v == math.Trunc(v) && math.Abs(v) <= 1<<53
 	}
 	return 0, false
 }

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -736,5 +737,28 @@ func TestWhatComesBehindAFailureDoesNotBegin(t *testing.T) {
 		completed(t, res)
 		same(t, name+": what ran in the end", c.ran, ran)
 		replayed(t, g, store)
+	}
+}
+
+// A graph that only computes ends when the run is cancelled, also within another one, where nothing is put on record on the way.
+func TestACancelEndsAGraphThatOnlyComputes(t *testing.T) {
+	g := compile(t, `
+entry: sub
+nodes:
+- id: sub
+  type: subgraph
+  config:
+    graph:
+      entry: a
+      limits: {nodes: 2000000}
+      nodes: [{id: a, type: template, config: {template: x, output: x}}]
+      edges: [{from: a, to: a, condition: 1 < 2}, {from: a, to: __end__}]
+edges: [{from: sub, to: __end__}]
+`, graph.Kinds{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	res, err := agent.Run(ctx, agent.Agent{ID: "a"}, g, agent.Request{Message: message.User("go")})
+	if err != nil || res.Status == agent.StatusCompleted || !errors.Is(res.Err, context.DeadlineExceeded) {
+		t.Error(res, err)
 	}
 }

@@ -120,15 +120,19 @@ func (m *merger) channels(legs []*leg, changes []journal.Board) error {
 	return nil
 }
 
-// keep has the board of a run that ends early show what was done in the last wave: all of the nodes that finished, and what the others had said.
-func keep(board *engine.Board, fork engine.Snapshot, legs []*leg) {
+// keep has the board of a run that ends early show what was done in the last wave: all of the nodes that finished, under the names that the merge would have given it, and what the others had said.
+func keep(g *graph, board *engine.Board, fork engine.Snapshot, legs []*leg) {
 	for _, l := range legs {
-		if l == nil {
-			continue
-		}
 		c := journal.Diff(fork, l.board.Snapshot())
 		if !l.done {
 			c = journal.Board{Append: c.Append}
+		}
+		if g.merge == Namespace && len(legs) > 1 {
+			set := journal.Vars{}
+			for name, v := range c.Set {
+				set[l.node.id+"."+name] = v
+			}
+			c.Set, c.Delete = set, nil
 		}
 		board.Apply(journal.Board{Append: c.Append, Set: c.Set, Delete: c.Delete})
 		for name, e := range c.Edit {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/graph"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -103,4 +104,24 @@ func TestAForkIsMergedByItsDifferencesUnderEachPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, golden, string(want), out.String())
+}
+
+// Of a wave in which a node fails, the board has what the others did, under the names that the merge gives.
+func TestTheBoardOfAFailedRunHasTheNamesOfItsMerge(t *testing.T) {
+	k := graph.Kinds{Funcs: forks()}
+	k.Funcs["fails"] = func(context.Context, engine.Snapshot) (journal.Board, error) {
+		return journal.Board{Set: journal.Vars{"x": 1}}, errdefs.NotFound.Errorf("nothing there")
+	}
+	for policy, prefix := range map[graph.Merge]string{graph.LastWins: "", graph.Namespace: "a."} {
+		g := compile(t, `
+entry: begin
+merge: `+string(policy)+`
+nodes: [{id: begin, type: func, config: {func: begin}}, {id: a, type: func, config: {func: a}}, {id: bad, type: func, config: {func: fails}}]
+edges: [{from: begin, to: a}, {from: begin, to: bad}, {from: a, to: __end__}, {from: bad, to: __end__}]
+`, k)
+		res := run(t, g, journal.Memory(), nil)
+		if res.LastBoard.Var(prefix+"both") != "a" || len(res.LastBoard.Snapshot().Vars) != 6 {
+			t.Errorf("%s: %v", policy, res.LastBoard.Snapshot().Vars)
+		}
+	}
 }

@@ -297,3 +297,20 @@ edges: [{from: sub, to: __end__}]
 		replayed(t, g, store)
 	})
 }
+
+// The waits between attempts are part of the node's time.
+func TestTimeIsOverWhileANodeWaitsForItsNextAttempt(t *testing.T) {
+	for wait, calls := range map[string]int{"2s": 2, "10s": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var at []time.Duration
+			began := time.Now()
+			g := compile(t, strings.Replace(retried, "retry: {attempts: 3, wait: 2s}", "timeout: 3s, retry: {attempts: 3, wait: "+wait+"}", 1), graph.Kinds{Funcs: map[string]graph.NodeFunc{"work": fails(9, errdefs.RateLimit, &at)}})
+			store := journal.Memory()
+			res := run(t, g, store, nil)
+			if !errdefs.Timeout.Is(res.Err) || !strings.Contains(res.Err.Error(), "the node's time is over") || time.Since(began) != 3*time.Second || len(at) != calls {
+				t.Error(wait, res.Err, time.Since(began), at)
+			}
+			replayed(t, g, store)
+		})
+	}
+}

@@ -45,17 +45,17 @@ func (w walk) graph(ctx context.Context, g *graph, board *engine.Board) error {
 		fork := board.Snapshot()
 		legs, err := w.wave(ctx, g, now, fork, visits)
 		if err != nil {
-			keep(board, fork, legs)
+			keep(g, board, fork, legs)
 			return err
 		}
 		change, err := merge(g, fork, legs)
 		if err != nil {
-			keep(board, fork, legs)
+			keep(g, board, fork, legs)
 			return w.failed("", err)
 		}
 		if w.scope == "" { // on record, for the transcript; within a node the graph around it has it
 			if change, err = engine.Do[journal.Board](ctx, w.do, merged{Wave: n, Board: change}); err != nil {
-				keep(board, fork, legs)
+				keep(g, board, fork, legs)
 				return err
 			}
 		}

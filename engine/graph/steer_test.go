@@ -170,3 +170,23 @@ func (d *fills) Append(ctx context.Context, session string, after int64, entries
 	}
 	return d.Store.Append(ctx, session, after, entries...)
 }
+
+// A visit in which the model heard somebody is not kept: a hit would say it again.
+func TestWhatIsSaidToARunIsNotSaidAgainByACache(t *testing.T) {
+	store := journal.Memory()
+	g := compile(t, `
+entry: a
+nodes: [{id: a, type: model, config: {prompt: one}}, {id: b, type: model, cache: {key: "1"}, config: {prompt: two}}]
+edges: [{from: a, to: b}, {from: b, to: b, condition: 'visits["b"] < 3'}, {from: b, to: __end__}]
+`, graph.Kinds{Loop: loop.Config{Model: steers{func(n int) error {
+		if n != 1 {
+			return nil
+		}
+		return agent.Steer(context.Background(), store, "s", message.User("hurry"))
+	}}}})
+	completed(t, run(t, g, store, nil))
+	same(t, "the transcript", []string{
+		"user: go", "user: one", "assistant: heard go, one", "user: two", "user: hurry", "assistant: heard two, hurry", "user: two", "assistant: heard two", "user: two", "assistant: heard two",
+	}, transcript(t, store))
+	replayed(t, g, store)
+}

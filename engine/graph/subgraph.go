@@ -53,7 +53,12 @@ func (s *scope) inner(path string, is any) *graph {
 }
 
 // known are the vars that an inner graph's nodes set: the graph around it sees them too.
-func known(is any, graphs map[string]Definition, depth int) (names []string) {
+func known(is any, graphs map[string]Definition) []string {
+	return knownIn(is, graphs, map[string]bool{}, 0)
+}
+
+// knownIn is known; seen are the named graphs that were looked at.
+func knownIn(is any, graphs map[string]Definition, seen map[string]bool, depth int) (names []string) {
 	var d Definition
 	switch is := is.(type) {
 	case Definition:
@@ -61,6 +66,10 @@ func known(is any, graphs map[string]Definition, depth int) (names []string) {
 	case map[string]any:
 		decode(&problems{}, "", is, reflect.ValueOf(&d).Elem())
 	case string:
+		if seen[is] {
+			return nil
+		}
+		seen[is] = true
 		d = graphs[is]
 	}
 	if depth > deepest {
@@ -68,20 +77,25 @@ func known(is any, graphs map[string]Definition, depth int) (names []string) {
 	}
 	names = append(names, d.Vars...)
 	for _, n := range d.Nodes {
-		for _, field := range []string{"output", "text"} {
-			if name, ok := n.Config[field].(string); ok {
-				names = append(names, name)
-			}
-		}
-		if list, ok := n.Config["outputs"].([]any); ok {
-			for _, name := range list {
-				if name, ok := name.(string); ok {
-					names = append(names, name)
-				}
-			}
-		}
+		names = append(names, outputs(n)...)
 		if n.Type == "subgraph" {
-			names = append(names, known(n.Config["graph"], graphs, depth+1)...)
+			names = append(names, knownIn(n.Config["graph"], graphs, seen, depth+1)...)
+		}
+	}
+	return names
+}
+
+// outputs are the vars that a node seems to set, whether its config can be read or not.
+func outputs(n Node) (names []string) {
+	for _, field := range []string{"output", "text"} {
+		if name, ok := n.Config[field].(string); ok {
+			names = append(names, name)
+		}
+	}
+	list, _ := n.Config["outputs"].([]any)
+	for _, name := range list {
+		if name, ok := name.(string); ok {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -142,7 +156,7 @@ func (c mapConfig) compile(s *scope, path string, n *node) work {
 		m.most = mapMost
 	}
 	if c.Result != "" {
-		for _, name := range known(c.Graph, s.kinds.Graphs, 0) {
+		for _, name := range known(c.Graph, s.kinds.Graphs) {
 			if varRule.MatchString(name) && !slices.Contains(inside.vars, name) {
 				inside.vars = append(inside.vars, name)
 			}
@@ -197,7 +211,7 @@ func (m *mapWork) do(ctx context.Context, v *visit) error {
 	err = sideBySide(ctx, v.do, m.together, branches)
 	said, conflict := said(v.fork, legs)
 	if err != nil {
-		keep(v.board, v.fork, legs)
+		keep(v.node.sub, v.board, v.fork, legs)
 		return err
 	}
 	if conflict != nil {

@@ -33,7 +33,7 @@ type visit struct {
 
 // attempts does the node's work, within its time, as often as it may be tried.
 func (v *visit) attempts(ctx context.Context) error {
-	n, outer := v.node, v.walk
+	n := v.node
 	if n.timeout > 0 {
 		began, err := engine.Do[journal.Timed](ctx, v.do, clock{id: "start"})
 		if err != nil {
@@ -50,7 +50,7 @@ func (v *visit) attempts(ctx context.Context) error {
 		if err == nil || try == n.retry.Attempts || !v.again(err) {
 			return err
 		}
-		if err := outer.wait(ctx, try, time.Duration(n.retry.Wait)<<(try-1)); err != nil {
+		if err := v.wait(ctx, try, time.Duration(n.retry.Wait)<<(try-1)); err != nil {
 			return err
 		}
 	}

@@ -82,7 +82,8 @@ func New(cfg Config) (*Engine, error) {
 		l.cfg.Channel = engine.MainChannel
 	}
 	var described bool
-	if l.caps, described = model.CapabilitiesOf(l.model); !described || l.caps.Name == "" {
+	l.caps, described = model.CapabilitiesOf(l.model)
+	if _, none := cfg.Model.(noModel); !none && (!described || l.caps.Name == "") { // a resume would look for one of that name
 		l.caps.Name = fmt.Sprintf("%T", cfg.Model)
 	}
 	if described {

@@ -355,7 +355,8 @@ func useAgent(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (sta
 func ask(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark.Value, error) {
 	var prompt string
 	var choices starlark.Value
-	if err := starlark.UnpackArgs(b.Name(), as, kws, "prompt", &prompt, "choices?", &choices); err != nil {
+	words := false
+	if err := starlark.UnpackArgs(b.Name(), as, kws, "prompt", &prompt, "choices?", &choices, "words?", &words); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(prompt) == "" {
@@ -365,13 +366,16 @@ func ask(t *starlark.Thread, b *starlark.Builtin, as args, kws kwargs) (starlark
 	if err != nil {
 		return nil, err
 	}
+	if words && among != nil {
+		return nil, fmt.Errorf("choices and words: want one of the two")
+	}
 	p := partOf(t)
 	shown := choice.Prompt(prompt, among)
 	for try := 1; ; try++ {
 		if err := counts(t, len(shown)); err != nil {
 			return nil, err
 		}
-		q := engine.Ask{Asked: journal.Asked{ID: p.run.CallID(p.name("ask")), Prompt: shown, TTL: p.run.AskTTL.Milliseconds()}}
+		q := engine.Ask{Asked: journal.Asked{ID: p.run.CallID(p.name("ask")), Prompt: shown, Confirm: among == nil && !words, TTL: p.run.AskTTL.Milliseconds()}}
 		a, err := engine.Do[journal.Answered](p.ctx, p.do, q)
 		if err != nil {
 			return nil, &ends{err}

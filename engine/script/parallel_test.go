@@ -118,7 +118,7 @@ func TestQuestionsBesideEachOtherAreAllThere(t *testing.T) {
 	source := `
 def one(name):
     tool("print", text = name)
-    a = ask("Well, " + name + "?")
+    a = ask("Well, " + name + "?", words = True)
     emit(name + " says " + a.text)
 
 parallel([lambda: one("a"), lambda: one("b"), lambda: emit("c says nothing")])

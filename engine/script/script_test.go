@@ -147,12 +147,14 @@ emit("%s %s %s %s" % (a.text, bool(b), b.text, b.by))
 `
 	res := w.run(t, source)
 	var prompts []string
+	var confirms []bool
 	for _, said := range []journal.Answered{{Approved: true, Text: "green"}, {Approved: true, Text: "2"}, {Approved: false, Text: "not today", By: "Ann"}} {
 		if res.Status != agent.StatusInterrupted || res.Cause != engine.CauseAwaitingPerson || len(res.Pending) != 1 {
 			t.Fatalf("the run is %s, %v, with %d questions", res.Status, res.Err, len(res.Pending))
 		}
 		said.ID = res.Pending[0].ID
 		prompts = append(prompts, res.Pending[0].Prompt)
+		confirms = append(confirms, res.Pending[0].Confirm)
 		if err := agent.Answer(t.Context(), w.store, "s", said); err != nil {
 			t.Fatal(err)
 		}
@@ -162,10 +164,11 @@ emit("%s %s %s %s" % (a.text, bool(b), b.text, b.by))
 	same(t, "the questions", []string{
 		"What colour?\n  1. red\n  2. blue", "\"green\" is none of the choices: answer by one of them, or by its number. What colour?\n  1. red\n  2. blue", "Sure?",
 	}, prompts)
+	same(t, "which of them are answered by yes or no", []bool{false, false, true}, confirms)
 	same(t, "the answer", "blue False not today Ann", res.Text())
 	same(t, "what was done", []string{"print before"}, w.done)
 	w.replays(t, source)
-	for _, source := range []string{`ask("")`, `ask("x", choices = ["a"])`, `ask("x", choices = ["a", "A"])`, `ask("x", choices = "ab")`, `ask("x", choices = [1, 2])`} {
+	for _, source := range []string{`ask("")`, `ask("x", choices = ["a"])`, `ask("x", choices = ["a", "A"])`, `ask("x", choices = "ab")`, `ask("x", choices = [1, 2])`, `ask("x", choices = ["a", "b"], words = True)`} {
 		w.store = journal.Memory()
 		if res := w.run(t, source); !errdefs.Validation.Is(res.Err) {
 			t.Errorf("%s: %v", source, res.Err)
@@ -280,6 +283,22 @@ parallel([lambda: 1, beside])
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+func TestAQuestionInWordsIsNotAnsweredByYesOrNo(t *testing.T) {
+	w := newWorld()
+	source := `emit(ask("What is it called?", words = True).text)`
+	res := w.run(t, source)
+	if len(res.Pending) != 1 || res.Pending[0].Confirm {
+		t.Fatal(res.Status, res.Err, res.Pending)
+	}
+	if err := agent.Answer(t.Context(), w.store, "s", journal.Answered{ID: res.Pending[0].ID, Approved: true, Text: "no"}); err != nil {
+		t.Fatal(err)
+	}
+	res = w.resume(t, source)
+	completed(t, res)
+	same(t, "the answer", "no", res.Text())
+	w.replays(t, source)
 }
 
 func TestAScriptGoesOnAfterAFailureThatIsOnRecord(t *testing.T) {

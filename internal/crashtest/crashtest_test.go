@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -30,6 +31,10 @@ func TestNothingOfAScriptIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T
 	crashtest.Matrix(t, crashtest.Scripts()...)
 }
 
+func TestNothingOfAGraphIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
+	crashtest.Matrix(t, crashtest.Graphs()...)
+}
+
 func TestShellHooksAreNotAskedAgainWhereverTheProcessIsKilled(t *testing.T) {
 	crashtest.Matrix(t, crashtest.ShellHooks()...)
 }
@@ -37,4 +42,9 @@ func TestShellHooksAreNotAskedAgainWhereverTheProcessIsKilled(t *testing.T) {
 func TestNothingIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
 	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
+}
+
+func TestNothingOfAScriptOrAGraphIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
+	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
+	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, slices.Concat(crashtest.Scripts(), crashtest.Graphs())...)...)
 }

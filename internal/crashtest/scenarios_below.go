@@ -60,7 +60,7 @@ func team() []Scenario {
 	over := call("c2", agent.DefaultHandoffToolName("billing"))
 	over.Input = `{"reason":"a refund","note":"order 12"}`
 	turns := counted([]scripted.Turn{ // one transcript, one script
-		calls("first", call("c1", "pay")), calls("then", over), says("over to billing"),
+		calls("first", call("c1", "pay")), calls("over to billing", over),
 		calls("I see", call("c3", "pay")), says("it is on its way"), calls("once more", call("c4", "pay")), end,
 	})
 	return []Scenario{{

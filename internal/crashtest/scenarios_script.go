@@ -30,7 +30,7 @@ board.set("parts", parallel([look, talk]))
 emit("the end")
 `
 
-// Scripts are those of the engine script. What a store does about them it does about [Scenarios] too.
+// Scripts are those of the engine script. What a store that fails does about them it does about [Scenarios] too.
 func Scripts() []Scenario {
 	kid := member{id: "kid", turns: []scripted.Turn{says("the kid's answer")}}
 	return []Scenario{{

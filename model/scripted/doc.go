@@ -53,5 +53,6 @@
 //
 // A later run of the same session therefore goes on after the entries that earlier runs played. Asked for more than it has, a
 // script fails with errdefs.Validation. The loop's compactions are understood: a request for a summary gets [Summary], and the summary stands for the replies that it took the place of. Any other
-// change that drops assistant messages makes a script begin again accordingly.
+// change that drops assistant messages makes a script begin again accordingly. What an engine says as the assistant on the same channel (the emit of a
+// script, a graph's template) stands for a reply as any other message does: write an entry for it, or have the model work on another one.
 package scripted
