@@ -81,7 +81,11 @@ func (r *Recorder) Complete(ctx context.Context, req model.Request) (*model.Resp
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{Exchange: r.tape.begin(), Call: callComplete}
+	n, err := r.tape.begin()
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{Exchange: n, Call: callComplete}
 	reply, err := r.m.Complete(ctx, req)
 	if wrong := r.write(ctx, x, a, reply, err); wrong != nil {
 		return nil, wrong
@@ -95,7 +99,11 @@ func (r *Recorder) CompleteStream(ctx context.Context, req model.Request, cb mod
 	if err != nil {
 		return err
 	}
-	x := &exchange{Exchange: r.tape.begin(), Call: callStream}
+	n, err := r.tape.begin()
+	if err != nil {
+		return err
+	}
+	x := &exchange{Exchange: n, Call: callStream}
 	var reply *model.Response
 	err = r.m.CompleteStream(ctx, req, func(p model.StreamResult) error {
 		if !p.Final || p.Text != "" || p.Reasoning != "" {
@@ -125,16 +133,15 @@ func (r *Recorder) write(ctx context.Context, x *exchange, a *asked, reply *mode
 		reply = nil
 	}
 	if reply == nil && err == nil && !x.Stopped {
-		return errdefs.Internal.Errorf("cassette: record: the model gave neither a reply nor an error")
+		return r.tape.end(x.Exchange, nil, errdefs.Internal.Errorf("cassette: record: the model gave neither a reply nor an error"))
 	}
 	x.Response = newResponseDoc(reply, r.scrub)
 	x.Stream = scrubStream(x.Stream, r.scrub)
-	r.tape.mu.Lock()
-	defer r.tape.mu.Unlock()
-	x.Request = a.after(r.earlier)
-	r.tape.write(mustJSON(x))
-	r.earlier = append(r.earlier, &recorded{n: x.Exchange, asked: a})
-	return r.tape.err
+	return r.tape.end(x.Exchange, func() []byte {
+		x.Request = a.after(r.earlier)
+		r.earlier = append(r.earlier, &recorded{n: x.Exchange, asked: a})
+		return mustJSON(x)
+	}, nil)
 }
 
 // scrubStream looks for secrets in what the pieces say together: the bounds between them fall anywhere. Where there is one, all of it stands
@@ -166,7 +173,8 @@ func scrubStream(pieces []piece, s *scrubber) []piece {
 	return out
 }
 
-// Close ends the recording. It says what could not be written; calls after it fail. Calls under way are waited for by nobody: they fail.
+// Close ends the recording. It says what could not be written, and which calls were not over: it waits for none. Calls after it, and after anything that
+// could not be written, fail and are not passed on.
 func (r *Recorder) Close() error { return r.tape.close() }
 
 // Player is a model that says what was recorded. Make it with [Open]. Safe for concurrent use.

@@ -26,7 +26,7 @@
 //   - whatever the rules of [Scrub] find.
 //
 // Text files in messages are scrubbed, other files are not. A secret that a model says over several pieces of a stream is found by [Record], and
-// all of that stream's text then stands in one piece; RecordHTTP can't take it out, records nothing from there on and says so when it is closed. Look at a file before you publish it:
+// all of that stream's text then stands in one piece; RecordHTTP can't take it out: the next request fails, and Close says why. Look at a file before you publish it:
 // no rule finds a password that it does not know.
 //
 // # The file

@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -38,7 +41,8 @@ type tape struct {
 	mu    sync.Mutex
 	f     *os.File
 	begun int
-	err   error // the first one; nothing is written behind it
+	open  map[int]bool // the exchanges that are not over
+	err   error        // the first one; nothing is written behind it
 }
 
 // create makes a file. One that is there stays as it is.
@@ -50,7 +54,7 @@ func create(name string, h head) (*tape, error) {
 	if err != nil {
 		return nil, errdefs.NotAvailable.Errorf("cassette: record: %w", err)
 	}
-	t := &tape{name: name, f: f}
+	t := &tape{name: name, f: f, open: map[int]bool{}}
 	t.write(mustJSON(h))
 	if t.err != nil {
 		return nil, errors.Join(t.err, f.Close())
@@ -58,12 +62,29 @@ func create(name string, h head) (*tape, error) {
 	return t, nil
 }
 
-// begin gives an exchange its number.
-func (t *tape) begin() int {
+// begin gives an exchange its number. Where nothing can be recorded any more none begins: it may cost money, and for nothing.
+func (t *tape) begin() (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.err != nil {
+		return 0, t.err
+	}
 	t.begun++
-	return t.begun
+	t.open[t.begun] = true
+	return t.begun, nil
+}
+
+// end writes an exchange, made by doc under the lock, or notes why it can't be.
+func (t *tape) end(number int, doc func() []byte, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, number)
+	if err != nil {
+		t.fail(err)
+	} else {
+		t.write(doc())
+	}
+	return t.err
 }
 
 // write appends a document, in one go. t.mu is held, or nobody else has t yet.
@@ -85,6 +106,10 @@ func (t *tape) fail(err error) {
 func (t *tape) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.open) > 0 {
+		t.fail(errdefs.Conflict.Errorf("cassette: record: %s was closed before exchange %s was over: wait for all calls, and close the bodies of all answers", t.name, listed(slices.Sorted(maps.Keys(t.open)))))
+		clear(t.open)
+	}
 	if err := t.f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
 		t.fail(errdefs.NotAvailable.Errorf("cassette: record: %w", err))
 	}
@@ -250,14 +275,19 @@ func (r *reel) next(asked any) (take, error) {
 func (r *reel) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var left []byte
+	var left []int
 	for i, t := range r.takes {
 		if !r.done[i] {
-			left = strconv.AppendInt(append(left, ", "...), int64(t.number()), 10)
+			left = append(left, t.number())
 		}
 	}
 	if len(left) == 0 {
 		return r.err
 	}
-	return errors.Join(r.err, errdefs.Validation.Errorf("cassette: replay: %s: not played: exchange %s of %d", r.name, left[2:], len(r.takes)))
+	return errors.Join(r.err, errdefs.Validation.Errorf("cassette: replay: %s: not played: exchange %s of %d", r.name, listed(left), len(r.takes)))
+}
+
+// listed names exchanges.
+func listed(numbers []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }

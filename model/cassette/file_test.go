@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/cassette"
 )
@@ -44,13 +45,25 @@ func TestNothingIsRecordedOverAndNothingIsLostInSilence(t *testing.T) {
 		t.Error(err)
 	}
 	closed(t, r)
+	r = record(t, live{say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
+		t.Error("what can't be recorded was asked")
+		return nil, nil, nil
+	}}, tape(t))
+	closed(t, r)
 	for _, stream := range []bool{false, true} {
 		if got := listen(r, stream, user("late")); !strings.Contains(got.Error, "is closed") {
 			t.Errorf("%+v", got)
 		}
 	}
-	if err := r.Close(); err == nil {
-		t.Error("calls were lost, and Close says nothing")
+	file = tape(t)
+	r = record(t, live{say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
+		if err := r.Close(); err == nil || !strings.Contains(err.Error(), "before exchange 1 was over") {
+			t.Errorf("a call under way is lost, and Close says %v", err)
+		}
+		return nil, &model.Response{Message: message.Assistant("late")}, nil
+	}}, file)
+	if got := listen(r, false, user("early")); !strings.Contains(got.Error, "was closed") || strings.Contains(content(t, file), "early") {
+		t.Errorf("%+v", got)
 	}
 	nobody := live{say: func(model.Request) ([]model.StreamResult, *model.Response, error) { return nil, nil, nil }}
 	r = record(t, nobody, tape(t))

@@ -105,17 +105,23 @@ func (r *HTTPRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		sent.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	x := &exchangeHTTP{Exchange: r.tape.begin(), Request: doc}
+	n, err := r.tape.begin()
+	if err != nil {
+		return nil, err
+	}
+	x := &exchangeHTTP{Exchange: n, Request: doc}
+	write := func() []byte { return mustJSON(x) }
 	resp, err := r.under.RoundTrip(sent)
 	if err != nil {
 		x.Error = newErrorDoc(req.Context().Err(), err, scrub)
-		r.tape.add(mustJSON(x))
+		if wrong := r.tape.end(n, write, nil); wrong != nil {
+			return nil, errors.Join(wrong, err)
+		}
 		return nil, err
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		_ = resp.Body.Close()
-		r.tape.add(nil, errCoded)
-		return nil, errCoded
+		return nil, r.tape.end(n, nil, errCoded)
 	}
 	header := scrub.header(resp.Header)
 	for _, name := range []string{"Content-Length", "Date"} { // of this transfer
@@ -125,7 +131,7 @@ func (r *HTTPRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = &recordedBody{ReadCloser: resp.Body, end: func(all []byte, err error) {
 		clean, ok := scrub.body(all, resp.Header.Get("Content-Type"))
 		if !ok {
-			r.tape.add(nil, errSpread)
+			_ = r.tape.end(n, nil, errSpread) // Close says it
 			return
 		}
 		x.Response.Body = bodyJSON(clean)
@@ -135,25 +141,14 @@ func (r *HTTPRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		case !errors.Is(err, io.EOF):
 			x.Error = newErrorDoc(req.Context().Err(), err, scrub)
 		}
-		r.tape.add(mustJSON(x))
+		_ = r.tape.end(n, write, nil) // likewise
 	}}
 	return resp, nil
 }
 
-// Close ends the recording. It says what could not be recorded, a request whose secrets can't be taken out too. Answers that are still being
-// read then are not recorded.
+// Close ends the recording. It says what could not be recorded, and which exchanges were not over: those whose answer was neither read to its end nor
+// closed. Requests after it, and after anything that could not be recorded, fail and are not passed on.
 func (r *HTTPRecorder) Close() error { return r.tape.close() }
-
-// add writes a document, or notes why there is none.
-func (t *tape) add(raw []byte, failed ...error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := errors.Join(failed...); err != nil {
-		t.fail(err)
-		return
-	}
-	t.write(raw)
-}
 
 // recordedBody keeps what is read of a body, and tells end once how it ended: with an error, io.EOF too, or nil when it was closed before.
 type recordedBody struct {

@@ -213,6 +213,21 @@ func TestABodyThatWasClosedEarlyEndsThere(t *testing.T) {
 	}
 }
 
+func TestABodyThatNobodyClosedIsMissed(t *testing.T) {
+	r, err := cassette.RecordHTTP(&server{answers: []answer{{200, nil, "abc"}}}, tape(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := r.RoundTrip(request(t, "GET", "https://example.com", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "exchange 1, 2 was over") {
+		t.Error(err)
+	}
+}
+
 func TestAReplayOfHTTPEndsWithItsContext(t *testing.T) {
 	file, c, end := recordHTTP(t, &server{answers: []answer{{200, http.Header{"Content-Type": {"text/event-stream"}}, "data: 1\n\ndata: 2\n\n"}}})
 	get(t, c, "https://example.com")

@@ -179,6 +179,9 @@ func TestASecretSpreadOverEventsIsNotRecorded(t *testing.T) {
 	if got := get(t, &http.Client{Transport: r}, "https://example.com"); !strings.Contains(got, "sesame") {
 		t.Error("the program has to go on:", got)
 	}
+	if got := get(t, &http.Client{Transport: r}, "https://example.com"); !strings.Contains(got, "spread over the events") {
+		t.Error("a recording that is none goes on:", got)
+	}
 	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "spread over the events") {
 		t.Error(err)
 	}
