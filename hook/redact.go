@@ -5,27 +5,16 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/secret"
 	"github.com/pawl-dev/pawl/message"
 )
 
 // Redacted stands where Redact took something out.
-const Redacted = "[redacted]"
+const Redacted = secret.Redacted
 
 // Secrets match what must not reach a model or a journal by accident: private keys, and the keys and tokens of well-known services, by the forms that their makers publish. They
 // find no passwords: these have no form.
-var Secrets = []*regexp.Regexp{
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`),
-	regexp.MustCompile(`\b(AKIA|ASIA)[0-9A-Z]{16}\b`),                                  // AWS access key ids
-	regexp.MustCompile(`\bgh[pousr]_[0-9A-Za-z]{36,255}\b`),                            // GitHub
-	regexp.MustCompile(`\bgithub_pat_[0-9A-Za-z_]{22,255}\b`),                          // GitHub, fine-grained
-	regexp.MustCompile(`\bglpat-[0-9A-Za-z_-]{20,}`),                                   // GitLab
-	regexp.MustCompile(`\bxox[abeoprs]-[0-9A-Za-z-]{10,}`),                             // Slack
-	regexp.MustCompile(`\bsk-(ant-|proj-|live-)?[0-9A-Za-z_-]{20,}`),                   // Anthropic, OpenAI
-	regexp.MustCompile(`\b[rs]k_(live|test)_[0-9A-Za-z]{16,}`),                         // Stripe
-	regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}`),                                      // Google
-	regexp.MustCompile(`\bnpm_[0-9A-Za-z]{36}\b`),                                      // npm
-	regexp.MustCompile(`\beyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+`), // JSON web tokens
-}
+var Secrets = secret.Patterns()
 
 // Redact replaces what patterns match in the results of tools, their text files included, before the model, the journal and later hooks see them. Without patterns it takes
 // [Secrets]. What a tool writes while it runs goes to who watches as it is.

@@ -65,7 +65,7 @@ journaled once, and nothing finished is ever done twice.`,
 	root.SetErr(s.err)
 	started := false // whether a command's own code took over, and with it the last line of --json
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s), resumeCommand(s), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s), packCommand(s), graphCommand(s), doctorCommand(s), versionCommand(s)) //nolint:contextcheck // cobra hands it on
+	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s), resumeCommand(s), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s), packCommand(s), graphCommand(s), modelsCommand(s), doctorCommand(s), versionCommand(s)) //nolint:contextcheck // cobra hands it on
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitCompleted

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -89,6 +90,12 @@ func parse(t *testing.T, data []byte) (o object) {
 // open makes the model that an exchange asks, under its recorded address, with every call brought to the server.
 func open(t *testing.T, x cassettes.Exchange, s *cassettes.Server) model.Model {
 	t.Helper()
+	return openOver(t, x, s.Anywhere())
+}
+
+// openOver is open with a client of one's own.
+func openOver(t *testing.T, x cassettes.Exchange, c *http.Client) model.Model {
+	t.Helper()
 	d := dialects[x.API()]
 	base, rest, ok := strings.Cut(x.URL, d.path)
 	if !ok {
@@ -98,7 +105,7 @@ func open(t *testing.T, x cassettes.Exchange, s *cassettes.Server) model.Model {
 	if x.API() == cassettes.Gemini {
 		name, _, _ = strings.Cut(rest, ":")
 	}
-	return d.open(name, model.WithBaseURL(base), model.WithKey("test-key"), model.WithHTTPClient(s.Anywhere()))
+	return d.open(name, model.WithBaseURL(base), model.WithKey("test-key"), model.WithHTTPClient(c))
 }
 
 // pathOf is the path that an exchange's request had. Anthropic's client asks for betas there; that isn't needed.

@@ -6,28 +6,15 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/secret"
 	"github.com/pawl-dev/pawl/model"
 )
 
 // secrets are what must not stand in an error: servers quote what they were sent.
-func secrets(key string, headers http.Header) (out []string) {
-	add := func(s string) {
-		if len(s) >= 8 { // shorter ones are no secrets, and are parts of words
-			out = append(out, s)
-		}
-	}
-	add(key)
-	for name, values := range headers {
-		name = strings.ToLower(name)
-		if !strings.Contains(name, "auth") && !strings.Contains(name, "key") && !strings.Contains(name, "token") && !strings.Contains(name, "cookie") {
-			continue
-		}
-		for _, v := range values {
-			add(v)
-			if _, bare, ok := strings.Cut(v, " "); ok { // "Bearer …"
-				add(bare)
-			}
-		}
+func secrets(key string, headers http.Header) []string {
+	out := secret.InHeaders(headers)
+	if len(key) >= secret.Least {
+		out = append(out, key)
 	}
 	return out
 }
@@ -35,8 +22,8 @@ func secrets(key string, headers http.Header) (out []string) {
 // redact takes our secrets out of what a provider said.
 func (a *API) redact(e *model.Error) {
 	for _, s := range a.secrets {
-		e.Message = strings.ReplaceAll(e.Message, s, "[redacted]")
-		e.Code = strings.ReplaceAll(e.Code, s, "[redacted]")
+		e.Message = strings.ReplaceAll(e.Message, s, secret.Redacted)
+		e.Code = strings.ReplaceAll(e.Code, s, secret.Redacted)
 	}
 }
 
