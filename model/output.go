@@ -149,7 +149,7 @@ func (b *byTool) CompleteStream(ctx context.Context, req Request, cb StreamHandl
 				s.Text = s.Response.Message.Text()
 			}
 		}
-		if s.Text == "" && s.Reasoning == "" && !s.Final {
+		if s.Text == "" && s.Reasoning == "" && !s.Final && s.Void == nil {
 			return nil
 		}
 		return cb(s)

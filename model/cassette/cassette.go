@@ -107,7 +107,11 @@ func (r *Recorder) CompleteStream(ctx context.Context, req model.Request, cb mod
 	var reply *model.Response
 	err = r.m.CompleteStream(ctx, req, func(p model.StreamResult) error {
 		if !p.Final || p.Text != "" || p.Reasoning != "" {
-			x.Stream = append(x.Stream, piece{p.Text, p.Reasoning})
+			said := piece{Text: p.Text, Reasoning: p.Reasoning}
+			if p.Void != nil {
+				said.Void = newErrorDoc(nil, p.Void, r.scrub)
+			}
+			x.Stream = append(x.Stream, said)
 		}
 		if p.Final {
 			reply = p.Response
@@ -243,7 +247,11 @@ func (p *Player) CompleteStream(ctx context.Context, req model.Request, cb model
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := cb(model.StreamResult{Text: piece.Text, Reasoning: piece.Reasoning}); err != nil {
+		said := model.StreamResult{Text: piece.Text, Reasoning: piece.Reasoning}
+		if piece.Void != nil {
+			said.Void, _ = piece.Void.restore() // it could be when it was read
+		}
+		if err := cb(said); err != nil {
 			return err
 		}
 	}

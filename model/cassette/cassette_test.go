@@ -148,6 +148,22 @@ var everyPart = []message.Part{
 	message.Opaque{Provider: "p", JSON: `{"type":"x","y":[1,"\u00e9\n"]}`},
 }
 
+// What was begun anew is begun anew in a replay, for the same reason.
+func TestAReplayTakesBackWhatWasTakenBack(t *testing.T) {
+	why := &model.Error{Provider: "p", Kind: errdefs.NotAvailable, Status: 529, Message: "too much"}
+	m := live{say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
+		return []model.StreamResult{{Text: "a"}, {Void: why}, {Text: "b"}}, &model.Response{Message: message.Assistant("b"), Stop: model.StopEnd}, nil
+	}}
+	file := tape(t)
+	r := record(t, m, file)
+	listen(r, true, user("go"))
+	closed(t, r)
+	h := listen(open(t, file), true, user("go"))
+	if len(h.Pieces) != 3 || h.Pieces[1].Void == nil || h.Pieces[1].Void.Error() != why.Error() || !errdefs.NotAvailable.Is(h.Pieces[1].Void) || h.Pieces[2].Text != "b" {
+		t.Errorf("%+v", h.Pieces)
+	}
+}
+
 func TestAReplaySaysWhatWasRecorded(t *testing.T) {
 	one, seed, whole := 0.5, int64(7), 3
 	full := model.Request{
@@ -159,7 +175,7 @@ func TestAReplaySaysWhatWasRecorded(t *testing.T) {
 	}
 	reply := &model.Response{
 		Message: message.New(message.RoleAssistant, everyPart...), Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5},
-		Stop: model.StopTools, Reason: "because", Model: "m-1", ID: "id-1",
+		Stop: model.StopTools, Reason: "because", Model: "m-1", ID: "id-1", By: "p/m-1",
 	}
 	pieces := []model.StreamResult{{Reasoning: "h"}, {Reasoning: "m"}, {Text: "two\nli"}, {}, {Text: "nes"}}
 	said := []struct {

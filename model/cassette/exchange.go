@@ -47,6 +47,8 @@ type prefix struct {
 type piece struct {
 	Text      string `json:"text,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
+	// Void is why the request was made again: what came before counts no more.
+	Void *errorDoc `json:"void,omitempty"`
 }
 
 type responseDoc struct {
@@ -56,6 +58,7 @@ type responseDoc struct {
 	Reason  string           `json:"reason,omitempty"`
 	Model   string           `json:"model,omitempty"`
 	ID      string           `json:"id,omitempty"`
+	By      string           `json:"by,omitempty"`
 }
 
 // errorDoc is an error. One of a provider has its name.
@@ -206,6 +209,13 @@ func readExchange(d document, earlier map[int]*recorded) (*recorded, error) {
 		return nil, fmt.Errorf("after: exchange %d was changed: what this request begins with was recorded as another text: record the file anew", p.Exchange)
 	}
 	r := &recorded{n: d.number, asked: a, x: x}
+	for _, p := range x.Stream {
+		if p.Void != nil {
+			if _, err := p.Void.restore(); err != nil {
+				return nil, fmt.Errorf("stream: void: %w", err)
+			}
+		}
+	}
 	if x.Error != nil {
 		var err error
 		if r.err, err = x.Error.restore(); err != nil {
@@ -213,7 +223,7 @@ func readExchange(d document, earlier map[int]*recorded) (*recorded, error) {
 		}
 	}
 	if x.Response != nil {
-		r.reply = &model.Response{Usage: x.Response.Usage, Stop: x.Response.Stop, Reason: x.Response.Reason, Model: x.Response.Model, ID: x.Response.ID}
+		r.reply = &model.Response{Usage: x.Response.Usage, Stop: x.Response.Stop, Reason: x.Response.Reason, Model: x.Response.Model, ID: x.Response.ID, By: x.Response.By}
 		if err := json.Unmarshal(x.Response.Message, &r.reply.Message); err != nil {
 			return nil, fmt.Errorf("response: %w", err)
 		}
@@ -275,7 +285,7 @@ func newResponseDoc(r *model.Response, s *scrubber) *responseDoc {
 	if r == nil {
 		return nil
 	}
-	return &responseDoc{s.message(r.Message), r.Usage, r.Stop, s.text(r.Reason), s.text(r.Model), s.text(r.ID)}
+	return &responseDoc{s.message(r.Message), r.Usage, r.Stop, s.text(r.Reason), s.text(r.Model), s.text(r.ID), s.text(r.By)}
 }
 
 // newErrorDoc is an error without its secrets. ended is what the caller's context says; it counts most, the rest is only how it came out.
