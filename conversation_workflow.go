@@ -342,17 +342,8 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 	}
 	note, _ := b.Vars["note"].(string)
 	said := outside
-	for _, s := range now.calls {
-		var in struct{ Name, Value, Event, Context string }
-		if json.Unmarshal([]byte(s.input), &in) != nil {
-			continue // it was checked, against the schema of another pack
-		}
-		switch {
-		case s.tool == pack.ArtifactTool:
-			f.artifact(&at, in.Name, in.Value)
-		case !said:
-			event, note, said = in.Event, in.Context, true
-		}
+	if asked, about, ok := f.heed(&at, now.calls); ok && !said {
+		event, note, said = asked, about, true
 	}
 	board := engine.NewBoard(b)
 	speak, over := first && !outside, ""
@@ -399,6 +390,23 @@ func (f *flow) place(ctx context.Context, b engine.Snapshot) (journal.Board, err
 		board.SetVar(name, v)
 	}
 	return journal.Diff(b, board.Snapshot()), nil
+}
+
+// heed sets the artifacts that the model's calls set, and gives the first event that they say.
+func (f *flow) heed(at *WorkflowState, calls []saying) (event, note string, said bool) {
+	for _, s := range calls {
+		var in struct{ Name, Value, Event, Context string }
+		if json.Unmarshal([]byte(s.input), &in) != nil {
+			continue // it was checked, against the schema of another pack
+		}
+		switch {
+		case s.tool == pack.ArtifactTool:
+			f.artifact(at, in.Name, in.Value)
+		case !said:
+			event, note, said = in.Event, in.Context, true
+		}
+	}
+	return event, note, said
 }
 
 // enter prepares the transcript for a state. One that is transient begins with what this turn's user said. Of an event that comes within a turn the model is told, as of a handoff.
