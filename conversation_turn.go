@@ -123,7 +123,7 @@ func (c *Conversation) states(handlers map[string]handler) (*crew, error) {
 		}
 		m := member{state: name, prompt: p, skills: c.skills[s.Skills]}
 		loops[name] = c.config(&m, handlers, c.flow.led(s, p))
-		if _, err := loop.New(loops[name]); err != nil {
+		if _, err := loop.New(loops[name]); err != nil { // the graph would say so of a node, by its number
 			return nil, fmt.Errorf("pawl: state %s: %w", name, err)
 		}
 		all.members = append(all.members, m)

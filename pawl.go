@@ -64,7 +64,7 @@ type Options struct {
 	Engine func(cfg loop.Config) (engine.Engine, error)
 	// Settings are those of every model call: temperature, output limit and so on. Default: the provider's.
 	Settings model.Settings
-	// Output is a JSON Schema that the answer of each run has to fit: Result.Text is JSON then. An answer that does not is sent back, twice at most, and then the run fails (errdefs.Validation). Subagents answer in words. Default: free text.
+	// Output is a JSON Schema that the answer of each run has to fit: Result.Text is JSON then. An answer that does not is sent back, twice at most, and then the run fails (errdefs.Validation). Subagents answer in words; Engine finds it in its loop.Config. Default: free text.
 	Output json.RawMessage
 	// Tools are offered after the built-in ones. Two tools whose names differ at most in case are errdefs.Conflict.
 	Tools []tool.Tool

@@ -126,14 +126,13 @@ func (t Tell) Message() message.Message {
 	return message.New(message.RoleUser, message.Text{Text: t.Text, Origin: t.Why.origin()})
 }
 
-// Told reports whether nobody but the SDK said a message: all of its parts are of a [Tell].
+// Told reports whether no person said a message: it begins as a [Tell] does.
 func Told(m message.Message) bool {
-	for p := range m.Parts() {
-		if t, ok := p.(message.Text); !ok || t.Provider != "pawl" {
-			return false
-		}
+	if m.Len() == 0 {
+		return false
 	}
-	return m.Len() > 0
+	t, ok := m.Part(0).(message.Text)
+	return ok && t.Provider == "pawl"
 }
 
 // Answer joins the last answer in h: the text of the last assistant message that has some, with those that it goes on from. "" when there is none.

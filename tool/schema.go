@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/pawl-dev/pawl/internal/schema"
 )
@@ -35,32 +33,10 @@ func (c *checker) check(input json.RawMessage) error {
 	}
 	faults, err := c.schema.Check(v, false)
 	if len(faults) > 0 {
-		return errors.New(problems(faults))
+		return errors.New(schema.Problems(faults, 20))
 	}
 	return err
 }
 
-// problems lists what is wrong, in an order of its own: the validator's is not always the same.
-func problems(faults []schema.Fault) string {
-	const most = 20
-	var out []string
-	for _, f := range faults {
-		out = append(out, quote([]byte("/"+strings.Join(f.At, "/")+": "+f.Why())))
-	}
-	slices.Sort(out)
-	out = slices.Compact(out)
-	if n := len(out); n > most {
-		out = append(out[:most], fmt.Sprintf("and %d more", n-most))
-	}
-	return strings.Join(out, "; ")
-}
-
-// quote shows an input, or what is said about it, to the model, shortened: it may be long.
-func quote(input []byte) string {
-	const most = 500
-	s := strings.ToValidUTF8(string(input), "\uFFFD")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", len(input))
-	}
-	return s
-}
+// quote shows an input to the model.
+func quote(input []byte) string { return schema.Clip(string(input)) }

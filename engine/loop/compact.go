@@ -120,7 +120,7 @@ func shorter(h message.History, keep int) (edit message.Edit, err error) {
 	edit.From, edit.To = cut, n
 	left := cut
 	for i := n - 1; i >= 0; i-- {
-		if h.At(i).Role() == message.RoleUser && !ours(h.At(i)) {
+		if h.At(i).Role() == message.RoleUser && !engine.Told(h.At(i)) {
 			if i < cut {
 				edit.Head = []message.Message{h.At(i)}
 				left--
@@ -135,15 +135,6 @@ func shorter(h message.History, keep int) (edit message.Edit, err error) {
 		return edit, errdefs.NoProgress.Errorf("there is nothing that could be left out: the last %d of %d messages are kept", n-cut, n)
 	}
 	return edit, nil
-}
-
-// ours reports whether no person said a message.
-func ours(m message.Message) bool {
-	if m.Len() == 0 {
-		return false
-	}
-	t, ok := m.Part(0).(message.Text)
-	return ok && t.Provider == "pawl"
 }
 
 const summaryHead = "[The conversation up to here, summarized. What was said and done in it is not repeated below.]\n"
@@ -184,7 +175,7 @@ func replies(h message.History) (n int) {
 }
 
 func summarized(m message.Message) bool {
-	return ours(m) && strings.HasPrefix(m.Text(), summaryHead)
+	return engine.Told(m) && strings.HasPrefix(m.Text(), summaryHead)
 }
 
 // summarizer is the system prompt of the call that writes a summary.
@@ -198,7 +189,7 @@ func (l *Engine) summarizing(h message.History) model.Request {
 	for _, m := range h.All() {
 		switch m.Role() {
 		case message.RoleUser:
-			if ours(m) {
+			if engine.Told(m) {
 				b.WriteString("Note: ")
 			} else {
 				b.WriteString("Person: ")

@@ -48,7 +48,7 @@ func letters(h message.History) string {
 			b.WriteByte('a')
 		case summarized(m):
 			b.WriteByte('s')
-		case ours(m):
+		case engine.Told(m):
 			b.WriteByte('t')
 		default:
 			b.WriteByte('u')

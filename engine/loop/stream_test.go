@@ -141,7 +141,10 @@ func (deaf) Listening() bool { return true }
 func TestADeltaCostsNoAllocation(t *testing.T) {
 	cost := func(n int, host engine.Host) float64 {
 		m := streams{pieces: []model.StreamResult{{Text: "word "}}, final: message.Assistant("x"), n: n}
-		return testing.AllocsPerRun(20, func() { play{cfg: loop.Config{Model: m}, host: host}.do(t) })
+		once := func() float64 {
+			return testing.AllocsPerRun(20, func() { play{cfg: loop.Config{Model: m}, host: host}.do(t) })
+		}
+		return min(once(), once(), once()) // with -race pools lose things by chance, which is no delta's cost
 	}
 	few, many, none := cost(10, deaf{}), cost(10_010, deaf{}), cost(10_010, engine.NoopHost{})
 	t.Logf("allocations of a run: %.0f with 10 deltas, %.0f with 10,010, %.0f when nobody listens", few, many, none)

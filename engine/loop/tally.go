@@ -153,16 +153,7 @@ func (t *tally) misfit(talk message.History) string {
 	if err != nil {
 		return err.Error()
 	}
-	all := make([]string, 0, len(faults))
-	for _, f := range faults {
-		all = append(all, "/"+strings.Join(f.At, "/")+": "+f.Why())
-	}
-	slices.Sort(all) // the validator's order is not always the same
-	all = slices.Compact(all)
-	if n := len(all); n > 10 {
-		all = append(all[:10], fmt.Sprintf("and %d more", n-10))
-	}
-	return strings.ToValidUTF8(strings.Join(all, "; "), "\uFFFD")
+	return schema.Problems(faults, 10)
 }
 
 // repeated notices a model that goes in circles: the same calls with the same results, in a row. It gives what to tell it the first

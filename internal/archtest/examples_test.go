@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -73,9 +72,6 @@ var named = regexp.MustCompile(`\b(?:([a-z]+)\.)?([A-Z][A-Za-z0-9]*)(?:\.([A-Z][
 // codeBlock is what other tests compile.
 var codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
 
-// planned are names that docs/architecture.md says are not built yet.
-var planned = []string{}
-
 // What a page says in Go's names is there.
 func TestTheNamesInThePagesAreThere(t *testing.T) {
 	known, members, typed := symbols(t), map[string]bool{}, map[string]bool{}
@@ -107,10 +103,6 @@ func TestTheNamesInThePagesAreThere(t *testing.T) {
 			for _, m := range named.FindAllStringSubmatch(code[1], -1) {
 				pkg, first, second := m[1], m[2], m[3]
 				switch {
-				case slices.Contains(planned, m[0]):
-					if known[m[0]] {
-						t.Errorf("%s is planned, and there: take it from the list", m[0])
-					}
 				case pkg != "" && !known[pkg], pkg == "" && second == "":
 					continue // no name of ours
 				case pkg != "" && !known[pkg+"."+first],

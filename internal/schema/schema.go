@@ -148,7 +148,7 @@ func bounded(v any) error {
 		}
 	case json.Number:
 		if !Bounded(v) {
-			return fmt.Errorf("the number %s is out of range", clip(v.String()))
+			return fmt.Errorf("the number %s is out of range", Clip(v.String()))
 		}
 	}
 	return nil
@@ -162,9 +162,12 @@ func Bounded(n json.Number) bool {
 	return len(n) <= mostDigits && (exponent == "" || err == nil && e <= mostExponent && e >= -mostExponent)
 }
 
-func clip(s string) string {
-	if len(s) > 500 {
-		s = strings.ToValidUTF8(s[:500], "") + fmt.Sprintf("… (%d bytes)", len(s))
+// Clip shows a text to a model, shortened: it may be long, and bytes of any kind.
+func Clip(s string) string {
+	const most = 500
+	n := len(s)
+	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("… (%d bytes)", n)
 	}
 	return s
 }
@@ -180,6 +183,20 @@ type Fault struct {
 func (f Fault) Why() string { return f.Kind.LocalizedString(english) }
 
 var english = message.NewPrinter(language.English)
+
+// Problems lists so many faults at most, each once, in an order of its own: the validator's is not always the same.
+func Problems(faults []Fault, most int) string {
+	all := make([]string, 0, len(faults))
+	for _, f := range faults {
+		all = append(all, Clip("/"+strings.Join(f.At, "/")+": "+f.Why()))
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if n := len(all); n > most {
+		all = append(all[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(all, "; ")
+}
 
 // Check gives every fault of v, which comes from [Parse], in no particular order. A value that is none of several alternatives (oneOf) has the faults of each, or with choices is itself
 // the one fault.
