@@ -84,6 +84,9 @@ type settingsDoc struct {
 	ToolChoice       model.ToolChoice `json:"tool_choice,omitempty"`
 	FrequencyPenalty *float64         `json:"frequency_penalty,omitempty"`
 	PresencePenalty  *float64         `json:"presence_penalty,omitempty"`
+
+	Reasoning     model.ReasoningLevel `json:"reasoning,omitempty"`
+	ProviderTools []model.ProviderTool `json:"provider_tools,omitempty"`
 }
 
 // asked is a request whose secrets are gone, in the form in which it is compared. Its parts are compact JSON.
@@ -123,7 +126,7 @@ func newAsked(call string, req model.Request, s *scrubber) (*asked, error) {
 }
 
 func mustSettings(s model.Settings) []byte {
-	return mustJSON(settingsDoc{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop, s.ToolChoice, s.FrequencyPenalty, s.PresencePenalty})
+	return mustJSON(settingsDoc{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop, s.ToolChoice, s.FrequencyPenalty, s.PresencePenalty, s.Reasoning, s.ProviderTools})
 }
 
 // sum is the fingerprint of system, tools and the first n messages.
