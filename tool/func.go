@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/exact"
 )
 
 // Option shapes a tool made by [Func].
@@ -142,51 +141,22 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads an input that is valid by its schema. JSON Schema calls 1.0 and 1e3 integers, and models write them;
-// encoding/json doesn't, so they are written out for it when it stumbles over one.
+// decode reads an input that is valid by its schema.
 func decode[In any](input json.RawMessage) (in In, err error) {
-	var wrong *json.UnmarshalTypeError
-	if err = json.Unmarshal(input, &in); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Value, "number ") {
-		return in, err
-	}
-	var fresh In
-	d := json.NewDecoder(bytes.NewReader(input))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return fresh, err
-	}
-	plain, merr := marshal(integers(v))
-	if merr != nil {
-		return fresh, err
-	}
-	err = json.Unmarshal(plain, &fresh)
-	return fresh, err
-}
-
-// integers writes numbers without a fraction as integers, as far as float64 is exact.
-func integers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = integers(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = integers(v[i])
-		}
-	case json.Number:
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return json.Number(strconv.FormatInt(int64(f), 10))
-		}
-	}
-	return v
+	err = exact.Integers(input, func(input []byte) error {
+		var fresh In
+		err := json.Unmarshal(input, &fresh)
+		in = fresh
+		return err
+	})
+	return in, err
 }
 
 // inference says how types of encoding/json look that are written in a way of their own.
 var inference = &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {},
 	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
+	reflect.TypeFor[time.Time]():       {Type: "string", Description: "RFC 3339, such as 2006-01-02T15:04:05Z"},
 }}
 
 func schemaOf[In any](name string) json.RawMessage {

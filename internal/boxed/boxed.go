@@ -3,6 +3,7 @@ package boxed
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
 )
@@ -12,12 +13,32 @@ const member = "value"
 // Schema gives the schema of an object with the value that schema describes; or schema itself, and in is false, when that is of an object already.
 // References inside of it lead to where they led.
 func Schema(schema json.RawMessage) (out json.RawMessage, in bool) {
-	if string(wire.Get(schema, "type")) == `"object"` {
+	if !Needed(schema) {
 		return schema, false
 	}
-	b := []byte(`{"type":"object","properties":{"` + member + `":`)
-	b = moved(b, schema)
-	return append(b, `},"required":["`+member+`"],"additionalProperties":false}`...), true
+	out = append(out, `{"type":"object","properties":{"`+member+`":`...)
+	var shared []byte // definitions stay at the top, where providers look for them
+	if schema[0] == '{' && wire.Get(schema, "$id") == nil {
+		inner := []byte{'{'}
+		for o := wire.Object(schema); o.Next(); {
+			if defs := string(o.Key) == "$defs" || string(o.Key) == "definitions"; defs {
+				shared = moved(append(wire.AppendString(append(shared, ','), string(o.Key)), ':'), o.Value)
+				continue
+			}
+			if len(inner) > 1 {
+				inner = append(inner, ',')
+			}
+			inner = append(append(wire.AppendString(inner, string(o.Key)), ':'), o.Value...)
+		}
+		schema = append(inner, '}')
+	}
+	out = append(moved(out, schema), `},"required":["`+member+`"],"additionalProperties":false`...)
+	return append(append(out, shared...), '}'), true
+}
+
+// Needed reports whether schema is one, and not of an object.
+func Needed(schema json.RawMessage) bool {
+	return len(schema) > 0 && string(wire.Get(schema, "type")) != `"object"`
 }
 
 // moved appends a schema that has come to stand deeper. What names itself by $id is found as before.
@@ -35,7 +56,7 @@ func moved(dst, raw []byte) []byte {
 			}
 			dst = append(wire.AppendString(dst, string(o.Key)), ':')
 			to := wire.String(o.Value)
-			if refers := string(o.Key) == "$ref" || string(o.Key) == "$dynamicRef"; refers && (to == "#" || len(to) > 1 && to[:2] == "#/") {
+			if refers := string(o.Key) == "$ref" || string(o.Key) == "$dynamicRef"; refers && within(to) {
 				dst = wire.AppendString(dst, "#/properties/"+member+to[1:])
 				continue
 			}
@@ -54,6 +75,11 @@ func moved(dst, raw []byte) []byte {
 		return append(dst, ']')
 	}
 	return append(dst, raw...)
+}
+
+// within reports whether a reference leads into the part of a schema that has come to stand deeper.
+func within(ref string) bool {
+	return ref == "#" || strings.HasPrefix(ref, "#/") && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/")
 }
 
 // Value takes the value out of an answer. One that is no such object is left as it is: whoever asked for a schema checks.
@@ -76,6 +102,9 @@ type Opener struct {
 	quoted         bool // a text is
 	escaped        bool
 }
+
+// Found reports whether the answer has a value, so far.
+func (o *Opener) Found() bool { return o.inside }
 
 // opening is how the answer begins, but for white space.
 const opening = `{"` + member + `":`

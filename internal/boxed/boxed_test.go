@@ -18,6 +18,8 @@ func TestASchemaInAnObjectAdmitsWhatItAdmittedAlone(t *testing.T) {
 		{`{"type":"array","items":{"$ref":"#"}}`, `[[],[[]]]`, `[1]`},
 		{`{"$ref":"#/$defs/a b","$defs":{"a b":{"type":"integer"}}}`, `1`, `"x"`},
 		{`{"type":"array","items":{"$ref":"#/$defs/n"},"$defs":{"n":{"properties":{"$ref":{"type":"string"},"next":{"$ref":"#/$defs/n"}},"required":["$ref"]}}}`, `[{"$ref":"#/x","next":{"$ref":"y"}}]`, `[{"next":{}}]`},
+		{`{"type":"array","items":{"$ref":"#/definitions/n"},"definitions":{"n":{"anyOf":[{"type":"integer"},{"$ref":"#"}]}}}`, `[1,[2]]`, `["x"]`},
+		{`{"type":"array","prefixItems":[{"type":"integer"},{"$ref":"#/prefixItems/0"}]}`, `[1,2]`, `[1,"x"]`},
 		{`{"$id":"urn:x","$ref":"#/$defs/a","$defs":{"a":{"type":"integer"}}}`, `1`, `"x"`},
 		{`{"type":"array","items":{"$ref":"#n"},"$defs":{"n":{"$anchor":"n","type":"integer"}}}`, `[1]`, `["x"]`},
 	} {
