@@ -5,12 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/exact"
@@ -152,15 +147,8 @@ func decode[In any](input json.RawMessage) (in In, err error) {
 	return in, err
 }
 
-// inference says how types of encoding/json look that are written in a way of their own.
-var inference = &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[json.RawMessage](): {},
-	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
-	reflect.TypeFor[time.Time]():       {Type: "string", Description: "RFC 3339, such as 2006-01-02T15:04:05Z"},
-}}
-
 func schemaOf[In any](name string) json.RawMessage {
-	s, err := jsonschema.For[In](inference)
+	s, err := infer[In]()
 	if err == nil && s.Type != "object" {
 		err = fmt.Errorf("the input must be a struct or a map, so that it is a JSON object")
 	}
@@ -172,36 +160,4 @@ func schemaOf[In any](name string) json.RawMessage {
 		}
 	}
 	panic(fmt.Sprintf("tool: Func %s: %v", name, err))
-}
-
-// SchemaOf is the JSON Schema of a type, as [Func] makes it of its input: by the rules of encoding/json, with descriptions from the tag jsonschema. A type that JSON can't have (a function, a channel), or that is in itself, is errdefs.Validation.
-func SchemaOf[T any]() (json.RawMessage, error) {
-	s, err := jsonschema.For[T](inference)
-	if err != nil {
-		return nil, errdefs.Validation.Errorf("tool: schema: %w", err)
-	}
-	tighten(s)
-	return marshal(s)
-}
-
-// tighten takes away the null that inference allows for slices and pointers, as a model that may write null will, and makes pointers
-// optional.
-func tighten(s *jsonschema.Schema) {
-	s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return nullable(s.Properties[name]) && s.Properties[name].Types[1] != "array" })
-	if nullable(s) {
-		s.Type, s.Types = s.Types[1], nil
-	}
-	for _, p := range s.Properties {
-		tighten(p)
-	}
-	if s.Items != nil {
-		tighten(s.Items)
-	}
-	if s.AdditionalProperties != nil {
-		tighten(s.AdditionalProperties)
-	}
-}
-
-func nullable(s *jsonschema.Schema) bool {
-	return s != nil && len(s.Types) == 2 && s.Types[0] == "null"
 }
