@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/exact"
+	"github.com/pawl-dev/pawl/internal/overheard"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -45,7 +46,7 @@ func GenerateStream[T any](ctx context.Context, m model.Model, prompt string, op
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		w := writing[T]{yield: yield, open: true, stop: cancel}
-		v, err := generate[T](ctx, m, []model.Middleware{w.watch}, prompt, opts)
+		v, err := generate[T](ctx, m, []model.Middleware{overheard.Streams(w.begin, w.hear)}, prompt, opts)
 		if w.broken != nil {
 			panic(w.broken)
 		}
@@ -122,45 +123,12 @@ type writing[T any] struct {
 	room []byte
 }
 
-// watch is a model.Middleware.
-func (w *writing[T]) watch(m model.Model) model.Model {
-	if d, ok := m.(model.Describer); ok {
-		return struct {
-			model.Model
-			model.Describer
-		}{watched[T]{m, w}, d}
+// hear takes a piece of what the model says.
+func (w *writing[T]) hear(s model.StreamResult) {
+	if s.Void != nil {
+		w.back()
 	}
-	return watched[T]{m, w}
-}
-
-type watched[T any] struct {
-	model.Model
-	*writing[T]
-}
-
-// Complete is made as a stream.
-func (w watched[T]) Complete(ctx context.Context, req model.Request) (resp *model.Response, err error) {
-	err = w.CompleteStream(ctx, req, func(s model.StreamResult) error {
-		if s.Final {
-			resp = s.Response
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
-}
-
-func (w watched[T]) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	w.begin(req)
-	return w.Model.CompleteStream(ctx, req, func(s model.StreamResult) error {
-		if s.Void != nil {
-			w.back()
-		}
-		w.take(s.Text)
-		return cb(s)
-	})
+	w.take(s.Text)
 }
 
 // begin begins with what the reply goes on from: nothing, unless the one before was cut off.

@@ -175,10 +175,12 @@ func TestAStreamOfAValueEndsWithItsErrorOrItsLoop(t *testing.T) {
 		}
 	}
 
-	left := &writer{replies: [][]string{{`{"title":"a`, `b`, `c"}`}, {`{}`}}}
+	left := &writer{replies: [][]string{{`{"title":"a`, `","x":1}`}, {`{"title":"a"}`}}} // one that would be sent back
 	n := 0
-	for range pawl.GenerateStream[news](ctx, left, "News?") {
-		n++
+	for _, err := range pawl.GenerateStream[news](ctx, left, "News?") {
+		if n++; err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if n != 1 || left.calls.Load() != 1 {
@@ -190,7 +192,8 @@ func TestAStreamOfAValueEndsWithItsErrorOrItsLoop(t *testing.T) {
 			t.Errorf("the panic of the loop's body became %v", p)
 		}
 	}()
-	for range pawl.GenerateStream[news](ctx, &writer{replies: [][]string{{`{"title":"a"}`}}}, "News?") {
+	for _, err := range pawl.GenerateStream[news](ctx, &writer{replies: [][]string{{`{"title":"a"}`}}}, "News?") {
+		t.Log(err)
 		panic("mine")
 	}
 }

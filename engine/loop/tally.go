@@ -35,10 +35,10 @@ const (
 
 // why says what a word of the loop's own is for.
 func why(tell string) engine.Why {
-	switch {
-	case tell == tellContinue:
+	switch tell {
+	case tellContinue:
 		return engine.WhyContinue
-	case tell == tellRepeats:
+	case tellRepeats:
 		return engine.WhyRepeats
 	}
 	if _, ok := misfitOf(tell); ok {

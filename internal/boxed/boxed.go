@@ -113,11 +113,11 @@ const opening = `{"` + member + `":`
 func (o *Opener) Write(piece string) string {
 	i := 0
 	for ; i < len(piece) && !o.inside && !o.closed; i++ {
-		switch c := piece[i]; {
-		case c == opening[o.seen]:
+		switch piece[i] {
+		case opening[o.seen]:
 			o.seen++
 			o.inside = o.seen == len(opening)
-		case c == ' ' || c == '\n' || c == '\r' || c == '\t':
+		case ' ', '\n', '\r', '\t':
 			o.closed = o.seen > 1 && o.seen < len(opening)-1 // inside the name
 		default:
 			o.closed = true
