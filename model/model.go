@@ -24,6 +24,9 @@ type StreamHandler func(StreamResult) error
 type StreamResult struct {
 	Text      string // more text
 	Reasoning string // more reasoning
+	Input     string // more of the input of a tool call, as the model writes it: JSON, once all of it is there. A provider that doesn't send it in pieces gives it in one, or not at all
+	Tool      string // with Input: the tool's name
+	Call      int    // with Input: which of the reply's calls it is, from 0
 	Final     bool
 	Response  *Response // with Final: the whole reply, all that was streamed included
 	// Void says that the request is made again, and why. It comes alone, from wrappers only, before they wait. All that came before counts no

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 
+	"github.com/pawl-dev/pawl/internal/boxed"
+	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
 
 // OutputTool is the name of the tool that a model answers by where it has no native mode for [Request.Output]: see [OutputByTool].
 const OutputTool = "final_answer"
 
-// OutputByTool has a model without a native mode for [Request.Output] answer by calling a tool whose input has that schema: a Middleware. The call is given as the reply's text, so that nobody else sees a difference. When the model calls other tools
+// OutputByTool has a model without a native mode for [Request.Output] answer by calling a tool whose input has that schema: a Middleware. The call is given as the reply's text, as it is written, so that nobody else sees a difference. When the model calls other tools
 // beside it, those come first, and it is asked again. A reply in words is left as it is: whoever asked for a schema checks. A model that says that it has a native mode, or doesn't say what it can, is left alone.
 //
 // A schema that is not of an object is put into one, as its member value.
@@ -53,7 +56,7 @@ func (b *byTool) with(req Request) (Request, *offered) {
 	}
 	o := b.last.Load()
 	if o == nil || len(o.tools) != len(req.Tools) || len(req.Tools) > 0 && &o.tools[0] != &req.Tools[0] || !bytes.Equal(o.output, req.Output) {
-		schema, inner := asObject(req.Output)
+		schema, inner := boxed.Schema(req.Output)
 		answer := Tool{Name: OutputTool, Description: "Give the final answer, once everything else is done. Call it alone.", Schema: schema}
 		o = &offered{req.Tools, req.Output, append(req.Tools[:len(req.Tools):len(req.Tools)], answer), inner}
 		b.last.Store(o)
@@ -65,16 +68,6 @@ func (b *byTool) with(req Request) (Request, *offered) {
 		req.ToolChoice = ToolsRequired
 	}
 	return req, o
-}
-
-// asObject makes a schema of an object of one that may not be.
-func asObject(schema json.RawMessage) (_ json.RawMessage, inner bool) {
-	var is struct{ Type any }
-	if json.Unmarshal(schema, &is) == nil && is.Type == "object" {
-		return schema, false
-	}
-	b := append([]byte(`{"type":"object","properties":{"value":`), schema...)
-	return append(b, `},"required":["value"],"additionalProperties":false}`...), true
 }
 
 // given is a reply with the call as its text.
@@ -124,11 +117,7 @@ func (o *offered) value(input string) string {
 	if !o.inner {
 		return input
 	}
-	var in struct{ Value json.RawMessage }
-	if json.Unmarshal([]byte(input), &in) != nil || in.Value == nil {
-		return input
-	}
-	return string(in.Value)
+	return boxed.Value(input)
 }
 
 // Complete implements [Model].
@@ -138,22 +127,91 @@ func (b *byTool) Complete(ctx context.Context, req Request) (*Response, error) {
 	return o.given(resp), err
 }
 
-// CompleteStream implements [Model]. What a model says beside the answer is not shown; reasoning is.
+// CompleteStream implements [Model]. What a model says beside the answer is not shown; reasoning is. The answer is shown as it comes where the model has no other tool to
+// call; where it has, whether a call is the answer is known in the end only.
 func (b *byTool) CompleteStream(ctx context.Context, req Request, cb StreamHandler) error {
+	alone := len(req.Tools) == 0 || req.ToolChoice == ToolsNone
 	req, o := b.with(req)
 	if o == nil {
 		return b.Model.CompleteStream(ctx, req, cb)
 	}
+	said := answer{of: o, call: -1}
 	return b.Model.CompleteStream(ctx, req, func(s StreamResult) error {
 		s.Text = ""
-		if s.Final {
-			if s.Response = o.given(s.Response); s.Response != nil {
-				s.Text = s.Response.Message.Text()
+		switch {
+		case s.Void != nil:
+			said = answer{of: o, call: -1}
+		case s.Input != "" && s.Tool == OutputTool:
+			if piece := said.piece(s); alone {
+				s.Text = piece
+			} else {
+				said.shown = said.shown[:0]
 			}
+			s.Input, s.Tool, s.Call = "", "", 0
+		case s.Input != "":
+			s.Call -= said.calls // which are no calls for anybody else
 		}
-		if s.Text == "" && s.Reasoning == "" && !s.Final && s.Void == nil {
+		if s.Final && s.Response != nil {
+			more := ""
+			s.Response, more = said.whole(o.given(s.Response))
+			s.Text += more
+		}
+		if s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final && s.Void == nil {
 			return nil
 		}
 		return cb(s)
 	})
+}
+
+// answer is what of one was shown as it came.
+type answer struct {
+	of    *offered
+	call  int // which of the reply's calls it is: the first one to the tool; -1 before
+	last  int // the last one to it
+	calls int // how many there were
+	box   boxed.Opener
+	shown []byte
+}
+
+// piece gives what of a piece of a call to [OutputTool] is the answer.
+func (a *answer) piece(s StreamResult) (text string) {
+	if a.call < 0 {
+		a.call, a.last, a.calls = s.Call, s.Call, 1
+	} else if s.Call != a.last {
+		a.last, a.calls = s.Call, a.calls+1
+	}
+	if s.Call != a.call {
+		return ""
+	}
+	if text = s.Input; a.of.inner {
+		text = a.box.Write(text)
+	}
+	a.shown = append(a.shown, text...)
+	return text
+}
+
+// whole gives the reply, whose text is what was shown, white space and all, and what of it was not shown yet.
+func (a *answer) whole(resp *Response) (_ *Response, rest string) {
+	text := resp.Message.Text()
+	if len(a.shown) == 0 {
+		return resp, text
+	}
+	if rest, ok := strings.CutPrefix(text, string(a.shown)); ok {
+		return resp, rest
+	}
+	compact, ok := wire.AppendCompact(nil, a.shown)
+	if !ok || string(compact) != text {
+		return resp, "" // it is another one than was told, and that can't be taken back
+	}
+	var parts []message.Part
+	for p := range resp.Message.Parts() {
+		if t, ok := p.(message.Text); ok {
+			t.Text = string(a.shown)
+			p = t
+		}
+		parts = append(parts, p)
+	}
+	out := *resp
+	out.Message = message.New(message.RoleAssistant, parts...)
+	return &out, ""
 }

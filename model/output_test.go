@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -50,5 +53,82 @@ func TestAnAnswerByAToolIsShownWhole(t *testing.T) {
 	}
 	if native := (calling{schema: true}); model.OutputByTool(native) != model.Model(native) {
 		t.Error("a model that has a native mode is wrapped")
+	}
+}
+
+// written is a model that streams the input of its calls, and gives them compact in the end, as providers do.
+type written struct {
+	calling
+	pieces []model.StreamResult
+	resp   *model.Response
+}
+
+func (w written) CompleteStream(_ context.Context, _ model.Request, cb model.StreamHandler) error {
+	for _, s := range append(w.pieces, model.StreamResult{Final: true, Response: w.resp}) {
+		if err := cb(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inputs(call int, tool string, pieces ...string) (out []model.StreamResult) {
+	for _, p := range pieces {
+		out = append(out, model.StreamResult{Input: p, Tool: tool, Call: call})
+	}
+	return out
+}
+
+func replies(calls ...message.ToolCall) *model.Response {
+	return &model.Response{Message: message.Assistant("", calls...), Stop: model.StopTools}
+}
+
+func TestAnAnswerByAToolIsShownAsItIsWritten(t *testing.T) {
+	const of = model.OutputTool
+	answer := func(input string) message.ToolCall { return message.ToolCall{ID: "1", Name: of, Input: input} }
+	x := model.Tool{Name: "x", Schema: json.RawMessage(`{"type":"object"}`)}
+	other := message.ToolCall{ID: "2", Name: "x", Input: "{}"}
+	for name, c := range map[string]struct {
+		schema string
+		tools  []model.Tool
+		pieces []model.StreamResult
+		resp   *model.Response
+		texts  []string // "void" and "x:INPUT" stand for those
+		text   string   // of the reply
+	}{
+		"an object":                  {`{"type":"object"}`, nil, inputs(0, of, `{"a": `, `"b`, `"}`), replies(answer(`{"a":"b"}`)), []string{`{"a": `, `"b`, `"}`}, `{"a": "b"}`},
+		"a value in an object":       {`{"type":"string"}`, nil, inputs(0, of, `{"val`, `ue": "a`, `b"`, `}`), replies(answer(`{"value":"ab"}`)), []string{` "a`, `b"`}, ` "ab"`},
+		"no value in it":             {`{"type":"string"}`, nil, inputs(0, of, `{"x`, `":1}`), replies(answer(`{"x":1}`)), []string{`{"x":1}`}, `{"x":1}`},
+		"a part of it in pieces":     {`{"type":"object"}`, nil, inputs(0, of, `{"a":`), replies(answer(`{"a":1}`)), []string{`{"a":`, `1}`}, `{"a":1}`},
+		"another than was told":      {`{"type":"object"}`, nil, inputs(0, of, `{"a":2`), replies(answer(`{"a":1}`)), []string{`{"a":2`}, `{"a":1}`},
+		"no pieces":                  {`{"type":"object"}`, nil, nil, replies(answer(`{"a":1}`)), []string{`{"a":1}`}, `{"a":1}`},
+		"two of them":                {`{"type":"object"}`, nil, append(inputs(0, of, `{"a":1}`), inputs(1, of, `{"a":2}`)...), replies(answer(`{"a":1}`), answer(`{"a":2}`)), []string{`{"a":1}`}, `{"a":1}`},
+		"begun anew":                 {`{"type":"string"}`, nil, append(append(inputs(0, of, `{"value":"a`), model.StreamResult{Void: errors.New("again")}), inputs(0, of, `{"value":"b"}`)...), replies(answer(`{"value":"b"}`)), []string{`"a`, "void", `"b"`}, `"b"`},
+		"cut off":                    {`{"type":"object"}`, nil, inputs(0, of, `{"a": "b`), &model.Response{Message: message.Assistant("", answer(`{"a": "b`)), Stop: model.StopLength}, []string{`{"a": "b`}, `{"a": "b`},
+		"with other tools":           {`{"type":"object"}`, []model.Tool{x}, inputs(0, of, `{"a":`, `1}`), replies(answer(`{"a":1}`)), []string{`{"a":1}`}, `{"a":1}`},
+		"beside another call, first": {`{"type":"object"}`, []model.Tool{x}, append(inputs(0, of, `{"a":1}`), inputs(1, "x", `{}`)...), replies(answer(`{"a":1}`), other), []string{`0 x:{}`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := model.OutputByTool(written{pieces: c.pieces, resp: c.resp})
+			var got []string
+			var resp *model.Response
+			err := m.CompleteStream(t.Context(), model.Request{Output: json.RawMessage(c.schema), Tools: c.tools}, func(s model.StreamResult) error {
+				switch {
+				case s.Void != nil:
+					got = append(got, "void")
+				case s.Input != "":
+					got = append(got, fmt.Sprintf("%d %s:%s", s.Call, s.Tool, s.Input))
+				case s.Text != "":
+					got = append(got, s.Text)
+				case !s.Final:
+					t.Error("an empty piece")
+				}
+				resp = s.Response
+				return nil
+			})
+			if diff := cmp.Diff(c.texts, got); err != nil || diff != "" || resp.Message.Text() != c.text {
+				t.Errorf("%v %q %s", err, resp.Message.Text(), diff)
+			}
+		})
 	}
 }

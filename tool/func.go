@@ -4,17 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
-	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/exact"
 )
 
 // Option shapes a tool made by [Func].
@@ -142,55 +136,19 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads an input that is valid by its schema. JSON Schema calls 1.0 and 1e3 integers, and models write them;
-// encoding/json doesn't, so they are written out for it when it stumbles over one.
+// decode reads an input that is valid by its schema.
 func decode[In any](input json.RawMessage) (in In, err error) {
-	var wrong *json.UnmarshalTypeError
-	if err = json.Unmarshal(input, &in); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Value, "number ") {
-		return in, err
-	}
-	var fresh In
-	d := json.NewDecoder(bytes.NewReader(input))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return fresh, err
-	}
-	plain, merr := marshal(integers(v))
-	if merr != nil {
-		return fresh, err
-	}
-	err = json.Unmarshal(plain, &fresh)
-	return fresh, err
+	err = exact.Integers(input, func(input []byte) error {
+		var fresh In
+		err := json.Unmarshal(input, &fresh)
+		in = fresh
+		return err
+	})
+	return in, err
 }
-
-// integers writes numbers without a fraction as integers, as far as float64 is exact.
-func integers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = integers(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = integers(v[i])
-		}
-	case json.Number:
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return json.Number(strconv.FormatInt(int64(f), 10))
-		}
-	}
-	return v
-}
-
-// inference says how types of encoding/json look that are written in a way of their own.
-var inference = &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-	reflect.TypeFor[json.RawMessage](): {},
-	reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
-}}
 
 func schemaOf[In any](name string) json.RawMessage {
-	s, err := jsonschema.For[In](inference)
+	s, err := infer[In]()
 	if err == nil && s.Type != "object" {
 		err = fmt.Errorf("the input must be a struct or a map, so that it is a JSON object")
 	}
@@ -202,36 +160,4 @@ func schemaOf[In any](name string) json.RawMessage {
 		}
 	}
 	panic(fmt.Sprintf("tool: Func %s: %v", name, err))
-}
-
-// SchemaOf is the JSON Schema of a type, as [Func] makes it of its input: by the rules of encoding/json, with descriptions from the tag jsonschema. A type that JSON can't have (a function, a channel), or that is in itself, is errdefs.Validation.
-func SchemaOf[T any]() (json.RawMessage, error) {
-	s, err := jsonschema.For[T](inference)
-	if err != nil {
-		return nil, errdefs.Validation.Errorf("tool: schema: %w", err)
-	}
-	tighten(s)
-	return marshal(s)
-}
-
-// tighten takes away the null that inference allows for slices and pointers, as a model that may write null will, and makes pointers
-// optional.
-func tighten(s *jsonschema.Schema) {
-	s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return nullable(s.Properties[name]) && s.Properties[name].Types[1] != "array" })
-	if nullable(s) {
-		s.Type, s.Types = s.Types[1], nil
-	}
-	for _, p := range s.Properties {
-		tighten(p)
-	}
-	if s.Items != nil {
-		tighten(s.Items)
-	}
-	if s.AdditionalProperties != nil {
-		tighten(s.AdditionalProperties)
-	}
-}
-
-func nullable(s *jsonschema.Schema) bool {
-	return s != nil && len(s.Types) == 2 && s.Types[0] == "null"
 }

@@ -93,6 +93,11 @@ func (t *tally) stop(ctx context.Context, do engine.Steps, e engine.Stop, say fu
 	}
 	t.sent++
 	say(message.User(end.Again))
+	if why, ok := misfitOf(end.Again); ok {
+		if err := t.back(why); err != nil {
+			return false, err
+		}
+	}
 	return true, nil
 }
 

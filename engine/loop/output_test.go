@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -86,5 +88,102 @@ func TestAModelWithoutANativeModeAnswersByATool(t *testing.T) {
 	}
 	if _, err := loop.New(loop.Config{Model: plays(), Tools: []tool.Tool{constant("final_answer")}, Output: json.RawMessage(person)}); !errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), "final_answer") {
 		t.Errorf("a tool of that name: %v", err)
+	}
+}
+
+// What a stop hook knows of an answer beyond its schema is counted with what its schema says, and is on record.
+func TestAHookSendsAnAnswerBackAsOneThatDoesNotFit(t *testing.T) {
+	odd := hook.Middleware{Name: "odd", PostGeneration: func(_ context.Context, g *hook.Generation) error {
+		if strings.Contains(g.Response.Message.Text(), "odd") {
+			g.Again(loop.Misfit("it is odd"))
+		}
+		return nil
+	}}
+	const back = "user: Your answer does not fit the JSON Schema that it has to have: it is odd. Answer again, with the JSON alone."
+	m := plays(says(`{"name":"odd"}`), says(`{"name":7}`), says(`{"name":"Ada"}`))
+	d := play{cfg: loop.Config{Model: open{m}, Output: json.RawMessage(person), Hooks: []hook.Middleware{odd}}}.do(t)
+	if got := d.since(); d.err != nil || len(got) != 5 || got[1] != back {
+		t.Error(d.err, got)
+	}
+	for _, replies := range [][]reply{
+		{says(`{"name":"odd"}`), says(`{"name":7}`), says(`{"name":"odd"}`), says(`{"name":"Ada"}`)},
+		{says(`{"name":"odd"}`), says(`{"name":"odd"}`), says(`{"name":7}`), says(`{"name":"Ada"}`)},
+		{says(`{"name":"odd"}`), says(`{"name":"odd"}`), says(`{"name":"odd"}`), says(`{"name":"Ada"}`)},
+	} {
+		m := plays(replies...)
+		d := play{cfg: loop.Config{Model: open{m}, Output: json.RawMessage(person), Hooks: []hook.Middleware{odd}}}.do(t)
+		wantErr(t, d.err, errdefs.Validation, "after it was sent back 2 times")
+		if m.calls() != 3 {
+			t.Errorf("%d calls", m.calls())
+		}
+	}
+}
+
+// Each answer that is sent back costs a call, which counts.
+func TestWhatIsSentBackCountsInUsage(t *testing.T) {
+	d := play{cfg: loop.Config{Model: open{plays(says(`{}`), says(`{}`), says(`{"name":"Ada"}`))}, Output: json.RawMessage(person)}}.do(t)
+	if got := d.log.State().RunSpent.Usage; d.err != nil || got.Input != 30 || got.Output != 15 {
+		t.Error(d.err, got)
+	}
+	d = play{cfg: loop.Config{Model: open{plays(says(`{}`), says(`{"name":"Ada"}`))}, Output: json.RawMessage(person), Limits: loop.Limits{Tokens: 15}}}.do(t)
+	wantErr(t, d.err, errdefs.BudgetExceeded, "used 15 tokens")
+}
+
+// The limit that cut an answer off would do so again.
+func TestAnAnswerThatWasCutOffIsNotSentBack(t *testing.T) {
+	m := plays(ends(model.StopLength, `{"name":`), says(`{"name":"Ada"}`), says(`{"name":"Ada"}`))
+	d := play{cfg: loop.Config{Model: open{m}, Output: json.RawMessage(person)}}.do(t)
+	wantErr(t, d.err, errdefs.Truncated, "cut off at the output limit")
+	if m.calls() != 2 {
+		t.Errorf("%d calls", m.calls())
+	}
+	m = plays(ends(model.StopLength, "", call("1", "final_answer", `{"name":`)), uses(call("2", "final_answer", `{"name":"Ada"}`)))
+	wantErr(t, play{cfg: loop.Config{Model: m, Output: json.RawMessage(person)}}.do(t).err, errdefs.Truncated, "cut off at the output limit")
+	for _, stop := range []model.StopReason{model.StopRefusal, model.StopFilter} {
+		m := plays(ends(stop, `I can't`), says(`{"name":"Ada"}`))
+		wantErr(t, play{cfg: loop.Config{Model: open{m}, Output: json.RawMessage(person)}}.do(t).err, errdefs.Refused, "")
+		if m.calls() != 1 {
+			t.Errorf("%s: %d calls", stop, m.calls())
+		}
+	}
+}
+
+// Schemas of every shape hold, or are refused before anything is asked.
+func TestSchemasOfEveryShape(t *testing.T) {
+	const tree = `{"$ref":"#/$defs/n","$defs":{"n":{"type":"object","properties":{"below":{"type":"array","items":{"$ref":"#/$defs/n"}}},"additionalProperties":false}}}`
+	huge := `{"type":"object","properties":{` + strings.Repeat(`"x":{"type":"string"},`, 20_000) + `"n":{"type":"integer"}},"required":["n"]}`
+	for _, c := range []struct{ schema, good, bad string }{
+		{`true`, `[1]`, `[1`},
+		{`{}`, `null`, `nul`},
+		{`{"type":["string","null"]}`, `null`, `1`},
+		{`{"anyOf":[{"type":"object","required":["a"]},{"type":"array"}]}`, `[]`, `{}`},
+		{`{"enum":["a","b"]}`, `"b"`, `"c"`},
+		{`{"const":1}`, `1.0`, `2`},
+		{tree, `{"below":[{"below":[]}]}`, `{"below":[{"above":1}]}`},
+		{huge, `{"n":12345678901234567890123}`, `{"n":1.5}`},
+		{`{"type":"number"}`, `1e300`, `1e999999`},
+		{`{"type":"number"}`, `-0`, `NaN`},
+		{`{"type":"string"}`, `"a"`, `"a" "b"`},
+		{`{"type":"object","properties":{"a":{"type":"integer"}}}`, `{"a":"x","a":1}`, `{"a":1,"a":"x"}`}, // the last one counts, as it does for who reads it
+	} {
+		for _, native := range []bool{true, false} {
+			// A model that answers by a tool may answer in words as well, and is held to the same.
+			m := plays(says(c.bad), says(c.good))
+			var of model.Model = m
+			if native {
+				of = open{m}
+			}
+			d := play{cfg: loop.Config{Model: of, Output: json.RawMessage(c.schema)}}.do(t)
+			if d.err != nil || m.calls() != 2 {
+				t.Errorf("%.80s: %d calls, %v", c.schema, m.calls(), d.err)
+			}
+		}
+	}
+	d := play{cfg: loop.Config{Model: open{plays(times(3, says(`1`))...)}, Output: json.RawMessage(`false`)}}.do(t)
+	wantErr(t, d.err, errdefs.Validation, "")
+	for _, none := range []string{`{"type":"text"}`, `{`, `[]`, `"object"`, `null`, `1`, `{"$ref":"#"}`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://example.com/s"}`, `{"pattern":"("}`, `{"minimum":1e999999}`} {
+		if _, err := loop.New(loop.Config{Model: plays(), Output: json.RawMessage(none)}); !errdefs.Validation.Is(err) {
+			t.Errorf("%s: %v", none, err)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,18 +28,20 @@ const (
 	tellBlank    = "Your reply was empty. Go on with the task, or say in a sentence that it is done."
 	tellBadCall  = "Your tool call could not be read, and nothing was run. Make it again, with valid JSON as its input."
 	tellUnknown  = "the process died while %s was under way: whether it took effect is unknown; run it again?" // to a person
-	tellMisfit   = "Your answer does not fit the JSON Schema that it has to have: %s. Answer again, with the JSON alone."
+	misfitBegins = "Your answer does not fit the JSON Schema that it has to have: "
+	misfitEnds   = ". Answer again, with the JSON alone."
 	tellRepeats  = "You have made the same call several times in a row, with the same result each time. It will not change. Try something else, or say what stops you."
 )
 
 // why says what a word of the loop's own is for.
 func why(tell string) engine.Why {
-	switch {
-	case tell == tellContinue:
+	switch tell {
+	case tellContinue:
 		return engine.WhyContinue
-	case tell == tellRepeats:
+	case tellRepeats:
 		return engine.WhyRepeats
-	case strings.HasPrefix(tell, tellMisfit[:strings.IndexByte(tellMisfit, '%')]):
+	}
+	if _, ok := misfitOf(tell); ok {
 		return engine.WhyMisfit
 	}
 	return engine.WhyEmpty
@@ -126,13 +127,35 @@ func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall, talk me
 		}
 		return again, tellBlank, nil
 	}
-	if why := t.misfit(talk); why != "" {
-		if t.misfits++; t.misfits > maxMisfits {
-			return failed, "", errdefs.Validation.Errorf("loop: the answer does not fit its schema, after it was sent back %d times: %s", maxMisfits, why)
-		}
-		return again, fmt.Sprintf(tellMisfit, why), nil
+	why := t.misfit(talk)
+	switch {
+	case why == "":
+		return stopped, "", nil
+	case cut > 0: // the same limit would cut it off again
+		return failed, "", errdefs.Truncated.Errorf("loop: the answer was cut off at the output limit, and with what came after it does not fit its schema (%s): raise the limit, or ask for less at once", why)
 	}
-	return stopped, "", nil
+	if err := t.back(why); err != nil {
+		return failed, "", err
+	}
+	return again, Misfit(why), nil
+}
+
+// back counts an answer that is sent back, and fails when it was sent back often enough.
+func (t *tally) back(why string) error {
+	if t.misfits++; t.misfits > maxMisfits {
+		return errdefs.Validation.Errorf("loop: the answer does not fit its schema, after it was sent back %d times: %s", maxMisfits, why)
+	}
+	return nil
+}
+
+// Misfit is what the loop says of an answer that does not fit [Config].Output, to send it back. A stop hook that knows more of the answer than its schema says the same by [hook.Generation.Again]: then it is counted as one that does not fit, of which two are
+// sent back in a run.
+func Misfit(why string) string { return misfitBegins + why + misfitEnds }
+
+// misfitOf gives what is wrong by words of [Misfit].
+func misfitOf(again string) (why string, ok bool) {
+	why, ok = strings.CutPrefix(again, misfitBegins)
+	return strings.TrimSuffix(why, misfitEnds), ok
 }
 
 // misfit says where the answer that talk ends with is not what its schema says; "" when it is.

@@ -127,7 +127,7 @@ func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.S
 			}
 			s.Text += j.shown.String()[shown:]
 		}
-		if s.Text == "" && s.Reasoning == "" && !s.Final {
+		if s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final {
 			return nil
 		}
 		return cb(s)

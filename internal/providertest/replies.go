@@ -60,6 +60,9 @@ func (p Provider) replies(t *testing.T) {
 					if want.name == "text" && got.deltas < 4 {
 						t.Errorf("it came in %d deltas: the fixture has four at least, and each has to be passed on by itself", got.deltas)
 					}
+					if want.name == "calls" && len(got.inputs) < len(want.calls) {
+						t.Errorf("pieces of %d inputs, want %d", len(got.inputs), len(want.calls))
+					}
 					p.same(t, whole, got.final)
 				})
 			}
@@ -111,8 +114,57 @@ func (p Provider) jsonToStream(t *testing.T, name string) *model.Response {
 // heard is what a stream's handler got.
 type heard struct {
 	text, reasoning strings.Builder
+	inputs          []input // of calls
 	deltas          int
 	final           *model.Response
+}
+
+// input is what the pieces of a call's input say.
+type input struct {
+	tool string
+	text strings.Builder
+}
+
+// takeInput adds a piece of a call's input.
+func (h *heard) takeInput(t *testing.T, r model.StreamResult) {
+	t.Helper()
+	if r.Input == "" {
+		if r.Tool != "" || r.Call != 0 {
+			t.Errorf("a piece of no input names the call %d of %q", r.Call, r.Tool)
+		}
+		return
+	}
+	for len(h.inputs) <= r.Call {
+		h.inputs = append(h.inputs, input{tool: r.Tool})
+	}
+	if in := &h.inputs[r.Call]; in.tool != r.Tool {
+		t.Errorf("call %d is of %q, and then of %q", r.Call, in.tool, r.Tool)
+	}
+	h.inputs[r.Call].text.WriteString(r.Input)
+}
+
+// checkInputs holds the pieces of inputs against the calls that came of them.
+func (h *heard) checkInputs(t *testing.T) {
+	t.Helper()
+	calls := h.final.Message.ToolCalls()
+	if len(h.inputs) > len(calls) {
+		t.Errorf("pieces of %d inputs, and %d calls", len(h.inputs), len(calls))
+		return
+	}
+	for i := range h.inputs {
+		if got := h.inputs[i].text.String(); got != "" && (h.inputs[i].tool != calls[i].Name || compactOr(got) != compactOr(calls[i].Input)) {
+			t.Errorf("the pieces of call %d say %s %s, the response %s %s", i, h.inputs[i].tool, got, calls[i].Name, calls[i].Input)
+		}
+	}
+}
+
+// compactOr gives JSON without white space; what is none as it is.
+func compactOr(s string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(s)) != nil {
+		return s
+	}
+	return b.String()
 }
 
 // listen streams and holds the calls of the handler to its rules: pieces first, one Final at the end that has all of them.
@@ -127,12 +179,13 @@ func listen(ctx context.Context, t *testing.T, m model.Model, req model.Request)
 			t.Error("Final without a Response")
 		case r.Final:
 			h.final = r.Response
-		case r.Text == "" && r.Reasoning == "":
+		case r.Text == "" && r.Reasoning == "" && r.Input == "":
 			t.Error("an empty piece")
 		}
 		if r.Text != "" {
 			h.deltas++
 		}
+		h.takeInput(t, r)
 		h.text.WriteString(r.Text)
 		h.reasoning.WriteString(r.Reasoning)
 		return nil
@@ -156,6 +209,7 @@ func listen(ctx context.Context, t *testing.T, m model.Model, req model.Request)
 	if h.reasoning.String() != reasoning.String() {
 		t.Errorf("the pieces of reasoning make %q, the response says %q", h.reasoning.String(), reasoning.String())
 	}
+	h.checkInputs(t)
 	return &h, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 )
 
 // block is a content block while it is read, whole or in pieces. Both ways lead through it, so that they give the same part.
@@ -63,7 +64,7 @@ func (b *block) known() bool {
 
 // delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
 // grow, anything else is replaced.
-func (b *block) delta(raw []byte) (text, thought string) {
+func (b *block) delta(raw []byte) (more model.StreamResult) {
 	var kind, said, thinking, sign, input []byte
 	for m := wire.Object(raw); m.Next(); {
 		switch string(m.Key) {
@@ -83,21 +84,24 @@ func (b *block) delta(raw []byte) (text, thought string) {
 	switch {
 	case b.kind == "text" && string(kind) == `"text_delta"`:
 		b.text = wire.AppendText(b.text, said)
-		return string(b.text[n:]), ""
+		more.Text = string(b.text[n:])
 	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
 		b.text = wire.AppendText(b.text, thinking)
-		return "", string(b.text[n:])
+		more.Reasoning = string(b.text[n:])
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
 		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
 	case string(kind) == `"input_json_delta"`:
 		if !b.deltas && len(input) > len(`""`) { // the first one is empty
 			b.deltas, b.input = true, nil
 		}
-		b.input = wire.AppendText(b.input, input)
+		n := len(b.input)
+		if b.input = wire.AppendText(b.input, input); b.kind == "tool_use" {
+			more.Input = string(b.input[n:])
+		}
 	default:
 		b.merge(raw)
 	}
-	return "", ""
+	return more
 }
 
 // merge adds a delta of an unknown type.

@@ -28,12 +28,12 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if e.failed(events.Name()) {
 			return nil, withID(m.api.InStream(events.Data()), resp)
 		}
-		text, thought, done := r.take(e)
+		said, done := r.take(e)
 		if done {
 			return r.response(), nil
 		}
-		if text != "" || thought != "" {
-			if err := cb(model.StreamResult{Text: text, Reasoning: thought}); err != nil {
+		if said.Text != "" || said.Reasoning != "" || said.Input != "" {
+			if err := cb(said); err != nil {
 				return nil, err
 			}
 		}
@@ -84,7 +84,7 @@ func (e event) failed(name []byte) bool {
 }
 
 // take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing.
-func (r *reply) take(e event) (text, thought string, done bool) {
+func (r *reply) take(e event) (said model.StreamResult, done bool) {
 	switch string(e.kind) {
 	case `"message_start"`:
 		r.read(e.message)
@@ -92,13 +92,15 @@ func (r *reply) take(e event) (text, thought string, done bool) {
 		switch b := r.begin(e.index, e.block); { // it may begin with something
 		case b == nil:
 		case b.kind == "text":
-			text = string(b.text)
+			said.Text = string(b.text)
 		case b.kind == "thinking":
-			thought = string(b.text)
+			said.Reasoning = string(b.text)
 		}
 	case `"content_block_delta"`:
 		if b := r.block(e.index); b != nil {
-			text, thought = b.delta(e.delta)
+			if said = b.delta(e.delta); said.Input != "" {
+				said.Tool, said.Call = b.name, r.calls(b)
+			}
 		}
 	case `"message_delta"`:
 		r.read(e.delta)
@@ -106,7 +108,20 @@ func (r *reply) take(e event) (text, thought string, done bool) {
 	case `"message_stop"`:
 		done = true
 	}
-	return text, thought, done
+	return said, done
+}
+
+// calls is how many calls stand before b.
+func (r *reply) calls(b *block) (n int) {
+	for _, before := range r.blocks {
+		if before == b {
+			break
+		}
+		if before.kind == "tool_use" {
+			n++
+		}
+	}
+	return n
 }
 
 // block finds the block of an index: nearly always the last one.

@@ -254,11 +254,11 @@ func TestAnErrorOfTheHandlerIsNotTouched(t *testing.T) {
 }
 
 func TestADeltaCostsOneAllocation(t *testing.T) {
-	cost := func(n int) float64 {
+	cost := func(n int, block, piece string) float64 {
 		var sse bytes.Buffer
-		fmt.Fprintf(&sse, "event: content_block_start\ndata: %s\n\n", start(0, `{"type":"text","text":""}`))
+		fmt.Fprintf(&sse, "event: content_block_start\ndata: %s\n\n", start(0, block))
 		for range n {
-			fmt.Fprintf(&sse, "event: content_block_delta\ndata: %s\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n", delta(0, `{"type":"text_delta","text":"some words \n"}`))
+			fmt.Fprintf(&sse, "event: content_block_delta\ndata: %s\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n", delta(0, piece))
 		}
 		fmt.Fprintf(&sse, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 		m := New("claude-sonnet-4-5")
@@ -270,8 +270,13 @@ func TestADeltaCostsOneAllocation(t *testing.T) {
 		})
 	}
 	const n = 2000
-	if more := cost(2*n) - cost(n); more > n+20 {
-		t.Errorf("%d further deltas cost %.0f allocations", n, more)
+	for block, piece := range map[string]string{
+		`{"type":"text","text":""}`:                                `{"type":"text_delta","text":"some words \n"}`,
+		`{"type":"tool_use","id":"toolu_1","name":"x","input":{}}`: `{"type":"input_json_delta","partial_json":"\"a\": 1,"}`,
+	} {
+		if more := cost(2*n, block, piece) - cost(n, block, piece); more > n+20 {
+			t.Errorf("%d further deltas cost %.0f allocations", n, more)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cassette
 import (
 	"context"
 	"errors"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -106,8 +107,8 @@ func (r *Recorder) CompleteStream(ctx context.Context, req model.Request, cb mod
 	x := &exchange{Exchange: n, Call: callStream}
 	var reply *model.Response
 	err = r.m.CompleteStream(ctx, req, func(p model.StreamResult) error {
-		if !p.Final || p.Text != "" || p.Reasoning != "" {
-			said := piece{Text: p.Text, Reasoning: p.Reasoning}
+		if !p.Final || p.Text != "" || p.Reasoning != "" || p.Input != "" {
+			said := piece{Text: p.Text, Reasoning: p.Reasoning, Input: p.Input, Tool: p.Tool, Call: p.Call}
 			if p.Void != nil {
 				said.Void = newErrorDoc(nil, p.Void, r.scrub)
 			}
@@ -148,33 +149,63 @@ func (r *Recorder) write(ctx context.Context, x *exchange, a *asked, reply *mode
 	}, nil)
 }
 
-// scrubStream looks for secrets in what the pieces say together: the bounds between them fall anywhere. Where there is one, all of it stands
-// in the first piece.
+// scrubStream looks for secrets in what the pieces say together: the bounds between them fall anywhere. Where there is one, all of that text, that
+// reasoning or that call's input stands in the first piece of it.
 func scrubStream(pieces []piece, s *scrubber) []piece {
-	var text, reasoning strings.Builder
-	for _, p := range pieces {
-		text.WriteString(p.Text)
-		reasoning.WriteString(p.Reasoning)
+	said := map[lane]*strings.Builder{}
+	for i := range pieces {
+		for of, text := range pieces[i].lanes() {
+			if said[of] == nil {
+				said[of] = &strings.Builder{}
+			}
+			_, _ = said[of].WriteString(*text)
+		}
 	}
-	t, r := s.text(text.String()), s.text(reasoning.String())
-	inText, inReasoning := t != text.String(), r != reasoning.String()
-	if !inText && !inReasoning {
+	clean := map[lane]string{}
+	for of, all := range said {
+		if t := s.text(all.String()); t != all.String() {
+			clean[of] = t
+		}
+	}
+	if len(clean) == 0 {
 		return pieces
 	}
 	out := []piece{}
 	for _, p := range pieces {
 		empty := p == piece{}
-		if inText && p.Text != "" {
-			p.Text, t = t, ""
+		for of, text := range p.lanes() {
+			if all, ok := clean[of]; ok {
+				*text, clean[of] = all, ""
+			}
 		}
-		if inReasoning && p.Reasoning != "" {
-			p.Reasoning, r = r, ""
+		if p.Input == "" {
+			p.Tool, p.Call = "", 0
 		}
 		if empty || p != (piece{}) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// lane is what the pieces of one kind make together; of inputs, those of one call.
+type lane struct {
+	kind string
+	call int
+}
+
+// lanes yields the texts that p has.
+func (p *piece) lanes() iter.Seq2[lane, *string] {
+	return func(yield func(lane, *string) bool) {
+		for _, l := range [...]struct {
+			of   lane
+			text *string
+		}{{lane{"text", 0}, &p.Text}, {lane{"reasoning", 0}, &p.Reasoning}, {lane{"input", p.Call}, &p.Input}} {
+			if *l.text != "" && !yield(l.of, l.text) {
+				return
+			}
+		}
+	}
 }
 
 // Close ends the recording. It says what could not be written, and which calls were not over: it waits for none. Calls after it, and after anything that
@@ -247,7 +278,7 @@ func (p *Player) CompleteStream(ctx context.Context, req model.Request, cb model
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		said := model.StreamResult{Text: piece.Text, Reasoning: piece.Reasoning}
+		said := model.StreamResult{Text: piece.Text, Reasoning: piece.Reasoning, Input: piece.Input, Tool: piece.Tool, Call: piece.Call}
 		if piece.Void != nil {
 			said.Void, _ = piece.Void.restore() // it could be when it was read
 		}

@@ -177,7 +177,7 @@ func TestAReplaySaysWhatWasRecorded(t *testing.T) {
 		Message: message.New(message.RoleAssistant, everyPart...), Usage: model.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4, Reasoning: 5},
 		Stop: model.StopTools, Reason: "because", Model: "m-1", ID: "id-1", By: "p/m-1",
 	}
-	pieces := []model.StreamResult{{Reasoning: "h"}, {Reasoning: "m"}, {Text: "two\nli"}, {}, {Text: "nes"}}
+	pieces := []model.StreamResult{{Reasoning: "h"}, {Reasoning: "m"}, {Text: "two\nli"}, {}, {Text: "nes"}, {Input: `{"a":`, Tool: "t"}, {Input: "{", Tool: "u", Call: 1}, {Input: "1}", Tool: "t"}}
 	said := []struct {
 		pieces []model.StreamResult
 		reply  *model.Response

@@ -26,7 +26,7 @@
 //   - whatever the rules of [Scrub] find.
 //
 // Text files in messages are scrubbed, other files are not. A secret that a model says over several pieces of a stream is found by [Record], and
-// all of that stream's text then stands in one piece; RecordHTTP can't take it out: the next request fails, and Close says why. Look at a file before you publish it:
+// all of that stream's text, or of that call's input, then stands in one piece; RecordHTTP can't take it out: the next request fails, and Close says why. Look at a file before you publish it:
 // no rule finds a password that it does not know.
 //
 // # The file
@@ -42,7 +42,7 @@
 //	request   system, tools, messages, settings, output. With after (exchange, messages, sha256) it goes on from an earlier request: it begins with so
 //	          many of its messages, and system and tools are the same unless they stand here ("" for none). The fingerprint of system, tools and those
 //	          messages makes sure that nobody changed the one and not the other
-//	stream    its pieces: text or reasoning; stopped, if the handler ended it with the last one
+//	stream    its pieces: text, reasoning, or input of a call, the number of which is call and whose tool is tool; stopped, if the handler ended it with the last one
 //	response  message, usage, stop, reason, model, id
 //	error     context (canceled, deadline), or class, message and, of a provider, provider, status, code, request_id, retry_after, cause
 //

@@ -48,6 +48,9 @@ type prefix struct {
 type piece struct {
 	Text      string `json:"text,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
+	Input     string `json:"input,omitempty"`
+	Tool      string `json:"tool,omitempty"` // whose input it is
+	Call      int    `json:"call,omitempty"`
 	// Void is why the request was made again: what came before counts no more.
 	Void *errorDoc `json:"void,omitempty"`
 }

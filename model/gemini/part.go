@@ -134,7 +134,10 @@ func (r *reply) callPart(data []byte, p wirePart) error {
 	}
 	c.Origin = x.origin()
 	r.add(c)
-	return nil
+	if r.cb == nil {
+		return nil
+	}
+	return r.cb(model.StreamResult{Input: c.Input, Tool: c.Name, Call: r.calls - 1}) // all at once: the API has no pieces of it
 }
 
 // filePart reads inlineData or fileData that has nothing beside type and content.

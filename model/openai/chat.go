@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 
+	"github.com/pawl-dev/pawl/internal/boxed"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -38,7 +39,11 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err != nil {
 		return nil, err
 	}
-	return m.decode(body)
+	resp, err := m.decode(body)
+	if err == nil && boxed.Needed(req.Output) {
+		resp = unbox(resp)
+	}
+	return resp, err
 }
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
@@ -46,7 +51,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), cb, m.decode, m.stream)
+	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
 }
 
 func (m *Model) encoded(msg message.Message) []byte {

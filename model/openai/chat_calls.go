@@ -3,6 +3,7 @@ package openai
 import (
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 )
 
 // chatCall gathers a call.
@@ -25,7 +26,7 @@ type otherMember struct {
 }
 
 // call takes an element of tool_calls: a whole call or a piece of one.
-func (r *chatReply) call(data []byte) {
+func (r *chatReply) call(data []byte) error {
 	var index, id, fn []byte
 	var others []otherMember
 	for o := wire.Object(data); o.Next(); {
@@ -46,16 +47,27 @@ func (r *chatReply) call(data []byte) {
 	if wire.IsNull(index) {
 		index = nil
 	}
-	c := r.find(index, wire.String(id), fn)
-	c.add(fn)
+	i := r.find(index, wire.String(id), fn)
 	for _, o := range others {
-		c.set(o)
+		r.calls[i].set(o)
 	}
+	return r.add(i, fn)
+}
+
+// add takes more of call i, and says what came of its input.
+func (r *chatReply) add(i int, fn []byte) error {
+	c := &r.calls[i]
+	n := len(c.arguments)
+	c.add(fn)
+	if r.cb == nil || len(c.arguments) == n {
+		return nil
+	}
+	return r.cb(model.StreamResult{Input: string(c.arguments[n:]), Tool: c.name, Call: i})
 }
 
 // find gives the call that a piece belongs to, a new one if need be. OpenAI gives every piece its index, and the id with the first.
 // Others leave the index out, or repeat the id, or have no ids, or send whole calls that are all of index 0.
-func (r *chatReply) find(index []byte, id string, fn []byte) *chatCall {
+func (r *chatReply) find(index []byte, id string, fn []byte) int {
 	if r.cb != nil { // in a whole reply, each element is a call of its own
 		for i := len(r.calls) - 1; i >= 0; i-- {
 			c := &r.calls[i]
@@ -68,12 +80,12 @@ func (r *chatReply) find(index []byte, id string, fn []byte) *chatCall {
 				if c.id == "" {
 					c.id = id
 				}
-				return c
+				return i
 			}
 		}
 	}
 	r.calls = append(r.calls, chatCall{index: string(index), id: id})
-	return &r.calls[len(r.calls)-1]
+	return len(r.calls) - 1
 }
 
 // begins reports whether a piece begins another call than c, although neither its index nor its id says so: it names another function,
@@ -113,11 +125,11 @@ func argumentText(dst, value []byte) []byte {
 }
 
 // last gives the last call, a new one if there is none.
-func (r *chatReply) last() *chatCall {
+func (r *chatReply) last() int {
 	if len(r.calls) == 0 {
 		r.calls = append(r.calls, chatCall{})
 	}
-	return &r.calls[len(r.calls)-1]
+	return len(r.calls) - 1
 }
 
 func (c *chatCall) set(o otherMember) {

@@ -134,12 +134,14 @@ func (r *chatReply) member(key, value []byte) error {
 	case "tool_calls":
 		if !wire.IsNull(value) {
 			for e := wire.Array(value); e.Next(); {
-				r.call(e.Value)
+				if err := r.call(e.Value); err != nil {
+					return err
+				}
 			}
 		}
 	case "function_call": // what tool_calls replaced
 		if !wire.IsNull(value) {
-			r.last().add(value)
+			return r.add(r.last(), value)
 		}
 	}
 	return nil

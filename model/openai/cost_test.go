@@ -160,6 +160,14 @@ func TestADeltaCostsItsStringAlone(t *testing.T) {
 				return err
 			},
 		},
+		"responses, arguments": {
+			`data: {"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":0,"delta":"abc"}` + "\n\n",
+			func(sse string) error {
+				begin := events(event("response.output_item.added", `"output_index":0,"item":{"type":"function_call","name":"x"}`))
+				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(begin+sse+events(event("response.completed", `"response":`+output(textItem))))), ignore)
+				return err
+			},
+		},
 		"responses, reasoning": {
 			`data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"word"}` + "\n\n",
 			func(sse string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/pawl-dev/pawl/internal/boxed"
 	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -98,6 +99,7 @@ func appendFunction(dst []byte, t model.Tool) []byte {
 // appendSchema appends the members that ask for a reply that follows a JSON Schema. It is strict where the schema allows that:
 // the provider refuses to be strict with any other.
 func appendSchema(dst []byte, schema json.RawMessage) []byte {
+	schema, _ = boxed.Schema(schema)
 	dst = strconv.AppendBool(append(dst, `"name":"output","strict":`...), strictSchema(schema))
 	dst, _ = wire.AppendCompact(append(dst, `,"schema":`...), schema)
 	return dst

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 
+	"github.com/pawl-dev/pawl/internal/boxed"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -35,7 +36,11 @@ func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Res
 	if err != nil {
 		return nil, err
 	}
-	return m.decode(body)
+	resp, err := m.decode(body)
+	if err == nil && boxed.Needed(req.Output) {
+		resp = unbox(resp)
+	}
+	return resp, err
 }
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
@@ -43,7 +48,7 @@ func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb mo
 	if err := m.admit(&req, m.Capabilities(), responsesFile); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, encodedResponses), cb, m.decode, m.stream)
+	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, encodedResponses), unboxed(&req, cb), m.decode, m.stream)
 }
 
 func encodedResponses(m message.Message) []byte { return m.Encoded(responsesFormat{}, encodeResponses) }

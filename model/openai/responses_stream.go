@@ -88,6 +88,13 @@ type responsesStream struct {
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
 	output, within []byte
+	calls          []streamCall // that have begun, in the order of their items
+}
+
+// streamCall is a call whose input is being written.
+type streamCall struct {
+	output string // the index of its item
+	name   string
 }
 
 // event takes an event that isn't the last one.
@@ -99,8 +106,27 @@ func (s *responsesStream) event(e streamEvent) error {
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return s.reasoning(e)
+	case "response.output_item.added":
+		if string(wire.Get(e.item, "type")) == `"function_call"` {
+			s.calls = append(s.calls, streamCall{output: string(e.output), name: wire.String(wire.Get(e.item, "name"))})
+		}
+	case "response.function_call_arguments.delta":
+		return s.input(e)
 	case "response.output_item.done":
 		s.done = append(s.done, bytes.Clone(e.item))
+	}
+	return nil
+}
+
+// input tells of a piece of a call's input.
+func (s *responsesStream) input(e streamEvent) error {
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		if c := &s.calls[i]; c.output == string(e.output) {
+			if text := wire.String(e.delta); text != "" {
+				return s.cb(model.StreamResult{Input: text, Tool: c.name, Call: i})
+			}
+			break
+		}
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // TimeoutPolicy says how long a model may be silent. The defaults are long: some models think for minutes before they say
-// anything, and what becomes the input of a tool call makes no pieces. Negative is no limit.
+// anything, and a provider may send the input of a tool call in one piece, as Gemini does. Negative is no limit.
 type TimeoutPolicy struct {
 	First time.Duration // until the first piece; of a model that does not stream, until the whole reply. 0: 5 minutes
 	Idle  time.Duration // between two pieces, without the time that the handler takes. 0: 5 minutes
