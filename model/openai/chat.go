@@ -34,11 +34,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
 		return nil, err
 	}
-	body, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded))
-	if err != nil {
-		return nil, err
-	}
-	return m.decode(body)
+	return m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded), m.decode)
 }
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.

@@ -31,11 +31,7 @@ func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Res
 	if err := m.admit(&req, m.Capabilities(), responsesFile); err != nil {
 		return nil, err
 	}
-	body, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, encodedResponses))
-	if err != nil {
-		return nil, err
-	}
-	return m.decode(body)
+	return m.complete(ctx, responsesPath, m.body(&req, false, m.begin, encodedResponses), m.decode)
 }
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
