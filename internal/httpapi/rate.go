@@ -32,10 +32,13 @@ func rate(h http.Header, began time.Time) (r model.Rate) {
 	quota := func(limit, remaining, reset string) model.Quota {
 		q := model.Quota{Limit: count(h.Get(limit)), Remaining: count(h.Get(remaining))}
 		left := untilReset(h.Get(reset), began, now)
-		if q.Remaining > 0 {
-			q.Reset = max(0, left)
-		} else if h.Get(remaining) == "0" && left >= 0 { // else it was spent, and is there again
-			q.Spent, q.Reset = true, left
+		if left < 0 { // all of it is there again
+			q.Remaining = 0
+			return q
+		}
+		q.Spent = h.Get(remaining) == "0"
+		if q.Spent || q.Remaining > 0 {
+			q.Reset = left
 		}
 		return q
 	}

@@ -50,7 +50,7 @@ func TestWhatHeadersSayOfLimits(t *testing.T) {
 		},
 		"seconds":                  {[]string{oai + "remaining-tokens", "5", oai + "reset-tokens", "1.5"}, model.Rate{Tokens: model.Quota{Remaining: 5, Reset: 1500 * time.Millisecond}}},
 		"a reset that is over":     {[]string{ant + "requests-remaining", "0", ant + "requests-reset", at(-time.Second)}, model.Rate{}},
-		"and more than nothing":    {[]string{ant + "requests-remaining", "7", ant + "requests-reset", at(-time.Second)}, model.Rate{Requests: model.Quota{Remaining: 7}}},
+		"of more than nothing":     {[]string{ant + "requests-limit", "9", ant + "requests-remaining", "7", ant + "requests-reset", at(-time.Second)}, model.Rate{Requests: model.Quota{Limit: 9}}},
 		"negative":                 {[]string{oai + "limit-requests", "-5", oai + "remaining-requests", "-1", oai + "reset-requests", "-3s"}, model.Rate{}},
 		"no numbers":               {[]string{oai + "limit-requests", "NaN", oai + "remaining-requests", "1e3", oai + "reset-requests", "NaN", oai + "limit-tokens", "Inf"}, model.Rate{}},
 		"more than there is":       {[]string{oai + "limit-requests", strings.Repeat("9", 40), oai + "remaining-requests", "0", oai + "reset-requests", "1e300"}, model.Rate{Requests: model.Quota{Spent: true, Reset: math.MaxInt64}}},
