@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -42,6 +43,7 @@ func init() { // they refer to each other
 		"permissions":      func(d *decoder, n node) { d.object(n, "permissions", ofPermissions) },
 		"env":              (*decoder).env,
 		"model":            (*decoder).model,
+		"retries":          (*decoder).retries,
 		"hooks":            (*decoder).hooks,
 		"disableAllHooks":  (*decoder).disableAllHooks,
 		"mcp":              func(d *decoder, n node) { d.object(n, "mcp", ofMCP) },
@@ -238,6 +240,16 @@ func (d *decoder) model(n node) {
 		e.apply = func(s *Settings) { s.Model = name }
 		d.add(n, e)
 	}
+}
+
+func (d *decoder) retries(n node) {
+	var v int
+	number, _ := n.value.(json.Number)
+	if err := json.Unmarshal([]byte(number), &v); err != nil || v < 0 || v > steady.MaxRetries {
+		d.wrong(n, "retries", fmt.Sprintf("a whole number from 0 (no call is tried again) to %d", steady.MaxRetries))
+		return
+	}
+	d.add(n, entry{key: "retries", single: true, apply: func(s *Settings) { s.Retries = v }})
 }
 
 // scriptedModel begins the name of a model that is a file.

@@ -43,10 +43,10 @@ type circuit struct {
 	inner  model.Model
 	policy BreakerPolicy
 
-	mu      sync.Mutex
-	era     int         // grows when the circuit opens or closes: what began before says nothing of now
-	until   time.Time   // left alone until then; zero: closed
-	failed  []time.Time // of the last calls; zero: it did not fail
+	mu     sync.Mutex
+	era    int         // grows when the circuit opens or closes: what began before says nothing of now
+	until  time.Time   // left alone until then; zero: closed
+	failed []time.Time // of the last calls; zero: it did not fail
 }
 
 // Complete implements model.Model.

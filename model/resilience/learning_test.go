@@ -138,7 +138,9 @@ func TestABrokenAnnouncementDoesNoHarm(t *testing.T) {
 				Reset: rapid.SampledFrom([]time.Duration{math.MinInt64, -1, 0, 1, time.Second, time.Hour, math.MaxInt64}).Draw(rt, "reset"),
 			}
 		})
-		said := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) model.Rate { return model.Rate{Requests: quota.Draw(rt, "requests"), Tokens: quota.Draw(rt, "tokens")} }), 1, 8).Draw(rt, "said")
+		said := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) model.Rate {
+			return model.Rate{Requests: quota.Draw(rt, "requests"), Tokens: quota.Draw(rt, "tokens")}
+		}), 1, 8).Draw(rt, "said")
 		own := rapid.SampledFrom([]int{0, 100_000}).Draw(rt, "own")
 		inBubble(t, func() {
 			m := announces(func(call int) model.Rate {
