@@ -6,15 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
-	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
 )
 
 // A model of the settings is asked again, as often as they say; one that the program gives stays as it is.
@@ -27,6 +25,7 @@ func TestARuntimeAsksModelsOfItsSettingsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var tasks model.Model = scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "task", Input: `{"agent":"far","prompt":"go"}`}}}, scripted.Text("It failed."))
 	for name, c := range map[string]struct {
 		model    model.Model
 		settings string
@@ -35,20 +34,11 @@ func TestARuntimeAsksModelsOfItsSettingsAgain(t *testing.T) {
 		"of the settings":           {nil, `{"model": "ollama/x", "retries": 1}`, 1},
 		"of the settings, not once": {nil, `{"model": "ollama/x", "retries": 0}`, 0},
 		"a value":                   {given, `{}`, 0},
+		"of a subagent":             {tasks, `{"retries": 1}`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, ".agents"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, ".agents/settings.json"), []byte(c.settings), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			rt, err := pawl.New(t.Context(), pawl.Options{Model: c.model, ProjectRoot: dir, Journal: journal.Memory(), NoBuiltins: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer rt.Close() //nolint:errcheck // nothing is open
+			dir := world(t, together(map[string]string{".agents/settings.json": c.settings}, agentFile("far", "is far", "model: ollama/x\n")))
+			rt := serve(t, dir, c.model)
 			n, last := 0, error(nil)
 			for e, err := range rt.RunStream(t.Context(), pawl.Request{Prompt: "Hi"}) {
 				if e.Delta == event.Retry {
@@ -56,7 +46,7 @@ func TestARuntimeAsksModelsOfItsSettingsAgain(t *testing.T) {
 				}
 				last = err
 			}
-			if n != c.want || !errdefs.NotAvailable.Is(last) {
+			if n != c.want || (c.model != tasks) != errdefs.NotAvailable.Is(last) {
 				t.Errorf("%d retries, want %d: %v", n, c.want, last)
 			}
 		})

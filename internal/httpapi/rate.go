@@ -22,7 +22,7 @@ func RateOf(resp *http.Response) model.Rate {
 const (
 	limitName, remainingName, resetName = "X-Ratelimit-Limit-", "X-Ratelimit-Remaining-", "X-Ratelimit-Reset-"
 
-	requestsName, tokensName = "Anthropic-Ratelimit-Requests-", "Anthropic-Ratelimit-Tokens-"
+	requestsName, tokensName = "Anthropic-Ratelimit-Requests-", "Anthropic-Ratelimit-Tokens-" // #nosec G101: of headers
 	inputName, outputName    = "Anthropic-Ratelimit-Input-Tokens-", "Anthropic-Ratelimit-Output-Tokens-"
 )
 

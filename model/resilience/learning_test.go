@@ -40,6 +40,14 @@ func (a *announcing) Complete(ctx context.Context, req model.Request) (*model.Re
 	return &model.Response{Message: message.Assistant("ok"), Usage: model.Usage{Input: len(req.Messages.Last().Text())/4 + 4}, Rate: r}, nil
 }
 
+func (a *announcing) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	resp, err := a.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Final: true, Response: resp})
+}
+
 func announces(says func(call int) model.Rate) *announcing {
 	return &announcing{fake: plays(turn{}), says: says}
 }
@@ -51,8 +59,12 @@ func of(requests model.Quota) func(int) model.Rate {
 // every gives the times between calls that are made one after the other, in seconds.
 func every(t *testing.T, m *announcing, p resilience.LimiterPolicy, calls, tokens int) (gaps []float64) {
 	limited := resilience.NewLimiter(p).Middleware()(m)
-	for range calls {
-		_, _ = limited.Complete(t.Context(), sized(tokens))
+	for i := range calls {
+		if i%2 == 0 {
+			_, _ = limited.Complete(t.Context(), sized(tokens))
+		} else {
+			_, _ = stream(t.Context(), limited, sized(tokens))
+		}
 	}
 	for i := 1; i < len(m.at); i++ {
 		gaps = append(gaps, math.Round((m.at[i]-m.at[i-1]).Seconds()*100)/100)

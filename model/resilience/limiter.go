@@ -18,7 +18,7 @@ type LimiterPolicy struct {
 	// Burst is how much of the rate may be used at once, as the time in which it accrues. The rate is lowered so far that a burst and a minute after it
 	// keep to the limits. 0: 6 s, which is an eleventh of a minute's worth at once, and ten elevenths of the rate in the long run; negative: one request, or one token, at once
 	Burst time.Duration
-	Count func(model.Usage) int // what of a call counts; nil: Usage.Total. Some providers don't count what is read from a cache
+	Count func(model.Usage) int // what of a call counts; nil: Usage.Total. Some providers, such as Anthropic for most models, don't count what is read from a cache
 }
 
 // Limiter holds calls back so that they keep to rates a minute. One Limiter stands for one key of a provider: all models that its
