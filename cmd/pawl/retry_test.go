@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,5 +80,30 @@ func TestARunsTimeIsOverInAWait(t *testing.T) {
 	e, _ := last["error"].(map[string]any)
 	if took := time.Since(began); r.code != exitLimit || e["class"] != "budget_exceeded" || took > 20*time.Second || find(lines, "retry") == nil {
 		t.Errorf("exit %d after %v: %v", r.code, took, last)
+	}
+}
+
+// Models that a graph or a script names are asked again, too.
+func TestModelsThatEnginesNameAreAskedAgain(t *testing.T) {
+	if c, err := net.Dial("tcp", "127.0.0.1:11434"); err == nil {
+		_ = c.Close()
+		t.Skip("something listens where Ollama would: the test needs a model that is not there")
+	}
+	w := newWorld(t)
+	w.settings(`{"retries": 1}`)
+	for kind, text := range map[string]string{
+		"graph":  `{name: g, entry: a, nodes: [{id: a, type: model, config: {prompt: "Hi", model: ollama/x, output: said}}], edges: [{from: a, to: __end__}]}`,
+		"script": `generate("Hi", model = "ollama/x")`,
+	} {
+		lines, r := w.run("turns: [{text: unused}]", "go", "--engine", kind+":"+w.file(kind, text))
+		n := 0
+		for _, l := range lines {
+			if l["type"] == "retry" {
+				n++
+			}
+		}
+		if n != 1 || r.code != exitFailed {
+			t.Errorf("%s: %d retries, exit %d\n%s%s", kind, n, r.code, r.out, r.err)
+		}
 	}
 }
