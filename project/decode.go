@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/steady"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -44,6 +45,8 @@ func init() { // they refer to each other
 		"env":              (*decoder).env,
 		"model":            (*decoder).model,
 		"retries":          (*decoder).retries,
+		"reasoning":        (*decoder).reasoning,
+		"providerTools":    (*decoder).providerTools,
 		"hooks":            (*decoder).hooks,
 		"disableAllHooks":  (*decoder).disableAllHooks,
 		"mcp":              func(d *decoder, n node) { d.object(n, "mcp", ofMCP) },
@@ -245,11 +248,40 @@ func (d *decoder) model(n node) {
 func (d *decoder) retries(n node) {
 	var v int
 	number, _ := n.value.(json.Number)
-	if err := json.Unmarshal([]byte(number), &v); err != nil || v < 0 || v > steady.MaxRetries {
+	err := json.Unmarshal([]byte(number), &v)
+	switch {
+	case d.claude:
+		d.problem(Problem{d.place(n.keyAt), "retries has no effect in this file", "say it in .agents/settings.json"})
+	case err != nil || v < 0 || v > steady.MaxRetries:
 		d.wrong(n, "retries", fmt.Sprintf("a whole number from 0 (no call is tried again) to %d", steady.MaxRetries))
-		return
+	default:
+		d.add(n, entry{key: "retries", single: true, apply: func(s *Settings) { s.Retries = v }})
 	}
-	d.add(n, entry{key: "retries", single: true, apply: func(s *Settings) { s.Retries = v }})
+}
+
+func (d *decoder) reasoning(n node) {
+	v, ok := d.text(n, "reasoning")
+	level := model.ReasoningLevel(v)
+	switch {
+	case !ok:
+	case d.claude:
+		d.problem(Problem{d.place(n.keyAt), "reasoning has no effect in this file", "say it in .agents/settings.json"})
+	case level != model.ReasoningDefault && !slices.Contains(model.ReasoningLevels(), level):
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("reasoning %q is no level", clip(v)), fmt.Sprintf("want one of %q", model.ReasoningLevels())})
+	default:
+		d.add(n, entry{key: "reasoning", single: true, apply: func(s *Settings) { s.Reasoning = level }})
+	}
+}
+
+// providerTools are run elsewhere, unasked, with what they are told.
+func (d *decoder) providerTools(n node) {
+	d.texts(n, "providerTools", func(n node, v string) {
+		if d.claude {
+			d.problem(Problem{d.place(n.at), "providerTools has no effect in this file", "say it in .agents/settings.json"})
+			return
+		}
+		d.listed(n, "providerTools", v, true, func(s *Settings) *[]string { return &s.ProviderTools })
+	})
 }
 
 // scriptedModel begins the name of a model that is a file.
