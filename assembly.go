@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/project"
@@ -127,7 +128,7 @@ func (o *Options) model(s project.Settings) (model.Model, error) {
 		if err != nil {
 			return nil, errdefs.Validation.Errorf("pawl: the settings: %w", err)
 		}
-		return m, nil
+		return steady.Around(m, s.Retries), nil
 	}
 	return nil, errdefs.Validation.Errorf("pawl: Options.Model is needed, or a model in the settings: see pawl.OpenModel; a script that the project's settings name has to be approved: see pawl trust")
 }
@@ -285,6 +286,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 				if m, err = OpenModel(def.Model); err != nil {
 					return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
 				}
+				m = steady.Around(m, p.Settings.Retries)
 			}
 			if def.MaxTurns > 0 {
 				limits.Steps = def.MaxTurns

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -65,6 +66,7 @@ type conversationOptions struct {
 	model     model.Model
 	name, key string
 	endpoint  []model.Option
+	retries   int
 	store     journal.Store
 	session   string
 	vars      map[string]any
@@ -115,7 +117,7 @@ func Open(path, prompt string, opts ...Option) (*Conversation, error) {
 
 // prepare reads the pack, which has to have some prompts, and finds the model.
 func prepare(path string, opts []Option, prompts ...string) (*pack.Pack, model.Model, conversationOptions, error) {
-	o := conversationOptions{compact: loop.Compact{Enabled: true}}
+	o := conversationOptions{compact: loop.Compact{Enabled: true}, retries: steady.Retries}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&o)

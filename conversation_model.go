@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -16,6 +17,10 @@ import (
 func WithModelName(name string, opts ...model.Option) Option {
 	return func(o *conversationOptions) { o.name, o.endpoint = name, opts }
 }
+
+// WithRetries says how often a call of a model that the conversation opens itself is tried again when it failed for a reason that may pass: see package
+// resilience, whose defaults hold for the rest; 0 is never. What has been said is never begun again. Default: 3. A model of [WithModel] stays as it is.
+func WithRetries(n int) Option { return func(o *conversationOptions) { o.retries = n } }
 
 // WithAPIKey uses key with the model of [WithModelName], whatever the environment has.
 func WithAPIKey(key string) Option { return func(o *conversationOptions) { o.key = key } }
@@ -45,6 +50,8 @@ var inEnvironment = []string{"openai", "anthropic", "gemini"}
 // open finds the model to talk to.
 func (o *conversationOptions) open() (model.Model, error) {
 	switch {
+	case o.retries < 0 || o.retries > steady.MaxRetries:
+		return nil, errdefs.Validation.Errorf("pawl: open: WithRetries(%d): want 0 (no call is tried again) to %d", o.retries, steady.MaxRetries)
 	case o.model != nil && (o.name != "" || o.key != ""):
 		return nil, errdefs.Validation.Errorf("pawl: open: WithModel is given, which WithModelName and WithAPIKey would change nothing of: give one or the other")
 	case o.model != nil:
@@ -61,7 +68,7 @@ func (o *conversationOptions) open() (model.Model, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(p.Keys, func(v string) bool { return os.Getenv(v) != "" }) {
-			return p.open(p.Default, nil)
+			return o.opened(p.open(p.Default, nil))
 		}
 		looked = append(looked, p.Keys...)
 	}
@@ -79,7 +86,7 @@ func (o *conversationOptions) judging(name string) (model.Model, error) {
 			return o.named(full, o.endpoint...)
 		}
 	}
-	return OpenModel(full)
+	return o.opened(OpenModel(full))
 }
 
 func (o *conversationOptions) named(name string, opts ...model.Option) (model.Model, error) {
@@ -90,5 +97,13 @@ func (o *conversationOptions) named(name string, opts ...model.Option) (model.Mo
 	if o.key != "" {
 		opts = append(slices.Clip(opts), model.WithKey(o.key))
 	}
-	return OpenModel(full, opts...)
+	return o.opened(OpenModel(full, opts...))
+}
+
+// opened puts retries around a model that was opened by name.
+func (o *conversationOptions) opened(m model.Model, err error) (model.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return steady.Around(m, o.retries), nil
 }

@@ -54,7 +54,7 @@ func Providers() []Provider {
 
 // OpenModel makes a model from PROVIDER/NAME: "anthropic/claude-sonnet-5-5", "openai/…", "openai-responses/…", "gemini/…", "ollama/…", or
 // "scripted/FILE" for the deterministic model that plays a file. A name without a provider is errdefs.Validation; the error lists those that are known.
-// Whether a provider has the model is only known when it is called. See [Key] for whether its key is there.
+// Nothing stands around it: see package resilience. Whether a provider has the model is only known when it is called. See [Key] for whether its key is there.
 func OpenModel(name string, opts ...model.Option) (model.Model, error) {
 	p, rest, err := findProvider(name)
 	if err != nil {

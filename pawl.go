@@ -44,7 +44,7 @@ import (
 // Runtime keeps the Options as long as it lives: don't change what they point to. Everything in them that is called (models, tools, hooks, hosts, tracers) is called by several runs at once. What is given here stays the
 // caller's to close; what the Runtime opens itself (built-in tools, MCP servers, shell hooks, the journal of the default) it closes.
 type Options struct {
-	// Model is called for every step. Default: the model of the project's settings; without one New fails.
+	// Model is called for every step. It stays as it is. Default: the model of the project's settings, with the retries that they say; without one New fails.
 	Model model.Model
 	// ProjectRoot is the directory that tools and commands work in, and whose .agents and AGENTS.md are read; it must exist. Default: the current one.
 	ProjectRoot string

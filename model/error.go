@@ -17,6 +17,7 @@ type Error struct {
 	Message    string         // the provider's own text
 	RequestID  string         // for the provider's support
 	RetryAfter time.Duration  // what the provider asks for; 0: it says nothing
+	Rate       Rate           // what the provider says of the key's limits; of this moment, so that it is in no journal and no cassette
 	Err        error          // the cause below HTTP, if that is what failed
 }
 

@@ -59,6 +59,7 @@ type Response struct {
 	Model   string // the name that answered, as the provider gives it
 	By      string // the name of who answered, as in [Capabilities], where a wrapper chose among several models; "" from a provider
 	ID      string // the provider's id of the reply, for support; "" if it has none
+	Rate    Rate   // what the provider says of the key's limits; of this moment, so that it is in no journal and no cassette
 }
 
 // StopReason says why a reply ended. A reason that a provider invents later is kept in its own words.

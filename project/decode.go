@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 )
@@ -43,6 +44,7 @@ func init() { // they refer to each other
 		"permissions":      func(d *decoder, n node) { d.object(n, "permissions", ofPermissions) },
 		"env":              (*decoder).env,
 		"model":            (*decoder).model,
+		"retries":          (*decoder).retries,
 		"reasoning":        (*decoder).reasoning,
 		"providerTools":    (*decoder).providerTools,
 		"hooks":            (*decoder).hooks,
@@ -240,6 +242,20 @@ func (d *decoder) model(n node) {
 		}
 		e.apply = func(s *Settings) { s.Model = name }
 		d.add(n, e)
+	}
+}
+
+func (d *decoder) retries(n node) {
+	var v int
+	number, _ := n.value.(json.Number)
+	err := json.Unmarshal([]byte(number), &v)
+	switch {
+	case d.claude:
+		d.problem(Problem{d.place(n.keyAt), "retries has no effect in this file", "say it in .agents/settings.json"})
+	case err != nil || v < 0 || v > steady.MaxRetries:
+		d.wrong(n, "retries", fmt.Sprintf("a whole number from 0 (no call is tried again) to %d", steady.MaxRetries))
+	default:
+		d.add(n, entry{key: "retries", single: true, apply: func(s *Settings) { s.Retries = v }})
 	}
 }
 

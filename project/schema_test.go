@@ -97,7 +97,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 	s := compiled(t)
 	good := []string{
 		`{}`, defaults,
-		`{"$schema": "./settings.schema.json", "model": "a/b", "compat": true, "respectGitignore": false}`,
+		`{"$schema": "./settings.schema.json", "model": "a/b", "compat": true, "respectGitignore": false, "retries": 0}`, `{"retries": 100}`, `{"retries": null}`,
 		`{"permissions": {"allow": ["Bash(go test:*)"], "deny": [], "ask": null, "defaultMode": "plan", "additionalDirectories": ["~/x", ".."]}}`,
 		`{"permissions": {"defaultMode": null}, "model": null, "hooks": null, "sandbox": {"network": null, "limits": null, "enabled": null}, "env": null, "mcp": null, "disableAllHooks": null, "disallowedTools": null}`,
 		`{"env": {"A": "1", "B": ""}}`,
@@ -120,6 +120,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "x", "timeout": 0}}}`, `{"mcpServers": {"a": {"command": ["x"]}}}`,
 		`{"sandbox": true}`, `{"sandbox": {"enabled": 1}}`, `{"sandbox": {"off": true}}`, `{"sandbox": {"network": "all"}}`, `{"sandbox": {"network": {"hosts": "x"}}}`, `{"sandbox": {"limits": {"files": -1}}}`,
 		`{"sandbox": {"limits": {"files": 1.5}}}`, `{"sandbox": {"limits": {"cpu": "1"}}}`, `{"sandbox": {"limits": {"cpu": -1}}}`, `{"sandbox": {"limits": {"memory": 1}}}`, `{"sandbox": {"env": ["=1"]}}`,
+		`{"retries": -1}`, `{"retries": 101}`, `{"retries": 1.5}`, `{"retries": "3"}`, `{"retries": true}`, `{"retries": 1e99}`,
 		`{"disallowedTools": "bash"}`, `{"reasoning": "much"}`, `{"reasoning": 3}`, `{"providerTools": "web_search"}`, `{"providerTools": [""]}`, `{"respectGitignore": 0}`, `{"compat": "yes"}`,
 	}
 	check := func(text string, want bool) {

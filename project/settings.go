@@ -33,6 +33,7 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 // Settings are the merged settings that count. What waits for approval is not in them.
 type Settings struct {
 	Model           string                // PROVIDER/NAME, the file of scripted/FILE absolute; "" when no layer says
+	Retries         int                   // how often a model call that failed for a reason that may pass is tried again
 	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Writable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
 	Env             map[string]string     // for commands, hooks and MCP servers
@@ -106,6 +107,7 @@ type entry struct {
 
 // defaults are the lowest layer.
 const defaults = `{
+  "retries": 3,
   "permissions": {"defaultMode": "default"},
   "disableAllHooks": false,
   "sandbox": {"enabled": true, "network": {"all": true}},

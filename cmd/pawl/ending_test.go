@@ -157,6 +157,7 @@ func TestEveryEndingIsHandledFromScriptAndOverTheWire(t *testing.T) {
 		})
 		t.Run(name+", over the wire", func(t *testing.T) {
 			w, model := newWorld(t), "anthropic/claude-sonnet-4-5"
+			w.settings(`{"retries": 0}`)
 			if c.provider == chat {
 				model = "openai/gpt-5"
 			}

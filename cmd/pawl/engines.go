@@ -13,19 +13,21 @@ import (
 // maker makes an engine of what a run has: pawl.Options.Engine.
 type maker = func(cfg loop.Config) (engine.Engine, error)
 
+// opener makes a model of its name.
+type opener = func(name string) (model.Model, error)
+
 // fileEngine is a kind of engine that is read from a file, for --engine NAME:FILE.
 type fileEngine struct {
 	name string
 	// load reads the file. replay is for going through what is on record: there are no tools and no models, and what the file names need not be there.
-	load func(file string, replay bool) (maker, error)
+	load func(file string, models opener, replay bool) (maker, error)
 }
 
 // fileEngines are all there are.
 var fileEngines = []fileEngine{graphEngine, {"script", scriptEngine}}
 
 // scriptEngine reads a program in Starlark.
-func scriptEngine(file string, _ bool) (maker, error) {
-	models := func(name string) (model.Model, error) { return pawl.OpenModel(name) }
+func scriptEngine(file string, models opener, _ bool) (maker, error) {
 	if _, err := script.Load(file, script.Config{Models: models}); err != nil {
 		return nil, err
 	}
@@ -48,10 +50,11 @@ func (c *common) maker(replay bool) (maker, error) {
 	if c.engine == "" || c.engine == "loop" {
 		return nil, nil
 	}
+	models := func(name string) (model.Model, error) { return c.steady(pawl.OpenModel(name)) }
 	kind, file, _ := strings.Cut(c.engine, ":")
 	for _, e := range fileEngines {
 		if e.name == kind && file != "" {
-			m, err := e.load(file, replay)
+			m, err := e.load(file, models, replay)
 			return m, wrongUse(err)
 		}
 	}

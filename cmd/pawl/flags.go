@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/journal/sqlite"
@@ -38,6 +39,7 @@ type common struct {
 	model, baseURL, dir, session, journal, engine, system, output, reasoning string
 	unknown                                                                  string             // resume only
 	settingsModel                                                            string             // that the project's settings name
+	settingsRetries                                                          int                // of calls of models that the program opens
 	began                                                                    journal.RunStarted // resume only: what is on record of the run
 	json, wait, trust                                                        bool
 	person                                                                   bool // somebody is there to answer questions
@@ -175,11 +177,19 @@ func (c *common) open() (model.Model, error) {
 		}
 		opts = append(opts, model.WithBaseURL(c.baseURL))
 	}
-	m, err := pawl.OpenModel(name, opts...)
+	m, err := c.steady(pawl.OpenModel(name, opts...))
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
 	return m, nil
+}
+
+// steady puts the retries of the settings around a model that was opened by name.
+func (c *common) steady(m model.Model, err error) (model.Model, error) {
+	if err != nil {
+		return nil, err
+	}
+	return steady.Around(m, c.settingsRetries), nil
 }
 
 // options checks the flags, and opens the model.

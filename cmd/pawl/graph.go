@@ -7,21 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
-	"github.com/pawl-dev/pawl/model"
 )
 
 // graphEngine makes graphs of files.
-var graphEngine = fileEngine{"graph", func(file string, replay bool) (maker, error) {
+var graphEngine = fileEngine{"graph", func(file string, models opener, replay bool) (maker, error) {
 	d, err := graph.Load(file)
 	if err != nil {
 		return nil, err
 	}
 	return func(cfg loop.Config) (engine.Engine, error) {
-		return graph.Compile(d, graph.Kinds{Loop: cfg, Models: func(name string) (model.Model, error) { return pawl.OpenModel(name) }, Absent: replay})
+		return graph.Compile(d, graph.Kinds{Loop: cfg, Models: models, Absent: replay})
 	}, nil
 }}
 

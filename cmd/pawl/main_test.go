@@ -61,6 +61,14 @@ func (w world) file(name, text string) string {
 	return path
 }
 
+// settings writes those of the project.
+func (w world) settings(text string) {
+	if err := os.MkdirAll(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	w.file(".agents/settings.json", text)
+}
+
 func (w world) pawl(args ...string) ran { return w.pawlIn("", args...) }
 
 func (w world) pawlIn(stdin string, args ...string) ran {

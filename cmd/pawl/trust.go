@@ -124,7 +124,7 @@ func (c *common) project(ctx context.Context, o *pawl.Options) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	c.settingsModel = p.Settings.Model
+	c.settingsModel, c.settingsRetries = p.Settings.Model, p.Settings.Retries
 	waits := func(v project.Value) bool { return v.State == project.StateWaiting } // what was removed binds, so nothing has to be asked
 	if all := p.Untrusted(); slices.ContainsFunc(all, waits) {
 		return &exitError{exitWaiting, errdefs.PolicyDenied.Errorf("the project's files want what nobody has approved:\n%sapprove it with %s, or once with --trust", wishes(p), c.trustLine(p.Root))}

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -122,7 +121,7 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		return nil, a.broken(ctx, err, "no answer")
 	}
 	if resp.StatusCode/100 == 2 {
-		resp.Body = &bounded{resp.Body, MaxStream}
+		resp.Body = &bounded{resp.Body, MaxStream, time.Now()}
 		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
@@ -208,7 +207,7 @@ func (a *API) broken(ctx context.Context, err error, what string) error {
 
 // Failed makes the error of a status that isn't 2xx.
 func (a *API) Failed(status int, h http.Header, body []byte) *model.Error {
-	e := &model.Error{Provider: a.Provider, Kind: model.ClassOfStatus(status), Status: status, RetryAfter: retryAfter(h, time.Now())}
+	e := &model.Error{Provider: a.Provider, Kind: model.ClassOfStatus(status), Status: status, RetryAfter: retryAfter(h, time.Now()), Rate: rate(h, time.Now())}
 	a.explain(body, e)
 	if e.RequestID == "" {
 		e.RequestID = RequestID(h)
@@ -290,21 +289,6 @@ func overflow(code, text string) bool {
 		}
 	}
 	return false
-}
-
-// retryAfter reads Retry-After (seconds or a date) and OpenAI's retry-after-ms.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(v); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
 }
 
 func quote(b []byte) string {

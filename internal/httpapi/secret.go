@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/secret"
@@ -30,7 +31,8 @@ func (a *API) redact(e *model.Error) {
 // bounded is a body that fails where it goes on for too long: a server must not fill our memory.
 type bounded struct {
 	io.ReadCloser
-	left int64
+	left  int64
+	began time.Time // when the headers were there
 }
 
 func (b *bounded) Read(p []byte) (int, error) {

@@ -69,6 +69,7 @@ type SeenPart struct {
 func Run(t *testing.T, p Provider) {
 	t.Run("replies", p.replies)
 	t.Run("requests", p.requests)
+	t.Run("rates", p.rates)
 	t.Run("failures", p.failures)
 	t.Run("endings", p.endings)
 }

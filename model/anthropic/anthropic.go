@@ -67,7 +67,12 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err != nil {
 		return nil, err
 	}
-	return m.whole(ctx, resp)
+	r, err := m.whole(ctx, resp)
+	if err != nil {
+		return nil, err
+	}
+	r.Rate = httpapi.RateOf(resp)
+	return r, nil
 }
 
 // CompleteStream gives the reply as it is written. See [model.Model].
@@ -90,6 +95,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err != nil {
 		return err
 	}
+	r.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: r})
 }
 

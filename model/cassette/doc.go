@@ -13,7 +13,7 @@
 //
 // An error of a provider comes back as a *model.Error with its class, status and times, behind the pieces that were streamed before it. A call that
 // its context ended gives context.Canceled or DeadlineExceeded again, at once; a stream that its handler stopped ends in an error if the handler does not
-// stop it again. Pauses are not kept.
+// stop it again. Pauses are not kept, nor what the key's limits were at the time ([model.Rate], and headers of that kind).
 //
 // # Secrets
 //

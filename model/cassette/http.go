@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -124,9 +125,7 @@ func (r *HTTPRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, r.tape.end(n, nil, errCoded)
 	}
 	header := scrub.header(resp.Header)
-	for _, name := range []string{"Content-Length", "Date"} { // of this transfer
-		delete(header, name)
-	}
+	maps.DeleteFunc(header, ofTheMoment)
 	x.Response = &answerDoc{Status: resp.StatusCode, Header: header}
 	resp.Body = &recordedBody{ReadCloser: resp.Body, end: func(all []byte, err error) {
 		clean, ok := scrub.body(all, resp.Header.Get("Content-Type"))
@@ -144,6 +143,12 @@ func (r *HTTPRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = r.tape.end(n, write, nil) // likewise
 	}}
 	return resp, nil
+}
+
+// ofTheMoment tells the headers apart that are of one transfer: its size and time, and what the key still had then, which may be a date. A replay that repeated
+// them would hold back whoever heeds them, and not each time alike.
+func ofTheMoment(name string, _ []string) bool {
+	return name == "Content-Length" || name == "Date" || strings.Contains(name, "Ratelimit-")
 }
 
 // Close ends the recording. It says what could not be recorded, and which exchanges were not over: those whose answer was neither read to its end nor
@@ -242,6 +247,7 @@ func (p *HTTPPlayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.Header == nil {
 		resp.Header = http.Header{}
 	}
+	maps.DeleteFunc(resp.Header, ofTheMoment) // of older files
 	resp.Body = &playedBody{ctx: req.Context(), left: t.body, end: end, stream: strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")}
 	return resp, nil
 }

@@ -263,6 +263,21 @@ func TestErrorsAreExplained(t *testing.T) {
 	}
 }
 
+func TestARefusalSaysWhichLimitWasReached(t *testing.T) {
+	const body = `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[%s]}]}}`
+	for violation, want := range map[string]model.Rate{
+		`{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel-FreeTier","quotaValue":"15"}`:     {Requests: model.Quota{Limit: 15, Spent: true}},
+		`{"quotaId":"GenerateContentInputTokensPerModelPerMinute-FreeTier","quotaValue":"250000"}`: {Tokens: model.Quota{Limit: 250000, Spent: true}},
+		`{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier","quotaValue":"250"}`:       {},
+		`{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel","quotaValue":"-5"}`:              {},
+		`{"quotaId":"GenerateRequestsPerMinutePerProjectPerModel"}`:                                {},
+	} {
+		if e := New("m").api.Failed(429, nil, fmt.Appendf(nil, body, violation)); e.Rate != want || e.Kind != errdefs.RateLimit {
+			t.Errorf("%s: %+v", violation, e.Rate)
+		}
+	}
+}
+
 func TestADeltaCostsItsTextOnly(t *testing.T) {
 	chunk := []byte(`{"candidates": [{"content": {"parts": [{"text": "some words of a reply"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini","responseId": "x"}`)
 	r := reply{api: New("m").api, cb: func(model.StreamResult) error { return nil }, text: make([]byte, 0, 1<<16)}

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,8 +34,25 @@ func explain(body []byte, e *model.Error) {
 			if wait, err := time.ParseDuration(wire.String(wire.Get(d.Value, "retryDelay"))); err == nil && e.RetryAfter == 0 {
 				e.RetryAfter = max(0, wait)
 			}
+		case strings.HasSuffix(kind, "google.rpc.QuotaFailure"):
+			for v := wire.Array(wire.Get(d.Value, "violations")); v.Next(); {
+				exceeded(wire.String(wire.Get(v.Value, "quotaId")), wire.String(wire.Get(v.Value, "quotaValue")), &e.Rate)
+			}
 		}
 	}
+}
+
+// exceeded reads which limit was reached, such as GenerateRequestsPerMinutePerProjectPerModel-FreeTier. Those of a day are none of a minute.
+func exceeded(id, limit string, r *model.Rate) {
+	n, err := strconv.Atoi(limit)
+	if err != nil || n <= 0 || !strings.Contains(id, "PerMinute") {
+		return
+	}
+	q := &r.Requests
+	if strings.Contains(id, "Tokens") {
+		q = &r.Tokens
+	}
+	q.Limit, q.Spent = n, true
 }
 
 // classes has the canonical codes of Google's APIs, by which errors inside of a stream are told apart too.

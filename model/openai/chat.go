@@ -35,11 +35,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
 		return nil, err
 	}
-	body, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := m.decode(body)
+	resp, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded), m.decode)
 	if err == nil && boxed.Needed(req.Output) {
 		resp = unbox(resp)
 	}

@@ -104,13 +104,22 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 	return nil
 }
 
-// complete asks for a whole reply and gives its body.
-func (c *client) complete(ctx context.Context, path string, body httpapi.Body) ([]byte, error) {
+// complete asks for a whole reply and hands its body to decode.
+func (c *client) complete(ctx context.Context, path string, body httpapi.Body, decode func(whole []byte) (*model.Response, error)) (*model.Response, error) {
 	resp, err := c.api.Post(ctx, path, body, "") //nolint:bodyclose // httpapi.ReadAll closes it
 	if err != nil {
 		return nil, err
 	}
-	return c.api.ReadAll(ctx, resp)
+	whole, err := c.api.ReadAll(ctx, resp)
+	if err != nil {
+		return nil, err
+	}
+	r, err := decode(whole)
+	if err != nil {
+		return nil, err
+	}
+	r.Rate = httpapi.RateOf(resp)
+	return r, nil
 }
 
 // completeStream asks for a stream and hands it to stream, or to decode when the server answered as a whole.
@@ -137,6 +146,7 @@ func (c *client) completeStream(
 		return err
 	}
 	httpapi.Finish(resp)
+	final.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: final})
 }
 

@@ -32,11 +32,7 @@ func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Res
 	if err := m.admit(&req, m.Capabilities(), responsesFile); err != nil {
 		return nil, err
 	}
-	body, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, encodedResponses))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := m.decode(body)
+	resp, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, encodedResponses), m.decode)
 	if err == nil && boxed.Needed(req.Output) {
 		resp = unbox(resp)
 	}

@@ -21,7 +21,7 @@ type BreakerPolicy struct {
 }
 
 // Breaker leaves a model alone that fails too often: calls fail at once with errdefs.NotAvailable, code circuit_open, and RetryAfter says for how long. Then
-// one call is let through: if it fails, the time begins anew; if not, all are. Calls that were cancelled, or whose handler failed, don't count. Each model
+// one call is let through: if it fails, the time begins anew; if not, all are; while it says neither, another one is let through each time that the time is over. Calls that were cancelled, or whose handler failed, don't count. Each model
 // that the middleware stands around has a circuit of its own, which all calls of what it gives share.
 func Breaker(p BreakerPolicy) model.Middleware {
 	p.Failures, p.Window, p.Open = orDefault(p.Failures, 5), orDefault(p.Window, time.Minute), orDefault(p.Open, 30*time.Second)
@@ -43,11 +43,10 @@ type circuit struct {
 	inner  model.Model
 	policy BreakerPolicy
 
-	mu      sync.Mutex
-	era     int         // grows when the circuit opens or closes: what began before says nothing of now
-	until   time.Time   // left alone until then; zero: closed
-	probing bool        // a call was let through
-	failed  []time.Time // of the last calls; zero: it did not fail
+	mu     sync.Mutex
+	era    int         // grows when the circuit opens or closes: what began before says nothing of now
+	until  time.Time   // left alone until then; zero: closed
+	failed []time.Time // of the last calls; zero: it did not fail
 }
 
 // Complete implements model.Model.
@@ -104,14 +103,15 @@ func (c *circuit) begin() (era int, err error) {
 	if c.until.IsZero() {
 		return c.era, nil
 	}
-	left := time.Until(c.until)
-	if left <= 0 && !c.probing {
-		c.probing = true
+	now := time.Now()
+	left := c.until.Sub(now)
+	if left <= 0 {
+		c.until = now.Add(c.policy.Open) // the others wait for what it finds, though not for ever
 		return c.era, nil
 	}
 	return 0, &model.Error{
-		Provider: "resilience", Kind: errdefs.NotAvailable, Code: "circuit_open", RetryAfter: max(0, left),
-		Message: fmt.Sprintf("%s failed too often: it is left alone for %v", nameOf(c.inner), max(0, left).Round(time.Millisecond)),
+		Provider: "resilience", Kind: errdefs.NotAvailable, Code: "circuit_open", RetryAfter: left,
+		Message: fmt.Sprintf("%s failed too often: it is left alone for %v", nameOf(c.inner), left.Round(time.Millisecond)),
 	}
 }
 
@@ -146,12 +146,12 @@ func (c *circuit) end(era int, v verdict) {
 	case v == broken:
 		c.turn(now.Add(c.policy.Open))
 	default:
-		c.probing = false // the next call may find out
+		c.until = now // the next call may find out
 	}
 }
 
 // turn opens the circuit until then, or closes it.
 func (c *circuit) turn(until time.Time) {
-	c.until, c.probing, c.failed = until, false, c.failed[:0]
+	c.until, c.failed = until, c.failed[:0]
 	c.era++
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,9 +132,37 @@ func TestOneProbeIsLetThrough(t *testing.T) {
 	})
 }
 
+// A probe that never ends does not leave the model alone for ever, nor does everybody rush in.
+func TestAProbeThatHangsIsFollowedByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := plays(append(times(5, fails(down)), turn{hangs: true}, turn{hangs: true}, says("a"))...)
+		b := resilience.Breaker(resilience.BreakerPolicy{})(m)
+		for range 5 {
+			_, _ = b.Complete(t.Context(), hi)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var hanging sync.WaitGroup
+		for i := range 3 {
+			time.Sleep(30 * time.Second)
+			for range 20 {
+				hanging.Go(func() { _, _ = b.Complete(ctx, hi) })
+			}
+			synctest.Wait()
+			if want := 6 + i; i < 2 && m.calls() != want {
+				t.Errorf("%d calls, want %d", m.calls(), want)
+			}
+		}
+		if _, err := b.Complete(t.Context(), hi); err != nil {
+			t.Error("the third probe was answered:", err)
+		}
+		cancel()
+		hanging.Wait()
+	})
+}
+
 func TestCallsThatBeganBeforeSayNothingOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := turn{gap: 40 * time.Second, words: ""}
+		slow := turn{gap: 20 * time.Second, words: ""} // 40 s in all
 		m := plays(append(append(times(5, slow), times(5, fails(down))...), turn{gap: time.Minute, words: "a"})...)
 		b := resilience.Breaker(resilience.BreakerPolicy{})(m)
 		done := make(chan error, 5)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -114,6 +115,52 @@ func TestAModelThatCannotDoItIsLeftOut(t *testing.T) {
 	all, _ = model.CapabilitiesOf(resilience.Fallback(resilience.FallbackPolicy{}, plain, undescribed))
 	if err := all.Admit(requests["two"]); err != nil || !all.Penalties || !all.Audio {
 		t.Error("who says nothing can do all:", err)
+	}
+}
+
+// Whatever a model may be able to do: a fallback can do what one of its models can.
+func TestAFallbackForgetsNothingThatModelsCanDo(t *testing.T) {
+	of := reflect.TypeFor[model.Capabilities]()
+	for i := range of.NumField() {
+		if of.Field(i).Type.Kind() != reflect.Bool {
+			continue
+		}
+		plain, able := plays(says("x")), plays(says("x"))
+		plain.can, able.can = model.Capabilities{Name: "p/plain"}, model.Capabilities{Name: "p/able"}
+		reflect.ValueOf(&able.can).Elem().Field(i).SetBool(true)
+		all, _ := model.CapabilitiesOf(resilience.Fallback(resilience.FallbackPolicy{}, plain, able))
+		if !reflect.ValueOf(all).Field(i).Bool() {
+			t.Error(of.Field(i).Name)
+		}
+	}
+}
+
+// What the provider said of the key's limits comes through every wrapper, with replies and with refusals.
+func TestWrappersPassOnWhatProvidersAnnounce(t *testing.T) {
+	rate := model.Rate{Tokens: model.Quota{Limit: 1e9, Remaining: 7, Reset: time.Second}}
+	same := func(m model.Model) model.Model { return m }
+	for name, wrap := range map[string]model.Middleware{
+		"none": same, "retry": resilience.Retry(resilience.RetryPolicy{Attempts: 1}), "timeouts": resilience.Timeouts(resilience.TimeoutPolicy{}), "breaker": resilience.Breaker(resilience.BreakerPolicy{Failures: -1}),
+		"limiter": resilience.NewLimiter(resilience.LimiterPolicy{}).Middleware(), "output by tool": model.OutputByTool,
+		"fallback": func(m model.Model) model.Model {
+			return resilience.Fallback(resilience.FallbackPolicy{}, plays(fails(down)), m)
+		},
+	} {
+		both(t, func(t *testing.T, ask asking) {
+			well := streamFunc(func(_ context.Context, cb model.StreamHandler) error {
+				return cb(model.StreamResult{Final: true, Response: &model.Response{Message: message.Assistant("x"), Rate: rate}})
+			})
+			if resp, err := ask(t.Context(), wrap(well)); err != nil || resp.Rate != rate {
+				t.Error(name, resp, err)
+			}
+			ill := streamFunc(func(context.Context, model.StreamHandler) error {
+				return &model.Error{Kind: errdefs.Validation, Rate: rate}
+			})
+			var e *model.Error
+			if _, err := ask(t.Context(), wrap(ill)); !errors.As(err, &e) || e.Rate != rate {
+				t.Error(name, err)
+			}
+		})
 	}
 }
 

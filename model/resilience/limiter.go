@@ -11,18 +11,22 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// LimiterPolicy is what a provider grants a key. A limit of 0 is none.
+// LimiterPolicy is what a provider grants a key. A limit of 0 is the one that the provider announces, or none.
 type LimiterPolicy struct {
 	Requests int // a minute
 	Tokens   int // a minute, as Count counts them
 	// Burst is how much of the rate may be used at once, as the time in which it accrues. The rate is lowered so far that a burst and a minute after it
 	// keep to the limits. 0: 6 s, which is an eleventh of a minute's worth at once, and ten elevenths of the rate in the long run; negative: one request, or one token, at once
 	Burst time.Duration
-	Count func(model.Usage) int // what of a call counts; nil: Usage.Total. Some providers don't count what is read from a cache
+	Count func(model.Usage) int // what of a call counts; nil: Usage.Total. Some providers, such as Anthropic for most models, don't count what is read from a cache
 }
 
 // Limiter holds calls back so that they keep to rates a minute. One Limiter stands for one key of a provider: all models that its
 // Middleware stands around share it, whatever agents they belong to. Who comes first is served first, large or small. Make one with [NewLimiter].
+//
+// It learns from what replies and refusals say ([model.Rate]). A limit below that of the policy counts in its place, until the provider announces another one, or
+// none for five minutes; one above never does. When little remains, no more than that is let through at once; when nothing does, all calls wait for the reset, up
+// to a minute. Nor does an announced limit, however small, hold the next call back for more than two.
 type Limiter struct {
 	burst    time.Duration
 	count    func(model.Usage) int
@@ -53,7 +57,7 @@ func NewLimiter(p LimiterPolicy) *Limiter {
 // through, and its tokens by an estimate, without the reply; once the reply is there, by its usage. Of a call that fails the estimate
 // stands. A request that is larger than a burst waits until nothing is in use, and those after it until its tokens have accrued.
 //
-// When the provider refuses a call with errdefs.RateLimit and a RetryAfter, all calls wait for so long, up to a minute. Limits in replies' headers are not read.
+// When the provider refuses a call with errdefs.RateLimit and a RetryAfter, all calls wait for so long, up to a minute.
 func (l *Limiter) Middleware() model.Middleware {
 	return func(m model.Model) model.Model { return forwarding(&limited{m, l}, m) }
 }
@@ -94,20 +98,33 @@ func (m *limited) CompleteStream(ctx context.Context, req model.Request, cb mode
 	return err
 }
 
-// begin waits for room, and gives what was taken of the tokens.
-func (m *limited) begin(ctx context.Context, req model.Request) (n int, err error) {
-	if m.limiter.tokens.rate > 0 { // else nobody need know
-		n = estimate(req)
-	}
-	return n, m.limiter.wait(ctx, n)
+// sized is a request whose size is estimated when somebody needs it.
+type sized struct {
+	model.Request
+	tokens int // below 0: not yet
 }
 
-func (l *Limiter) wait(ctx context.Context, n int) error {
+// begin waits for room, and gives what was taken of the tokens.
+func (m *limited) begin(ctx context.Context, req model.Request) (n int, err error) {
+	s := sized{req, -1}
+	err = m.limiter.wait(ctx, &s)
+	return max(0, s.tokens), err
+}
+
+// lock locks, with the size of s known if it is needed. Estimating is outside of the lock: it may take a while.
+func (l *Limiter) lock(s *sized) {
+	for l.mu.Lock(); l.tokens.rate > 0 && s.tokens < 0; l.mu.Lock() {
+		l.mu.Unlock()
+		s.tokens = estimate(s.Request)
+	}
+}
+
+func (l *Limiter) wait(ctx context.Context, s *sized) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	if len(l.queue) == 0 && l.take(n) == 0 {
+	l.lock(s)
+	if len(l.queue) == 0 && l.take(s.tokens) == 0 {
 		l.mu.Unlock()
 		return nil
 	}
@@ -130,8 +147,11 @@ func (l *Limiter) wait(ctx context.Context, n int) error {
 		if !first {
 			continue // an hour in the queue
 		}
-		l.mu.Lock()
-		d := l.take(n)
+		if err := ctx.Err(); err != nil { // both came at once
+			return err
+		}
+		l.lock(s)
+		d := l.take(s.tokens)
 		l.mu.Unlock()
 		if d == 0 {
 			return nil
@@ -165,46 +185,115 @@ func (l *Limiter) wake() {
 // take takes a request and n tokens, or gives how long that has to wait as things stand. l.mu is held.
 func (l *Limiter) take(n int) time.Duration {
 	now := time.Now()
-	d := max(l.closed.Sub(now), l.requests.due(now, 1), l.tokens.due(now, float64(n)))
+	for _, b := range []*bucket{&l.requests, &l.tokens} {
+		b.forget(now, l.burst)
+	}
+	d := max(l.closed.Sub(now), l.requests.due(now, 1), l.tokens.due(now, float64(max(0, n))))
 	if d > 0 {
 		return d
 	}
 	l.requests.level--
-	l.tokens.level -= float64(n)
+	l.tokens.level -= float64(max(0, n))
 	return 0
 }
 
-// settle puts what a call took in place of the estimate.
+// settle puts what a call took in place of the estimate, and learns what the provider said beside it.
 func (l *Limiter) settle(n int, resp *model.Response, err error) {
+	var said model.Rate
 	var e *model.Error
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
 	switch {
-	case err == nil && resp != nil && resp.Usage != (model.Usage{}):
-		l.tokens.level += float64(n - max(0, l.count(resp.Usage)))
-	case errors.As(err, &e) && errdefs.RateLimit.Is(err) && e.RetryAfter > 0:
-		if until := time.Now().Add(min(e.RetryAfter, time.Minute)); until.After(l.closed) {
-			l.closed = until
+	case err == nil && resp != nil:
+		if said = resp.Rate; resp.Usage != (model.Usage{}) {
+			l.tokens.level += float64(n - max(0, l.count(resp.Usage)))
+		}
+	case errors.As(err, &e):
+		if said = e.Rate; errdefs.RateLimit.Is(err) {
+			l.close(now, e.RetryAfter)
+		}
+	}
+	l.requests.learn(now, said.Requests, l.burst)
+	l.tokens.learn(now, said.Tokens, l.burst)
+	for _, q := range []model.Quota{said.Requests, said.Tokens} {
+		if q.Spent {
+			l.close(now, q.Reset)
 		}
 	}
 	l.wake()
 }
 
+// longest is the longest that a provider's word holds all calls back.
+const longest = time.Minute
+
+// close holds all calls back for d. l.mu is held.
+func (l *Limiter) close(now time.Time, d time.Duration) {
+	if until := now.Add(min(d, longest)); until.After(l.closed) {
+		l.closed = until
+	}
+}
+
+// memory is how long a limit counts that a provider has announced: one that was wrong must not last.
+const memory = 5 * time.Minute
+
 // bucket fills with time.
 type bucket struct {
-	rate  float64 // a second; 0: no limit
+	own   int       // the limit of the policy, a minute; 0: none
+	heard time.Time // when the provider announced the one that counts; zero: own does
+	rate  float64   // a second; 0: no limit
 	size  float64
 	level float64 // below 0: more was used than there was
 	at    time.Time
 }
 
 func newBucket(perMinute int, burst time.Duration) bucket {
-	if perMinute <= 0 {
-		return bucket{}
+	b := bucket{own: max(0, perMinute)}
+	b.limit(time.Now(), b.own, burst)
+	return b
+}
+
+// limit sets the limit a minute. What was used stays used.
+func (b *bucket) limit(now time.Time, perMinute int, burst time.Duration) {
+	b.fill(now)
+	before := b.rate
+	b.rate = float64(perMinute) / (time.Minute + burst).Seconds()
+	if b.size = max(1, b.rate*burst.Seconds()); before == 0 {
+		b.level = b.size
 	}
-	rate := float64(perMinute) / (time.Minute + burst).Seconds()
-	size := max(1, rate*burst.Seconds())
-	return bucket{rate: rate, size: size, level: size, at: time.Now()}
+	b.level = min(b.level, b.size)
+}
+
+// learn heeds what the provider says.
+func (b *bucket) learn(now time.Time, q model.Quota, burst time.Duration) {
+	if q.Limit > 0 {
+		b.heard = now
+		if b.own > 0 && q.Limit >= b.own {
+			q.Limit, b.heard = b.own, time.Time{}
+		}
+		b.limit(now, q.Limit, burst)
+	}
+	if q.Spent || q.Remaining > 0 {
+		b.fill(now)
+		b.level = min(b.level, float64(max(0, q.Remaining)))
+	}
+}
+
+// forget goes back to the limit of the policy when the provider's was not announced for long.
+func (b *bucket) forget(now time.Time, burst time.Duration) {
+	if !b.heard.IsZero() && now.Sub(b.heard) > memory {
+		b.heard = time.Time{}
+		b.limit(now, b.own, burst)
+	}
+}
+
+// fill adds what has accrued. No more than a minute's worth is owed where the limit is only what somebody said.
+func (b *bucket) fill(now time.Time) {
+	b.level = min(b.size, b.level+b.rate*max(0, now.Sub(b.at).Seconds()))
+	if !b.heard.IsZero() {
+		b.level = max(b.level, -b.rate*longest.Seconds())
+	}
+	b.at = now
 }
 
 // due is how long it takes until n can be taken; what is larger than the bucket, when that is full.
@@ -212,8 +301,7 @@ func (b *bucket) due(now time.Time, n float64) time.Duration {
 	if b.rate == 0 {
 		return 0
 	}
-	b.level = min(b.size, b.level+b.rate*now.Sub(b.at).Seconds())
-	b.at = now
+	b.fill(now)
 	lack := min(n, b.size) - b.level
 	if lack <= 1e-9 { // what is lost in sums of floating point
 		return 0

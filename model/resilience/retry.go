@@ -130,7 +130,8 @@ func (r *retrying) wait(n int, err error) (d time.Duration) {
 		d = max(0, min(e.RetryAfter, r.MaxRetryAfter))
 	}
 	most := min(float64(r.Wait)*math.Exp2(float64(n-1)), float64(r.MaxWait))
-	return d + time.Duration(r.Rand()*max(0, most))
+	chance := time.Duration(r.Rand() * max(0, most))
+	return min(d, math.MaxInt64-chance) + chance
 }
 
 func gaveUp(attempts int, began time.Time, why string, err error) error {
@@ -177,6 +178,6 @@ func (b *RetryBudget) refill(more float64) {
 	if b.at.IsZero() {
 		b.left, b.at = burst, now
 	}
-	b.left = min(burst, b.left+max(0, more)+max(0, orDefault(b.PerMinute, 10))*now.Sub(b.at).Minutes())
+	b.left = min(burst, b.left+max(0, more)+max(0, orDefault(b.PerMinute, 10))*max(0, now.Sub(b.at).Minutes()))
 	b.at = now
 }

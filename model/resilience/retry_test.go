@@ -129,6 +129,7 @@ func TestHowLongItWaits(t *testing.T) {
 		"not beyond the total":         {resilience.RetryPolicy{Rand: none}, refused(errdefs.RateLimit, 50*time.Second), at(0, 50000, 100000)},
 		"another total":                {resilience.RetryPolicy{Rand: none, Total: time.Second}, refused(errdefs.RateLimit, 600*time.Millisecond), at(0, 600)},
 		"no total":                     {resilience.RetryPolicy{Rand: none, Total: -1, Attempts: 5}, refused(errdefs.RateLimit, time.Minute), at(0, 60000, 120000, 180000, 240000)},
+		"for ever and a bit":           {resilience.RetryPolicy{Rand: middle, MaxRetryAfter: math.MaxInt64}, refused(errdefs.RateLimit, math.MaxInt64), at(0)},
 		"once":                         {resilience.RetryPolicy{Attempts: 1}, refused(errdefs.RateLimit, 0), at(0)},
 	} {
 		t.Run(name, func(t *testing.T) {

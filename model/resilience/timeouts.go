@@ -12,14 +12,14 @@ import (
 // anything, and a provider may send the input of a tool call in one piece, as Gemini does. Negative is no limit.
 type TimeoutPolicy struct {
 	First time.Duration // until the first piece; of a model that does not stream, until the whole reply. 0: 5 minutes
-	Idle  time.Duration // between two pieces, without the time that the handler takes. 0: 5 minutes
+	Idle  time.Duration // between two pieces, without the time that the handler takes. 0: 10 minutes, in which a model writes a file of some 100 kB
 }
 
 // Timeouts ends a call with errdefs.Timeout when the model is silent for too long. Complete is made as a stream, so that both limits hold for it, too. The
 // model has to heed its context, as providers do: a call that doesn't is not left behind, but waited for. Stand it inside of
 // [Retry] and of a limiter, whose waits would be silence.
 func Timeouts(p TimeoutPolicy) model.Middleware {
-	p.First, p.Idle = orDefault(p.First, 5*time.Minute), orDefault(p.Idle, 5*time.Minute)
+	p.First, p.Idle = orDefault(p.First, 5*time.Minute), orDefault(p.Idle, 10*time.Minute)
 	return func(m model.Model) model.Model { return forwarding(&timed{m, p}, m) }
 }
 

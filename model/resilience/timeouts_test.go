@@ -25,7 +25,7 @@ func TestHowLongAModelMayBeSilent(t *testing.T) {
 		"in the middle":                 {short, turn{words: "a b", gap: time.Second, hangs: true}, 5 * time.Second, "p/a said nothing more for 3s"},
 		"never":                         {short, turn{words: "a b c d e f g h", gap: 2 * time.Second}, 18 * time.Second, ""},
 		"by default, at the beginning":  {resilience.TimeoutPolicy{}, turn{hangs: true}, 5 * time.Minute, "nothing for 5m"},
-		"by default, in the middle":     {resilience.TimeoutPolicy{}, turn{words: "a", hangs: true}, 5 * time.Minute, "nothing more for 5m"},
+		"by default, in the middle":     {resilience.TimeoutPolicy{}, turn{words: "a", hangs: true}, 10 * time.Minute, "nothing more for 10m"},
 		"no limit at the beginning":     {resilience.TimeoutPolicy{First: -1, Idle: time.Second}, turn{words: "a", gap: time.Hour}, time.Hour + time.Second, "nothing more for 1s"},
 		"no limit in the middle":        {resilience.TimeoutPolicy{First: time.Second, Idle: -1}, turn{words: "a ", gap: 900 * time.Millisecond}, 2700 * time.Millisecond, ""},
 		"a failure in time is that one": {short, turn{words: "a", gap: time.Second, err: refused(errdefs.RateLimit, 0)}, time.Second, "HTTP 429"},
