@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -53,6 +54,7 @@ type Engine struct {
 	tools  tool.Set
 	defers bool // some of them are deferred, and SearchName is the last of them
 	log    *slog.Logger
+	key    atomic.Pointer[keyed] // of the last call: the steps of a run have the same
 }
 
 // New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that is none, and on a setting that the model can't honour.
