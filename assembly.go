@@ -24,6 +24,7 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
+	revision    int              // how many there were before it
 	read        *project.Project // as the directory's files are; nil: they are not read
 	project     *project.Project // the same, with what a change has spoiled as it was before
 	agent       agent.Agent
@@ -46,6 +47,10 @@ type assembly struct {
 func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *assembly) (_ *assembly, err error) {
 	p, unusable := r.opts.sound(read, before)
 	o, a := r.opts, &assembly{read: read, project: p, problems: problems(p, unusable)}
+	if before != nil {
+		a.revision = before.revision + 1
+	}
+	o.revision = a.revision
 	defer func() {
 		if err != nil {
 			r.drop(a)
@@ -91,7 +96,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger}); err != nil {
+	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: o.revision}); err != nil {
 		return nil, err
 	}
 	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
@@ -325,7 +330,7 @@ func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []
 	if s, ok := m.(*scripted.Model); ok && m == o.Model {
 		m = s.For(name)
 	}
-	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: o.revision})
 	if err != nil {
 		return nil, fmt.Errorf("pawl: subagent %s: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 type conversation struct {
 	session, agent, scope, run string
 	attempt, moves, tools      int
+	revision                   int
 }
 
 // keyed is a conversation with its key.
@@ -23,7 +24,7 @@ func (l *Engine) cacheKey(run engine.Run, scope string, tools int) string {
 	if run.Log == nil {
 		return ""
 	}
-	c := conversation{session: run.Log.Session(), agent: run.AgentID, scope: scope, moves: run.Log.Moves(scope)}
+	c := conversation{session: run.Log.Session(), agent: run.AgentID, scope: scope, moves: run.Log.Moves(scope), revision: l.cfg.Revision}
 	if scope != "" { // what is said there is of this attempt only
 		c.run, c.attempt = run.ID, run.Attempt
 	}
@@ -48,6 +49,9 @@ func (c conversation) String() string {
 		b = strconv.AppendInt(append(b, '#'), int64(c.attempt), 10)
 	}
 	b = strconv.AppendInt(append(b, '/'), int64(c.moves), 10)
+	if c.revision > 0 {
+		b = strconv.AppendInt(append(b, '.'), int64(c.revision), 10)
+	}
 	if c.tools > 0 {
 		b = strconv.AppendInt(append(b, '+'), int64(c.tools), 10)
 	}

@@ -29,6 +29,7 @@ type Config struct {
 	Limits     Limits
 	Prices     *catalog.Catalog // nil: catalog.Default()
 	Logger     *slog.Logger     // nil: nothing is logged
+	Revision   int              // counts how often what the loop is made of has changed on purpose, such as its tools or the agent's instructions: a provider's cache begins anew with each (model.Request.CacheKey)
 	Channel    string           // the board's channel to talk on, and the scope of its effects; "" is engine.MainChannel, and no scope
 }
 
