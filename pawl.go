@@ -125,7 +125,8 @@ type Options struct {
 	// ID is the agent's, in journals, hooks and traces. Default: "pawl".
 	ID string
 
-	revision int // of the assembly that is made
+	// revision is that of the assembly that is made.
+	revision int
 }
 
 // ErrMaxIterations is loop.ErrMaxSteps: errors.Is finds it in the error of a run that reached Options.Limits.Steps. The Result is returned with it.
