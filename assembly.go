@@ -50,7 +50,6 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if before != nil {
 		a.revision = before.revision + 1
 	}
-	o.revision = a.revision
 	defer func() {
 		if err != nil {
 			r.drop(a)
@@ -96,7 +95,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: o.revision}); err != nil {
+	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: a.revision}); err != nil {
 		return nil, err
 	}
 	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
@@ -330,7 +329,7 @@ func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []
 	if s, ok := m.(*scripted.Model); ok && m == o.Model {
 		m = s.For(name)
 	}
-	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: o.revision})
+	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("pawl: subagent %s: %w", name, err)
 	}

@@ -124,9 +124,6 @@ type Options struct {
 	Logger *slog.Logger
 	// ID is the agent's, in journals, hooks and traces. Default: "pawl".
 	ID string
-
-	// revision is that of the assembly that is made.
-	revision int
 }
 
 // ErrMaxIterations is loop.ErrMaxSteps: errors.Is finds it in the error of a run that reached Options.Limits.Steps. The Result is returned with it.
