@@ -357,6 +357,17 @@ func TestTheHeadEndsWithACacheMark(t *testing.T) {
 	}
 }
 
+// What the head is made of stays the same when a single question becomes a conversation; that it is marked does not.
+func TestAQuestionThatIsContinuedGetsItsMarks(t *testing.T) {
+	m := New("claude-sonnet-4-5")
+	req := model.Request{System: "s", Messages: message.NewHistory(message.User("Hi"))}
+	one := joined(t, m, req, false)
+	req.Messages = req.Messages.Append(message.Assistant("Hello."), message.User("And?"))
+	if two := joined(t, m, req, false); strings.Count(one, `"cache_control"`) != 0 || strings.Count(two, `"cache_control"`) != 2 {
+		t.Errorf("want no mark, and two, in\n%s\n%s", one, two)
+	}
+}
+
 // longStep ends with a step of more blocks than the API looks back.
 func longStep() message.History {
 	h := message.NewHistory(message.User("Hi"))
