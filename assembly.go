@@ -25,6 +25,7 @@ import (
 
 // assembly is what runs are made of, for one state of the project directory. It does not change: a run keeps the one that it began with, and a change of the directory makes another one.
 type assembly struct {
+	revision    int              // how many there were before it
 	read        *project.Project // as the directory's files are; nil: they are not read
 	project     *project.Project // the same, with what a change has spoiled as it was before
 	agent       agent.Agent
@@ -47,6 +48,9 @@ type assembly struct {
 func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *assembly) (_ *assembly, err error) {
 	p, unusable := r.opts.sound(read, before)
 	o, a := r.opts, &assembly{read: read, project: p, problems: problems(p, unusable)}
+	if before != nil {
+		a.revision = before.revision + 1
+	}
 	defer func() {
 		if err != nil {
 			r.drop(a)
@@ -95,7 +99,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger}); err != nil {
+	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: a.revision}); err != nil {
 		return nil, err
 	}
 	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take

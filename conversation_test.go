@@ -169,7 +169,8 @@ func callOf(id, name, input string) scripted.Call {
 }
 
 func TestDefectVariablesAreFrozen(t *testing.T) {
-	m := listening(scripted.Text("1"), scripted.Calls(callOf("c", "look", `{"city":"Bern"}`)), scripted.Text("2"), scripted.Text("3"))
+	turns := []scripted.Turn{scripted.Text("1"), scripted.Calls(callOf("c", "look", `{"city":"Bern"}`)), scripted.Text("2"), scripted.Text("3")}
+	m := &heeding{Model: (&scripted.Script{Name: "test", Moves: true, Turns: turns}).Model()} // a variable in the system prompt moves all behind it
 	c := converse(t, packOf(t, `"system_template": "About {{ topic }}.", "tools": ["look"], "variables": [{"name": "topic", "type": "string", "required": true}]`), m)
 	c.OnTool("look", func(map[string]any) (any, error) {
 		c.SetVar("topic", "three") // from a handler: the turn under way keeps its prompt

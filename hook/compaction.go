@@ -31,7 +31,7 @@ func Compaction(threshold int, summarize func(context.Context, message.History) 
 			return ctx.Err()
 		}
 		if err == nil {
-			g.Messages = short
+			g.Messages, g.Moved = short, true
 			return nil
 		}
 		to := log

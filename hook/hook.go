@@ -50,6 +50,7 @@ type Generation struct {
 	Usage    model.Usage       // in PostGeneration: of the run so far
 	Values   map[string]any    // for hooks of one run to talk to each other; not journaled, gone when the process is
 	Sent     int               // in PostGeneration: how often hooks have sent the model back in this run
+	Moved    bool              // set by PreGeneration when it changes on purpose what the conversation began with: see [Compaction]. A provider's cache has to begin anew then; without it tests take the change for a mistake (model.Request.CacheKey)
 	again    string
 }
 

@@ -95,6 +95,8 @@ type Prepared struct {
 	// Of a run whose transcript is compacted when it gets long: the tokens at which that happens, and those that the transcript is thought to take at the beginning.
 	CompactAt int `json:"compact_at,omitempty"`
 	Tokens    int `json:"tokens,omitempty"`
+	// Moved says that a hook changed the beginning of the conversation on purpose: what a provider has in its cache of it is of no use any more.
+	Moved bool `json:"moved,omitempty"`
 	// Output is the JSON Schema that the answer has to fit, if there is one.
 	Output json.RawMessage `json:"output,omitempty"`
 }

@@ -288,6 +288,14 @@ func (l *Log) State() State {
 	return st
 }
 
+// Moves says how often the beginning of what is said in a scope was changed on purpose: in "", the session's transcript, by compactions, a seeder's or an engine's own edit of it, a
+// further attempt, a run that was discarded, and hooks that say so ([Prepared]); in any other scope in the attempt under way. Between two moves each request of the conversation begins with the one before.
+func (l *Log) Moves(scope string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.moves[scope]
+}
+
 // Mark says how far the last run is.
 type Mark struct {
 	Seq     int64     // the number of the session's last entry

@@ -47,6 +47,7 @@ type State struct {
 	effects map[Key]record // of the unfinished run's attempt
 	calls   map[string]bool
 	runs    map[string]bool
+	moves   map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
 	open    openCalls         // the calls of the last reply, until all have a result
 	heard   []Steering        // by the attempt under way: a further one hears it again
 	aside   []Steering        // those of them that were heard in a scope, and the transcript has not got yet
@@ -129,7 +130,7 @@ func Fold(entries ...Entry) State {
 
 // With is the state after further entries; s stays as it is.
 func (s State) With(entries ...Entry) State {
-	s.effects, s.calls, s.runs, s.open = maps.Clone(s.effects), maps.Clone(s.calls), maps.Clone(s.runs), s.open.clone()
+	s.effects, s.calls, s.runs, s.moves, s.open = maps.Clone(s.effects), maps.Clone(s.calls), maps.Clone(s.runs), maps.Clone(s.moves), s.open.clone()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
@@ -227,15 +228,24 @@ func (s *State) apply(e Entry) {
 			s.Seed, s.Prompt, s.own = s.Messages, d.Message, s.Messages.Len()
 		}
 	case Seeded:
+		if !s.grows(d.Edit) {
+			s.move("")
+		}
 		s.edit(true, d.Edit)
 		s.Seed, s.Seeded, s.own = s.Messages, d.Board, s.Messages.Len()
 	case Prepared:
+		if d.Moved {
+			s.move(e.Key.Scope)
+		}
 		if s.edit(main, d.Edit); main {
 			s.own = s.Messages.Len()
 		}
 	case Compacted:
 		if d.Usage.Total() > 0 {
 			s.Spent, s.RunSpent = s.Spent.Plus(d.spent()), s.RunSpent.Plus(d.spent())
+		}
+		if d.Error == "" {
+			s.move(e.Key.Scope)
 		}
 		s.compact(main, d)
 	case ModelFinished:
@@ -278,6 +288,7 @@ func (s *State) apply(e Entry) {
 		}
 		s.say(d.Append["main"]...)
 		if e, ok := d.Edit["main"]; ok {
+			s.move("")
 			s.cut(e)
 			s.edit(true, e)
 		}
@@ -286,6 +297,7 @@ func (s *State) apply(e Entry) {
 	case RunFinished:
 		if s.join(); d.Discarded {
 			s.Messages, s.Context = s.Seed, 0
+			s.move("")
 		}
 		s.end(d.Status, d.Class, d.Error)
 		s.Handoff = d.Handoff
@@ -293,7 +305,8 @@ func (s *State) apply(e Entry) {
 }
 
 func (s *State) start(run string, d RunStarted) {
-	for _, p := range s.Pending { // a tool that waits for a person has not lost its way
+	maps.DeleteFunc(s.moves, func(scope string, _ int) bool { return scope != "" }) // a scope is the attempt's
+	for _, p := range s.Pending {                                                   // a tool that waits for a person has not lost its way
 		if call, _, _ := strings.Cut(p.ID, "/"); p.Key.Op == "question" {
 			s.answer(p.Key.Scope == "", call, unanswered)
 		}
@@ -301,6 +314,7 @@ func (s *State) start(run string, d RunStarted) {
 	s.join()
 	if d.Attempt > 1 {
 		s.Messages, s.Context, s.Steering = s.Seed, 0, people(slices.Concat(s.heard, s.Steering)) // a revise starts over
+		s.move("")
 	} else {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 		s.Steering = slices.Concat(people(s.aside), s.Steering) // what the transcript did not get is not lost with the run
@@ -355,12 +369,25 @@ func same(a, b message.History) bool {
 func (s *State) edit(main bool, e message.Edit) {
 	switch {
 	case !main:
-	case len(e.Head) == 0 && e.From <= 0 && e.To >= s.settled():
+	case s.grows(e):
 		s.say(e.Tail...)
 	default:
 		s.join()
 		s.Messages = message.Repair(s.Messages.Edit(e))
 	}
+}
+
+// move notes that the beginning of what is said in a scope is another one from here on, because somebody wanted it so.
+func (s *State) move(scope string) {
+	if s.moves == nil {
+		s.moves = map[string]int{}
+	}
+	s.moves[scope]++
+}
+
+// grows reports whether an edit leaves the transcript as it is, and puts something behind it at most.
+func (s *State) grows(e message.Edit) bool {
+	return len(e.Head) == 0 && e.From <= 0 && e.To >= s.settled()
 }
 
 // settled is the length of the transcript once open calls are answered.

@@ -41,6 +41,10 @@ type Request struct {
 	Tools    []Tool // in a stable order, because it is part of the cached prefix; read-only
 	Settings
 	Output json.RawMessage // JSON Schema of the reply; nil: free text
+	// CacheKey names the conversation for a provider's prompt cache; "" says nothing. Requests with the same key share their beginning: each begins, in tools, system prompt
+	// and messages, with the one before it, or is the beginning of that. It is made of names, never of what is said. A test's models hold requests to it (scripted.Model), and
+	// providers that route by such a key are given its hash.
+	CacheKey string
 }
 
 // Tool is what a model is told of a tool.

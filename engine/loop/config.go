@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -28,6 +29,7 @@ type Config struct {
 	Limits     Limits
 	Prices     *catalog.Catalog // nil: catalog.Default()
 	Logger     *slog.Logger     // nil: nothing is logged
+	Revision   int              // counts how often what the loop is made of has changed on purpose, such as its tools or the agent's instructions: a provider's cache begins anew with each (model.Request.CacheKey)
 	Channel    string           // the board's channel to talk on, and the scope of its effects; "" is engine.MainChannel, and no scope
 }
 
@@ -61,6 +63,7 @@ type Engine struct {
 	tools  tool.Set
 	defers bool // some of them are deferred, and SearchName is the last of them
 	log    *slog.Logger
+	key    atomic.Pointer[keyed] // of the last call: the steps of a run have the same
 }
 
 // New makes a loop. It fails on a missing model, on two tools of one name, on an output schema that is none, and on a setting that the model can't honour.

@@ -81,7 +81,7 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 			return nil, errdefs.Validation.Errorf("loop: message %d has the role %q: want user, assistant or tool; instructions go into the system prompt", i+1, m.Role())
 		}
 	}
-	out := journal.Prepared{System: g.System, Edit: message.Diff(e.Messages, message.Repair(g.Messages)), Output: l.cfg.Output}
+	out := journal.Prepared{System: g.System, Moved: g.Moved, Edit: message.Diff(e.Messages, message.Repair(g.Messages)), Output: l.cfg.Output}
 	if c := l.cfg.Compact; c.Enabled {
 		out.CompactAt = int(float64(c.Window) * c.Threshold)
 		out.Tokens = l.takes(run, scope, g.System, e.Messages.Edit(out.Edit))
@@ -210,6 +210,7 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	}
 	began := time.Now()
 	req := l.request(run, e.System, e.Messages.Append(heard.Heard...))
+	req.CacheKey = l.cacheKey(run, key.Scope, len(req.Tools))
 	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
 	if err != nil {
 		if text != "" && ctx.Err() != nil {

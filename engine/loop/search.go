@@ -28,10 +28,10 @@ const (
 
 // withSearch adds the tool that searches, if there is something to find.
 func (l *Engine) withSearch(tools []tool.Tool) []tool.Tool {
-	groups := map[string]int{}
+	groups := map[string]struct{}{}
 	for _, t := range tools {
 		if d := t.Definition(); d.Deferred {
-			groups[group(d.Name)]++
+			groups[group(d.Name)] = struct{}{}
 		}
 	}
 	if len(groups) == 0 {
@@ -41,10 +41,8 @@ func (l *Engine) withSearch(tools []tool.Tool) []tool.Tool {
 		Query string `json:"query" jsonschema:"words that the tool's name or description may have, or exact names of tools"`
 		Limit int    `json:"limit,omitempty" jsonschema:"how many tools to find at most: 5 unless given, 20 at most"`
 	}
-	about := "Find tools that are there but not shown, by words or by name. What is found is shown with its description and its input, and can be used from then on. There are: "
-	for i, g := range slices.Sorted(maps.Keys(groups)) {
-		about += fmt.Sprintf("%s%s (%d)", []string{"", ", "}[min(i, 1)], g, groups[g])
-	}
+	about := "Find tools that are there but not shown, by words or by name. What is found is shown with its description and its input, and can be used from then on. There are: " +
+		strings.Join(slices.Sorted(maps.Keys(groups)), ", ") // not how many of each: a server's further tool would move what providers have in their caches of the conversation
 	search := tool.Func(SearchName, about+".", func(ctx context.Context, in input) (string, error) {
 		in.Limit = min(max(cmp.Or(in.Limit, fewFound), 1), mostFound)
 		var run engine.Run

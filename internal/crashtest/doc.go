@@ -50,7 +50,7 @@
 // and the ids of all calls of a scenario differ, over all its sessions. What acts on the world goes through the Process:
 //
 //   - [Process.Tool] makes tools that note what they do. A tool of your own calls [Process.Effect] where its side effect would be.
-//   - [Process.Model] puts a point into the middle of each model call; use [scripted.Model] below it, which has no state.
+//   - [Process.Model] puts a point into the middle of each model call; use [scripted.Model] below it, whose replies depend on the request alone.
 //   - The engine that Build returns is watched if it is an [engine.Performer]; subagents go through [Process.Task], the engines of a team's members
 //     through [Process.Engine].
 //   - [Process.Point] adds points of your own: in a hook, a shell command's wrapper, a compaction.

@@ -49,6 +49,9 @@
 // temperature, top_p, top_k, seed, stop, tool_choice_auto, tool_choice_none, tool_choice_required, tool_choice_name, output,
 // invalid_input, consecutive, unicode, prefix.
 //
+// What one server is asked in a test is one conversation: each request has to begin with the one before it, in the bytes of its system prompt, tools and
+// messages, cache marks apart, or be its beginning; else the test fails, whatever it looks at.
+//
 // # What a wire lacks
 //
 // Provider.Lacks has the name of a case, of a reply, failure or request. A request that a wire lacks has to be refused with

@@ -22,7 +22,7 @@ type call struct {
 	body   []byte
 }
 
-// server is a stub provider that keeps what it was asked.
+// server is a stub provider that keeps what it was asked. What it is asked is one conversation: each request has to begin with the one before it, else the test fails.
 type server struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ type server struct {
 }
 
 // serve starts a server that answers every call with answer; it ends with the test.
-func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, c call)) *server {
+func serve(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, c call)) *server {
 	t.Helper()
 	s := &server{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,6 +40,11 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, c c
 		}
 		c := call{r.URL.RequestURI(), r.Header, body}
 		s.mu.Lock()
+		if n := len(s.calls); n > 0 {
+			if place := moved(s.calls[n-1].body, c.body); place != "" {
+				t.Errorf("the beginning of request %d moved, so that the provider's cache would be of no use: %s", n+1, place)
+			}
+		}
 		s.calls = append(s.calls, c)
 		s.mu.Unlock()
 		answer(w, r, c)

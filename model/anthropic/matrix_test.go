@@ -94,9 +94,12 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 		Stop: req.Stop, Key: h.Get("X-Api-Key"), Output: req.Output.Format != nil && req.Output.Format.Type == "json_schema" && req.Output.Format.Schema["type"] == "object",
 	}
 	if req.System != nil {
-		if err := json.Unmarshal(req.System, &seen.System); err != nil {
-			t.Errorf("system: %v", err)
+		var blocks []struct{ Type, Text string }
+		if err := json.Unmarshal(req.System, &blocks); err != nil || len(blocks) != 1 || blocks[0].Type != "text" {
+			t.Errorf("system: %v in %s", err, req.System)
+			return seen
 		}
+		seen.System = blocks[0].Text
 	}
 	for _, tool := range req.Tools {
 		if tool.Schema["type"] != "object" {

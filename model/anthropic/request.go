@@ -29,11 +29,11 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 	if err := m.can.Admit(req); err != nil {
 		return nil, err
 	}
-	h, err := m.headOf(req)
+	last, earlier := marks(req)
+	h, err := m.headOf(req, last >= 0 && !marksItself(req.Messages))
 	if err != nil {
 		return nil, err
 	}
-	last, earlier := marks(req)
 	pieces := append(make(httpapi.Body, 0, req.Messages.Len()+6), h)
 	for i, msg := range req.Messages.All() {
 		if msg.IsZero() {
@@ -95,6 +95,18 @@ func marks(req model.Request) (last, earlier int) {
 	return last, earlier
 }
 
+// marksItself reports whether a message has a mark of the caller's own. Marks that last longer have to come before those that don't, and there is no more room than for four: so none of ours stands before it.
+func marksItself(h message.History) bool {
+	for _, msg := range h.All() {
+		for i := range msg.Len() {
+			if t, ok := msg.Part(i).(message.Text); ok && t.Extra != "" && t.Provider == provider && strings.Contains(t.Extra, `"cache_control"`) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // markable reports whether a mark may stand at the end of a message's last block. One that is not ours may have a mark already.
 func markable(m message.Message) bool {
 	for i := range m.Len() { // without Parts: this is done for every call, and costs nothing so
@@ -116,19 +128,21 @@ type head struct {
 	tools    []model.Tool
 	settings model.Settings
 	output   json.RawMessage
+	marked   bool
 	bytes    []byte
 }
 
-// headOf gives the bytes up to the first message. Those of the last request are kept: the steps of a run differ in messages only.
-func (m *Model) headOf(req model.Request) ([]byte, error) {
-	if h := m.head.Load(); h != nil && h.fits(req) {
+// headOf gives the bytes up to the first message. Those of the last request are kept: the steps of a run differ in messages only. With marked the head ends with a cache mark of its own: other
+// conversations have the same one, and this one has it still after a compaction.
+func (m *Model) headOf(req model.Request, marked bool) ([]byte, error) {
+	if h := m.head.Load(); h != nil && h.marked == marked && h.fits(req) {
 		return h.bytes, nil
 	}
-	b, err := m.encodeHead(req)
+	b, err := m.encodeHead(req, marked)
 	if err != nil {
 		return nil, err
 	}
-	m.head.Store(&head{req.System, req.Tools, req.Settings.Clone(), bytes.Clone(req.Output), b})
+	m.head.Store(&head{req.System, req.Tools, req.Settings.Clone(), bytes.Clone(req.Output), marked, b})
 	return b, nil
 }
 
@@ -138,17 +152,21 @@ func (h *head) fits(req model.Request) bool {
 		h.settings.Equal(req.Settings) && h.system == req.System && bytes.Equal(h.output, req.Output)
 }
 
-func (m *Model) encodeHead(req model.Request) ([]byte, error) {
+func (m *Model) encodeHead(req model.Request, marked bool) ([]byte, error) {
 	b := wire.AppendString([]byte(`{"model":`), m.name)
 	limit := req.MaxTokens
 	if limit <= 0 {
 		limit = m.maxTokens
 	}
 	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(limit), 10)
-	if strings.TrimSpace(req.System) != "" {
-		b = wire.AppendString(append(b, `,"system":`...), req.System)
+	if strings.TrimSpace(req.System) != "" { // a block, for the mark's sake: it stands behind the tools, and so for both
+		b = wire.AppendString(append(b, `,"system":[{"type":"text","text":`...), req.System)
+		if marked {
+			b, marked = append(b, mark...), false
+		}
+		b = append(b, `}]`...)
 	}
-	b, err := appendTools(b, req.Tools, req.ToolChoice)
+	b, err := appendTools(b, req.Tools, req.ToolChoice, marked)
 	if err == nil {
 		b, err = appendSampling(b, req.Settings)
 	}
@@ -163,7 +181,8 @@ func (m *Model) encodeHead(req model.Request) ([]byte, error) {
 	return append(b, `,"messages":[`...), nil
 }
 
-func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice) ([]byte, error) {
+// appendTools appends the tools, the last one marked if they are to be.
+func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice, marked bool) ([]byte, error) {
 	if len(tools) == 0 {
 		if choice != model.ToolsAuto && choice != model.ToolsNone {
 			return b, errdefs.Validation.Errorf("the choice of tool %q needs tools", choice)
@@ -185,6 +204,9 @@ func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice) ([]byte,
 			b = append(b, `{"type":"object"}`...)
 		} else if b, err = appendObject(b, t.Schema, "the schema of tool "+strconv.Quote(t.Name)); err != nil {
 			return b, err
+		}
+		if marked && i == len(tools)-1 {
+			b = append(b, mark...)
 		}
 		b = append(b, '}')
 	}

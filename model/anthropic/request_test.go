@@ -309,6 +309,79 @@ func TestTheCacheMarkMovesWithTheEnd(t *testing.T) {
 	}
 }
 
+// The API caches tools, then the system prompt, then messages. What conversations share ends with a mark, if anybody will have use for it.
+func TestTheHeadEndsWithACacheMark(t *testing.T) {
+	own := message.New(message.RoleUser, message.Text{Text: "Hi", Origin: message.Origin{Provider: provider, Extra: `{"cache_control":{"type":"ephemeral","ttl":"1h"}}`}})
+	hi, going := message.NewHistory(message.User("Hi")), message.NewHistory(message.User("Hi"), message.Assistant("Hello."), message.User("And?"))
+	for name, c := range map[string]struct {
+		req  model.Request
+		want string // which ends
+	}{
+		"tools and a system prompt":      {model.Request{System: "s", Tools: readTool, Messages: hi}, "system"},
+		"a system prompt":                {model.Request{System: "s", Messages: going}, "system"},
+		"tools":                          {model.Request{Tools: readTool, Messages: hi}, "tool"},
+		"a blank prompt is not sent":     {model.Request{System: " ", Tools: readTool, Messages: hi}, "tool"},
+		"nobody will continue":           {model.Request{System: "s", Messages: hi}, ""},
+		"nothing before the messages":    {model.Request{Messages: going}, ""},
+		"the caller's own come first":    {model.Request{System: "s", Tools: readTool, Messages: message.NewHistory(own, message.Assistant("Hello."), message.User("And?"))}, ""},
+		"wherever they are":              {model.Request{System: "s", Messages: going.Append(message.Assistant("Well."), own)}, ""},
+		"as few as the API has room for": {model.Request{System: "s", Tools: readTool, Messages: longStep()}, "system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			type marked struct {
+				Mark *struct{ Type string } `json:"cache_control"`
+			}
+			var body struct{ System, Tools []marked }
+			raw := joined(t, New("claude-sonnet-4-5"), c.req, false)
+			if err := json.Unmarshal([]byte(raw), &body); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for kind, blocks := range map[string][]marked{"system": body.System, "tool": body.Tools} {
+				for i, b := range blocks {
+					if b.Mark == nil {
+						continue
+					}
+					if got += kind; i != len(blocks)-1 || b.Mark.Type != "ephemeral" {
+						t.Errorf("the mark is on %s %d of %d: %+v", kind, i, len(blocks), b.Mark)
+					}
+				}
+			}
+			if got != c.want {
+				t.Errorf("the mark is at the end of %q, want %q, in %s", got, c.want, raw)
+			}
+			if n := strings.Count(raw, `"cache_control"`); n > 4 {
+				t.Errorf("%d marks; the API takes 4", n)
+			}
+		})
+	}
+}
+
+// What the head is made of stays the same when a single question becomes a conversation; that it is marked does not.
+func TestAQuestionThatIsContinuedGetsItsMarks(t *testing.T) {
+	m := New("claude-sonnet-4-5")
+	req := model.Request{System: "s", Messages: message.NewHistory(message.User("Hi"))}
+	one := joined(t, m, req, false)
+	req.Messages = req.Messages.Append(message.Assistant("Hello."), message.User("And?"))
+	if two := joined(t, m, req, false); strings.Count(one, `"cache_control"`) != 0 || strings.Count(two, `"cache_control"`) != 2 {
+		t.Errorf("want no mark, and two, in\n%s\n%s", one, two)
+	}
+}
+
+// longStep ends with a step of more blocks than the API looks back.
+func longStep() message.History {
+	h := message.NewHistory(message.User("Hi"))
+	for range 2 {
+		var calls []message.ToolCall
+		var results []message.ToolResult
+		for range 12 {
+			calls, results = append(calls, message.ToolCall{ID: "c", Name: "read"}), append(results, message.ToolResult{Call: "c", Content: "r"})
+		}
+		h = h.Append(message.Assistant("", calls...), message.Results(results...))
+	}
+	return h
+}
+
 func TestIdsOfOtherProvidersAreMadeAcceptable(t *testing.T) {
 	for in, want := range map[string]string{
 		"toolu_01-A": `"toolu_01-A"`, "functions.read:0": `"functions_2eread_3a0"`, "": `"_"`, "é\"": `"_c3_a9_22"`,

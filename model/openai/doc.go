@@ -24,6 +24,11 @@
 // the provider would look for in a store, and that with nothing after it in its message. Encrypted reasoning is asked for, except of OpenAI's
 // models that don't reason (gpt-4…, …-chat-latest): they fail when they are asked for it.
 //
+// # Prompt caches
+//
+// OpenAI caches what requests begin with by itself. Its own servers (not Azure's, whose older versions don't know it, nor others) are
+// given [model.Request.CacheKey] as prompt_cache_key, hashed with SHA-256, so that the requests of a conversation come to the machine that has its beginning.
+//
 // # Errors
 //
 // An exhausted quota (code insufficient_quota) is of class errdefs.RateLimit, as its status 429 says; its Code tells it from a limit

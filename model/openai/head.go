@@ -2,6 +2,8 @@ package openai
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strconv"
 
@@ -48,10 +50,30 @@ func (c *client) body(
 		}
 		body = append(body, b)
 	}
-	return append(body, end)
+	return append(body, c.end(req.CacheKey))
 }
 
 var end = []byte("]}")
+
+// tail is the end of bodies with a cache key.
+type tail struct {
+	key   string
+	bytes []byte
+}
+
+// end is what stands behind the messages. A cache key goes as its hash: the API takes 64 characters, and the names in it are nobody's business. It is made once for the steps of a run.
+func (c *client) end(key string) []byte {
+	if key == "" || !c.routes {
+		return end
+	}
+	t := c.tail.Load()
+	if t == nil || t.key != key {
+		sum := sha256.Sum256([]byte(key))
+		t = &tail{key, append(hex.AppendEncode([]byte(`],"prompt_cache_key":"`), sum[:]), `"}`...)}
+		c.tail.Store(t)
+	}
+	return t.bytes
+}
 
 func newHead(req *model.Request, stream bool) *head {
 	return &head{

@@ -56,23 +56,25 @@ type client struct {
 	vendor Vendor
 	name   string // of the model
 	last   atomic.Pointer[head]
+	routes bool // the server takes prompt_cache_key; others that speak the protocol may refuse what they don't know
+	tail   atomic.Pointer[tail]
 }
 
 func (v Vendor) client(name string, opts []model.Option) *client {
 	c := &client{vendor: v, name: name}
 	c.api = httpapi.New(v.Name, v.BaseURL, v.Env, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
 	c.api.Explain = explain
+	c.routes = c.at(".openai.com")
 	return c
 }
 
 // own reports whether the server is OpenAI's, or Azure's, which runs the same.
-func (c *client) own() bool {
+func (c *client) own() bool { return c.at(".openai.com") || c.at(".azure.com") }
+
+// at reports whether the server's host is in a domain.
+func (c *client) at(domain string) bool {
 	u, err := url.Parse(c.api.Base)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
-	return strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".azure.com")
+	return err == nil && strings.HasSuffix(strings.ToLower(u.Hostname()), domain)
 }
 
 // admit finds what is wrong with a request before it is sent. file tells what is wrong with a file, "" for nothing.

@@ -327,3 +327,65 @@ func TestASchemaIsStrictWhereItMayBe(t *testing.T) {
 		}
 	}
 }
+
+// Only OpenAI's own servers are told of the conversation, by a hash: it routes to the server that has the prompt in its cache.
+func TestTheCacheKeyGoesToOpenAIAlone(t *testing.T) {
+	const session = `the session of "Ms. Example", which has a name that is longer than the 64 characters that the API takes`
+	for _, c := range []struct {
+		name, url, key string
+		want           bool
+	}{
+		{"OpenAI", "", session, true},
+		{"in Europe", "https://eu.api.openai.com/v1", session, true},
+		{"without a key", "", "", false},
+		{"Azure, whose older versions don't know it", "https://x.openai.azure.com/v1", session, false},
+		{"another server", "https://api.deepseek.com", session, false},
+	} {
+		for protocol, ask := range map[string]func(s *server, req model.Request) error{
+			"chat": func(s *server, req model.Request) error {
+				s.body = chatOK
+				_, err := New("m", s.option(), model.WithKey("k"), model.WithBaseURL(c.url)).Complete(t.Context(), req)
+				return err
+			},
+			"responses": func(s *server, req model.Request) error {
+				s.body = responsesOK
+				_, err := NewResponses("m", s.option(), model.WithKey("k"), model.WithBaseURL(c.url)).Complete(t.Context(), req)
+				return err
+			},
+		} {
+			t.Run(c.name+" "+protocol, func(t *testing.T) {
+				var keys []string
+				for _, key := range []string{c.key, c.key, c.key + "2"} {
+					req, s := hi(), &server{status: http.StatusOK}
+					if req.CacheKey = key; c.key == "" {
+						req.CacheKey = ""
+					}
+					if err := ask(s, req); err != nil {
+						t.Fatal(err)
+					}
+					var body map[string]any
+					if err := json.Unmarshal(s.bodies[0], &body); err != nil {
+						t.Fatalf("%v in %s", err, s.bodies[0])
+					}
+					got, has := body["prompt_cache_key"].(string)
+					if keys = append(keys, got); has != c.want || bytes.Contains(s.bodies[0], []byte("Example")) {
+						t.Fatalf("%s", s.bodies[0])
+					}
+				}
+				if c.want && (len(keys[0]) != 64 || keys[0] != keys[1] || keys[1] == keys[2]) {
+					t.Errorf("keys %q: want one of 64 characters for each conversation", keys)
+				}
+			})
+		}
+	}
+}
+
+func TestTheCacheKeyCostsAStepNothing(t *testing.T) {
+	m, req := New("m"), hi()
+	req.CacheKey = "s"
+	build := func() { m.body(&req, false, m.begin, m.encoded) }
+	build()
+	if n := testing.AllocsPerRun(100, build); n > 1 {
+		t.Errorf("%v allocations, want the list of pieces alone", n)
+	}
+}

@@ -21,6 +21,7 @@
 //	    text: "Done."
 //	agents:
 //	  reviewer: {turns: [{text: "Looks right."}]}               # scripts of child agents: [Model.For]
+//	moves: false                              # true: what conversations begin with may change, see below
 //
 // A call without an id gets call_N_K: N is the entry's position in its script, K the call's in its entry, from 1. An error without
 // a status has 500; its class is [model.ClassOfStatus]. The conditions of when are
@@ -34,7 +35,7 @@
 //
 // # Which entry is played
 //
-// The transcript in the request decides alone, together with [model.Attempt]; a Model has no state. So a resumed run, a replay and a
+// The transcript in the request decides alone, together with [model.Attempt], and nothing that a Model remembers. So a resumed run, a replay and a
 // second process go on where the transcript stands, and the same transcript always gets the same entry. The entries are walked in
 // their order beside the transcript:
 //
@@ -55,4 +56,12 @@
 // script fails with errdefs.Validation. The loop's compactions are understood: a request for a summary gets [Summary], and the summary stands for the replies that it took the place of. Any other
 // change that drops assistant messages makes a script begin again accordingly. What an engine says as the assistant on the same channel (the emit of a
 // script, a graph's template) stands for a reply as any other message does: write an entry for it, or have the model work on another one.
+//
+// # Prompt caches
+//
+// Providers cache what requests begin with. Requests with the same CacheKey ([model.Request]), which the loop gives to all calls of a conversation, have to begin with the one before them: the same
+// system prompt, tools in the same order, schema of the answer, and messages. A Model remembers, by reference, the last request of each of the latest 256 conversations, and fails with
+// errdefs.Validation when the next one does not begin with it, or is not its beginning; the error names the place. So every test with more than one call fails when the prefix moved. What is
+// said counts, not which message says it. Settings are no part of it. Each Model remembers for itself, those that For gives too; so a new one for the next process of a test knows nothing of the one before: share it to have the
+// check go on. moves: true, or [Script].Moves, leaves the check out, for scripts of child agents as well: for a test that moves the prefix on purpose.
 package scripted

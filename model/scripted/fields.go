@@ -20,6 +20,7 @@ func (p *file) script(n ast.Node) (*Script, error) {
 	err := p.mapping(n, "a script", fields{
 		"turns":  func(n ast.Node) error { return p.turns(n, &s.Turns) },
 		"agents": func(n ast.Node) error { return p.agents(n, s) },
+		"moves":  p.truth("moves", &s.Moves),
 	})
 	if err == nil && s.Turns == nil {
 		err = p.fail(n, "the script has no turns: give turns, a list of entries")

@@ -3,6 +3,7 @@ package scripted
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,14 +21,16 @@ const provider = "scripted"
 // Summary is what every script says when the loop asks for a summary of the conversation.
 const Summary = "A script was played up to here."
 
-// Model plays a script. It has no state: the same request gets the same reply, from every Model of the same script. Make one with
-// [New] or [Script.Model]. It is safe for concurrent use.
+// Model plays a script. The same request gets the same reply, from every Model of the same script. What a Model remembers, the last request of each of the latest 256
+// conversations, is for one check only: see the package on prompt caches. Make one with [New] or [Script.Model]. It is safe for concurrent use.
 type Model struct {
 	script string // the script's name
 	agent  string // whose turns these are; "" for the agent itself
 	turns  []Turn
 	agents map[string][]Turn
 	err    error // what is wrong with turns; every call fails with it
+	moves  bool  // what conversations begin with may change
+	sent   prefixes
 }
 
 // New makes a model of turns, named "scripted/test". It never fails: what is wrong with a turn is said by the first call, with class
@@ -35,10 +38,10 @@ type Model struct {
 func New(turns ...Turn) *Model { return (&Script{Name: "test", Turns: turns}).Model() }
 
 // Model makes a model that plays s. Later changes to s don't reach it.
-func (s *Script) Model() *Model { return newModel(s.Name, "", s.Turns, maps.Clone(s.Agents)) }
+func (s *Script) Model() *Model { return newModel(s.Name, "", s.Turns, maps.Clone(s.Agents), s.Moves) }
 
-func newModel(script, agent string, turns []Turn, agents map[string][]Turn) *Model {
-	m := &Model{script: script, agent: agent, agents: agents}
+func newModel(script, agent string, turns []Turn, agents map[string][]Turn, moves bool) *Model {
+	m := &Model{script: script, agent: agent, agents: agents, moves: moves}
 	m.turns, m.err = ready(turns)
 	if m.err != nil {
 		m.err = errdefs.Validation.Errorf("%s: %w", m.name(), m.err)
@@ -51,7 +54,7 @@ func newModel(script, agent string, turns []Turn, agents map[string][]Turn) *Mod
 func (m *Model) For(agent string) *Model {
 	turns, ok := m.agents[agent]
 	if ok {
-		return newModel(m.script, agent, turns, m.agents)
+		return newModel(m.script, agent, turns, m.agents, m.moves)
 	}
 	names := strings.Join(slices.Sorted(maps.Keys(m.agents)), ", ")
 	child := &Model{script: m.script, agent: agent, agents: m.agents}
@@ -141,6 +144,11 @@ func (m *Model) begin(ctx context.Context, req model.Request) (int, error) {
 	}
 	if req.Messages.Len() == 0 {
 		return 0, errdefs.Validation.Errorf("%s: a request needs a message", m.name())
+	}
+	if !m.moves {
+		if err := m.sent.check(req); err != nil {
+			return 0, fmt.Errorf("%s: %w", m.name(), err)
+		}
 	}
 	i, played := next(m.turns, req.Messages, model.Attempt(ctx))
 	if i == len(m.turns) {

@@ -119,11 +119,11 @@ func TestWhatIsWrongIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
 		{"", "s.yaml:1: the script is empty: give turns, a list of entries"},
 		{"# nothing\n", "s.yaml:1: the script is empty: give turns, a list of entries"},
-		{"hello", "s.yaml:1: a script: a text where a mapping with agents, turns has to stand"},
+		{"hello", "s.yaml:1: a script: a text where a mapping with agents, moves, turns has to stand"},
 		{"agents: {}", "s.yaml:1: the script has no turns: give turns, a list of entries"},
 		{"turns: []", "s.yaml:1: the script is empty: give at least one turn"},
 		{"turns:\n", "s.yaml:1: turns: nothing where a list of entries has to stand"},
-		{"turn: []", `s.yaml:1: unknown field "turn" in a script: it may have agents, turns`},
+		{"turn: []", `s.yaml:1: unknown field "turn" in a script: it may have agents, moves, turns`},
 		{"turns:\n  - text: a\n    txet: b", `s.yaml:3: unknown field "txet" in a turn: it may have delay, error, reasoning, stop, text, tool_calls, usage, when`},
 		{"turns:\n  - text: a\n  - {}\n", `s.yaml:3: nothing to play: give text, reasoning, tool_calls, stop or error (text: "" is a blank reply)`},
 		{"turns:\n  - just words\n", "s.yaml:2: a turn: a text where a mapping with"},

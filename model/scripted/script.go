@@ -12,8 +12,10 @@ import (
 
 // Script is what a script file says. [Script.Model] plays it.
 type Script struct {
-	Name   string            // what the model is called after "scripted/"
-	Turns  []Turn            // of the agent itself
+	Name  string // what the model is called after "scripted/"
+	Turns []Turn // of the agent itself
+	// Moves lets the beginning of conversations change from one request to the next, for a test that changes it: see the package on prompt caches.
+	Moves  bool
 	Agents map[string][]Turn // of child agents, by name: in a Runtime (package pawl) the ID of a subagent
 }
 
