@@ -62,8 +62,8 @@ func (b *block) known() bool {
 }
 
 // delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
-// grow, anything else is replaced.
-func (b *block) delta(raw []byte) (text, thought string) {
+// grow, anything else is replaced. It isn't ok when the delta is of another kind than the block.
+func (b *block) delta(raw []byte) (text, thought string, ok bool) {
 	var kind, said, thinking, sign, input []byte
 	for m := wire.Object(raw); m.Next(); {
 		switch string(m.Key) {
@@ -83,12 +83,14 @@ func (b *block) delta(raw []byte) (text, thought string) {
 	switch {
 	case b.kind == "text" && string(kind) == `"text_delta"`:
 		b.text = wire.AppendText(b.text, said)
-		return string(b.text[n:]), ""
+		return string(b.text[n:]), "", true
 	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
 		b.text = wire.AppendText(b.text, thinking)
-		return "", string(b.text[n:])
+		return "", string(b.text[n:]), true
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
 		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
+	case b.known() && (string(kind) == `"text_delta"` || string(kind) == `"thinking_delta"`), (b.kind == "text" || b.kind == "thinking") && string(kind) == `"input_json_delta"`:
+		return "", "", false
 	case string(kind) == `"input_json_delta"`:
 		if !b.deltas && len(input) > len(`""`) { // the first one is empty
 			b.deltas, b.input = true, nil
@@ -97,7 +99,7 @@ func (b *block) delta(raw []byte) (text, thought string) {
 	default:
 		b.merge(raw)
 	}
-	return "", ""
+	return "", "", true
 }
 
 // merge adds a delta of an unknown type.

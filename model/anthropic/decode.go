@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -57,7 +58,7 @@ func (r *reply) read(raw []byte) {
 // counts something at the beginning only says 0. Cached tokens are not part of input_tokens.
 func (r *reply) count(usage []byte) {
 	take := func(n *int, raw []byte) {
-		if v := int(wire.Int(raw)); v > 0 {
+		if v := httpapi.Tokens(raw); v > 0 {
 			*n = v
 		}
 	}

@@ -28,7 +28,10 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if e.failed(events.Name()) {
 			return nil, withID(m.api.InStream(events.Data()), resp)
 		}
-		text, thought, done := r.take(e)
+		text, thought, done, ok := r.take(e)
+		if !ok {
+			return nil, withID(m.api.Malformed("a delta for no block, or for one of another kind", events.Data()), resp)
+		}
 		if done {
 			return r.response(), nil
 		}
@@ -44,7 +47,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 // event is one event's data, in place.
 type event struct {
 	kind    []byte // a JSON string, as all kinds that we know come without escapes
-	index   int64
+	index   []byte
 	failure []byte
 	message []byte
 	block   []byte
@@ -59,7 +62,7 @@ func readEvent(data []byte) (e event, err error) {
 		case "type":
 			e.kind = m.Value
 		case "index":
-			e.index = wire.Int(m.Value)
+			e.index = m.Value
 		case "error":
 			e.failure = m.Value
 		case "message":
@@ -83,13 +86,18 @@ func (e event) failed(name []byte) bool {
 	return string(e.kind) == `"error"`
 }
 
-// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing.
-func (r *reply) take(e event) (text, thought string, done bool) {
+// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing. It isn't ok that a
+// delta has no block to go to: what it says would be lost.
+func (r *reply) take(e event) (text, thought string, done, ok bool) {
 	switch string(e.kind) {
 	case `"message_start"`:
 		r.read(e.message)
 	case `"content_block_start"`:
-		switch b := r.begin(e.index, e.block); { // it may begin with something
+		index := int64(len(r.blocks))
+		if !wire.IsNull(e.index) {
+			index = wire.Int(e.index)
+		}
+		switch b := r.begin(index, e.block); { // it may begin with something
 		case b == nil:
 		case b.kind == "text":
 			text = string(b.text)
@@ -97,8 +105,12 @@ func (r *reply) take(e event) (text, thought string, done bool) {
 			thought = string(b.text)
 		}
 	case `"content_block_delta"`:
-		if b := r.block(e.index); b != nil {
-			text, thought = b.delta(e.delta)
+		b := r.block(e.index)
+		if b == nil {
+			return "", "", false, false
+		}
+		if text, thought, ok = b.delta(e.delta); !ok {
+			return "", "", false, false
 		}
 	case `"message_delta"`:
 		r.read(e.delta)
@@ -106,11 +118,18 @@ func (r *reply) take(e event) (text, thought string, done bool) {
 	case `"message_stop"`:
 		done = true
 	}
-	return text, thought, done
+	return text, thought, done, true
 }
 
-// block finds the block of an index: nearly always the last one.
-func (r *reply) block(index int64) *block {
+// block finds the block of an index: nearly always the last one, which is also meant where there is no index.
+func (r *reply) block(raw []byte) *block {
+	if wire.IsNull(raw) {
+		if n := len(r.blocks); n > 0 {
+			return r.blocks[n-1]
+		}
+		return nil
+	}
+	index := wire.Int(raw)
 	for i := len(r.blocks) - 1; i >= 0; i-- {
 		if r.blocks[i].index == index {
 			return r.blocks[i]

@@ -130,8 +130,10 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			"",
 			[]message.Part{message.Opaque{Provider: provider, JSON: `{"type":"x","text":"\u00e9\/"}`}},
 		},
-		"a delta for a block that never began is dropped": {
-			[]string{delta(7, `{"type":"text_delta","text":"lost"}`)}, "", nil,
+		"a delta without an index is of the last block": {
+			[]string{start(0, `{"type":"text","text":"a"}`), start(1, `{"type":"text","text":"b"}`), `{"type":"content_block_delta","delta":{"type":"text_delta","text":"c"}}`},
+			"abc",
+			[]message.Part{message.Text{Text: "a", Origin: ours}, message.Text{Text: "bc", Origin: ours}},
 		},
 		"events of the future say nothing": {
 			[]string{`{"type":"ping"}`, `{"type":"weather","delta":{"text":"rain"}}`, start(0, `{"type":"text","text":"a"}`)},

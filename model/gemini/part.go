@@ -160,7 +160,7 @@ func filePart(p wirePart) (message.File, bool) {
 			return f, false
 		}
 	}
-	return f, f.MIME != "" && (f.URL == "") != (f.Data == "")
+	return f, message.New(message.RoleUser, f).CheckFiles() == nil
 }
 
 // add closes the open part and appends p.

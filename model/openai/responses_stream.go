@@ -30,7 +30,11 @@ func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.St
 		}
 		switch e.kind {
 		case "response.completed", "response.incomplete", "response.failed":
-			return m.response(e.response, strings.TrimPrefix(e.kind, "response."), s.done)
+			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), s.done)
+			if err == nil && s.text > len(r.Message.Text()) { // neither its items nor the last event has what was heard
+				return nil, m.api.Malformed("the reply ends without what it said", data)
+			}
+			return r, err
 		case "error":
 			return nil, m.api.InStream(data)
 		}
@@ -85,6 +89,7 @@ func kindOfEvent(raw []byte) string {
 type responsesStream struct {
 	cb   model.StreamHandler
 	done [][]byte // finished items
+	text int      // bytes of text that were passed on
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
 	output, within []byte
@@ -95,6 +100,7 @@ func (s *responsesStream) event(e streamEvent) error {
 	switch e.kind {
 	case "response.output_text.delta":
 		if text := wire.String(e.delta); text != "" {
+			s.text += len(text)
 			return s.cb(model.StreamResult{Text: text})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
