@@ -149,8 +149,8 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		return nil, ctx.Err()
 	}
 	e := a.Failed(resp.StatusCode, resp.Header, text)
-	if at := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && at != "" {
-		e.Message = "redirects are not followed, as they would take the key along: give the server's own address as the base URL, not " + req.URL.Redacted()
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		e.Message = "redirects are not followed, as they would take the key along: is the API at " + clip(to.Host, 200) + "? Give its own address as the base URL"
 	}
 	if resp.StatusCode == http.StatusNotFound && e.Code == "" { // no API said so: the path may be wrong
 		e.Message += " (asked " + req.URL.Redacted() + ")"
