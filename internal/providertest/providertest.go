@@ -71,6 +71,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("requests", p.requests)
 	t.Run("failures", p.failures)
 	t.Run("endings", p.endings)
+	t.Run("faults", p.faults)
 }
 
 // lacks reports whether the wire lacks one of the names.

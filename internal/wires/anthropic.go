@@ -49,11 +49,8 @@ func readAnthropic(body []byte) (out []Said, err error) {
 		last := ""
 		for _, raw := range m.Content {
 			var b block
-			if err := json.Unmarshal(raw, &b); err != nil {
+			if err := b.parse(raw); err != nil {
 				return nil, err
-			}
-			if b.Type == "" {
-				return nil, fmt.Errorf("a block without a type: %s", raw)
 			}
 			if m.Role == "user" && b.Type != "tool_result" {
 				if err := p.closed(); err != nil {
@@ -73,6 +70,19 @@ func readAnthropic(body []byte) (out []Said, err error) {
 		before = m.Role
 	}
 	return out, p.closed()
+}
+
+// parse reads a block. Of those that the provider made for itself only the type is known.
+func (b *block) parse(raw []byte) error {
+	var is struct{ Type string }
+	if err := json.Unmarshal(raw, &is); err != nil || is.Type == "" {
+		return fmt.Errorf("a block without a type: %s", raw)
+	}
+	switch b.Type = is.Type; b.Type {
+	case "text", "thinking", "tool_use", "tool_result", "image", "document":
+		return json.Unmarshal(raw, b)
+	}
+	return nil
 }
 
 func (b block) read(role string, raw []byte, p *pairs) ([]Said, error) {

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -17,6 +18,9 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if len(bytes.TrimSpace(events.Data())) == 0 {
+			continue
+		}
 		e, err := readEvent(events.Data())
 		if err != nil {
 			broken := m.api.Malformed("an event is not JSON", events.Data())
@@ -31,6 +35,9 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		text, thought, done, ok := r.take(e)
 		if !ok {
 			return nil, withID(m.api.Malformed("a delta for no block, or for one of another kind", events.Data()), resp)
+		}
+		if r.odd != nil {
+			return nil, withID(m.api.Malformed(noBlock, r.odd), resp)
 		}
 		if done {
 			return r.response(), nil

@@ -82,7 +82,7 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			[]message.Part{message.Text{Text: "Hey", Origin: ours}, message.Reasoning{Text: "hm", Signature: "s", Origin: ours}},
 		},
 		"an empty block is no part": {
-			[]string{start(0, `{"type":"text","text":"","citations":[]}`), start(1, `{"type":"thinking","thinking":"","signature":""}`), start(2, `null`), start(3, `"x"`)}, "", nil,
+			[]string{start(0, `{"type":"text","text":"","citations":[]}`), start(1, `{"type":"thinking","thinking":"","signature":""}`), start(2, `null`)}, "", nil,
 		},
 		"citations gather in the text's extra": {
 			[]string{
