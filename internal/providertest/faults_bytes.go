@@ -134,11 +134,11 @@ func (p Provider) sizes(t *testing.T) {
 		body := bytes.ReplaceAll(p.fixture(t, "text.json"), []byte("wörld "), long)
 		var want, got *model.Response
 		var err error
-		takes(t, 1<<20+12*uint64(len(body)), func() { want, err = p.over(typed("application/json", body)).Complete(t.Context(), hi()) })
+		takes(t, 1<<20+20*uint64(len(body)), func() { want, err = p.over(typed("application/json", body)).Complete(t.Context(), hi()) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes(t, 1<<20+12*uint64(len(stream)), func() { _, got, err = hear(t, p.over(sse(stream))) })
+		takes(t, 1<<20+20*uint64(len(stream)), func() { _, got, err = hear(t, p.over(sse(stream))) })
 		if err != nil {
 			t.Fatal(err)
 		}
