@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
@@ -88,7 +89,8 @@ func kindOfEvent(raw []byte) string {
 
 type responsesStream struct {
 	cb   model.StreamHandler
-	done [][]byte // finished items
+	done [][]byte // finished items, in the order of their indexes
+	at   []int64  // their indexes
 	text int      // bytes of text that were passed on
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
@@ -106,9 +108,23 @@ func (s *responsesStream) event(e streamEvent) error {
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return s.reasoning(e)
 	case "response.output_item.done":
-		s.done = append(s.done, bytes.Clone(e.item))
+		s.finished(e)
 	}
 	return nil
+}
+
+// finished takes a finished item to its place. One that comes again takes the place of the first, so that no call is there twice.
+func (s *responsesStream) finished(e streamEvent) {
+	index := int64(len(s.done))
+	if !wire.IsNull(e.output) {
+		index = wire.Int(e.output)
+	}
+	i, again := slices.BinarySearch(s.at, index)
+	if again {
+		s.done[i] = bytes.Clone(e.item)
+		return
+	}
+	s.done, s.at = slices.Insert(s.done, i, bytes.Clone(e.item)), slices.Insert(s.at, i, index)
 }
 
 func (s *responsesStream) reasoning(e streamEvent) error {
