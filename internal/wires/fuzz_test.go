@@ -69,7 +69,7 @@ func seed(f *testing.F, pattern string) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(uint8(i), uint8(7), b) //nolint:gosec // there are few
+			f.Add(uint8(i), uint8(7), b)
 		}
 	}
 }

@@ -269,7 +269,7 @@ func fixtures(t *testing.T) map[string][]reply {
 				if strings.HasPrefix(name, "request_") || strings.HasPrefix(name, "error_") || strings.HasPrefix(name, "truncated") {
 					continue
 				}
-				b, err := os.ReadFile(f) //nolint:gosec // a fixture
+				b, err := os.ReadFile(f)
 				if err != nil {
 					t.Fatal(err)
 				}
