@@ -31,6 +31,9 @@ func (p Provider) faults(t *testing.T) {
 	t.Run("broken connections", p.brokenConnections)
 }
 
+// sample reports whether a part of the cases that take long will do.
+func sample() bool { return race || testing.Short() }
+
 // answer is a reply as an HTTP client gives it.
 type answer struct {
 	status int // 0: 200

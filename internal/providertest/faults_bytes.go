@@ -66,7 +66,7 @@ func (p Provider) encodings(t *testing.T) {
 	_, _, err = hear(t, p.over(sse(zipped(t, stream))))
 	failed(t, err, "truncated_stream", "malformed_reply")
 
-	if testing.Short() {
+	if sample() {
 		return
 	}
 	bomb := zipped(t, bytes.Repeat([]byte(" "), 2*httpapi.MaxBody))
@@ -126,7 +126,7 @@ func (p Provider) headers(t *testing.T) {
 // sizes: what is large and legal is taken, at a cost in proportion; what goes on without end is not read to its end.
 func (p Provider) sizes(t *testing.T) {
 	for _, size := range []int{300 << 10, 10 << 20} {
-		if testing.Short() && size > 1<<20 {
+		if sample() && size > 1<<20 {
 			continue
 		}
 		long := []byte(strings.Repeat("wör ld\\n", size/8))
@@ -146,7 +146,7 @@ func (p Provider) sizes(t *testing.T) {
 			t.Errorf("%d and %d bytes of text", len(want.Message.Text()), len(got.Message.Text()))
 		}
 	}
-	if testing.Short() {
+	if sample() {
 		return
 	}
 	for name, beginning := range map[string]string{"a line without end": "data: ", "a comment without end": ": "} {
