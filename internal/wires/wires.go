@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/anthropic"
@@ -115,7 +116,7 @@ func Takes(reply message.Message) error {
 	}
 	for _, w := range All {
 		body, err := w.Body(model.Request{Messages: h})
-		if err != nil && hasFiles(reply) {
+		if hasFiles(reply) && errors.Is(err, errdefs.Validation) {
 			continue // not every wire takes a model's files, and those that don't say so before the call
 		}
 		if err != nil {
