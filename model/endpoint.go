@@ -23,7 +23,8 @@ func WithKey(key string) Option { return func(e *Endpoint) { e.Key = key } }
 // server that needs none, such as one on this machine, may go without.
 func WithBaseURL(url string) Option { return func(e *Endpoint) { e.BaseURL = url } }
 
-// WithHTTPClient sets the HTTP client: proxies, TLS, cloud authentication.
+// WithHTTPClient sets the HTTP client: proxies, TLS, cloud authentication. Unless it has a CheckRedirect, redirects are not followed: they
+// would take the key to another server.
 func WithHTTPClient(c *http.Client) Option { return func(e *Endpoint) { e.HTTP = c } }
 
 // WithHeader adds a header to each call.

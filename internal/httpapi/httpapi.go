@@ -2,6 +2,8 @@
 package httpapi
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,8 +13,10 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/wire"
@@ -71,6 +75,10 @@ func New(provider, base string, env []string, opts []model.Option, auth func(key
 	}
 	if a.client == nil {
 		a.client = shared
+	} else if a.client.CheckRedirect == nil {
+		own := *a.client
+		own.CheckRedirect = stay
+		a.client = &own
 	}
 	return a
 }
@@ -83,8 +91,11 @@ var shared = &http.Client{
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = MaxIdle, MaxIdle
 		return t
 	}(),
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	CheckRedirect: stay,
 }
+
+// stay follows no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // CloseIdle closes the idle connections of the shared client: for tests that count goroutines.
 func CloseIdle() { shared.CloseIdleConnections() }
@@ -126,6 +137,10 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
 		}
+		if how := resp.Header.Get("Content-Encoding"); how != "" && how != "identity" { // the transport decodes what it asked for, and takes the header away
+			defer Finish(resp)
+			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "content_encoding", Message: "the reply is encoded as " + strconv.Quote(clip(how, 40)) + ", which was not asked for"}
+		}
 		return resp, nil
 	}
 	defer Finish(resp)
@@ -134,16 +149,29 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		return nil, ctx.Err()
 	}
 	e := a.Failed(resp.StatusCode, resp.Header, text)
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		e.Message = "redirects are not followed, as they would take the key along: is the API at " + clip(to.Host, 200) + "? Give its own address as the base URL"
+	}
 	if resp.StatusCode == http.StatusNotFound && e.Code == "" { // no API said so: the path may be wrong
 		e.Message += " (asked " + req.URL.Redacted() + ")"
 	}
 	return nil, e
 }
 
-// IsJSON reports whether a response says that it is a JSON document: some servers answer so to a request for a stream.
+// IsJSON reports whether a response is a JSON document: some servers answer so to a request for a stream. It says so, or its first byte
+// does, for which it waits: no line of an event stream begins with a bracket.
 func IsJSON(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
+		return true
+	}
+	r := bufio.NewReaderSize(resp.Body, 16)
+	first, _ := r.Peek(1) // an error comes again with the next Read
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{r, resp.Body}
+	return len(first) > 0 && (first[0] == '{' || first[0] == '[')
 }
 
 // ReadAll reads a whole reply and finishes the response.
@@ -156,10 +184,23 @@ func (a *API) ReadAll(ctx context.Context, resp *http.Response) ([]byte, error) 
 	if len(body) > MaxBody {
 		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "reply_too_large", Message: "the reply is over 64 MiB"}
 	}
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if !wire.Valid(body) {
 		return nil, a.Malformed("the reply is not JSON", body)
 	}
+	if !utf8.Valid(body) { // in its texts; what is kept of it is sent again, and written down
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	}
 	return body, nil
+}
+
+// Tokens reads a count of tokens; 0 for what can be none: no number, below zero, or over a trillion.
+func Tokens(raw []byte) int {
+	n := wire.Int(raw)
+	if n < 0 || n > 1e12 {
+		return 0
+	}
+	return int(n)
 }
 
 // Finish gives the connection of a reply back that was read to its end: a well-behaved server closes the body right after its last
@@ -226,7 +267,7 @@ func (a *API) Failed(status int, h http.Header, body []byte) *model.Error {
 func RequestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id"} {
 		if id := h.Get(name); id != "" {
-			return id
+			return clip(strings.ToValidUTF8(id, "\uFFFD"), 200)
 		}
 	}
 	return ""
@@ -251,6 +292,15 @@ func (a *API) explain(body []byte, e *model.Error) {
 	if e.Kind != errdefs.Unauthorized && overflow(e.Code, e.Message) {
 		e.Kind = errdefs.Overflow
 	}
+	e.Message, e.Code, e.RequestID = clip(e.Message, 16<<10), clip(e.Code, 200), clip(e.RequestID, 200) // they go to logs and journals
+}
+
+// clip gives the beginning of a text that is longer than n bytes.
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
 }
 
 // Envelope reads the error body that all of them share in shape: {"error": {"type"|"code"|"status", "message"}}.

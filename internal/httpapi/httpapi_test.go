@@ -193,7 +193,8 @@ func TestFailuresAreExplained(t *testing.T) {
 		"too long for the window":   {400, [2]string{}, `{"error":{"message":"prompt is too long: 2 tokens > 1 maximum"}}`, model.Error{Kind: errdefs.Overflow, Message: "prompt is too long: 2 tokens > 1 maximum"}},
 		"with the output too long":  {400, [2]string{}, `{"error":{"message":"input length and max_tokens exceed context limit: 1 + 2 > 2"}}`, model.Error{Kind: errdefs.Overflow, Message: "input length and max_tokens exceed context limit: 1 + 2 > 2"}},
 		"a wrong key stays a wrong": {401, [2]string{}, `{"error":{"message":"no context window for you"}}`, model.Error{Kind: errdefs.Unauthorized, Message: "no context window for you"}},
-		"a redirect is not taken":   {302, [2]string{"Location", "https://elsewhere.example.com"}, `{}`, model.Error{Kind: errdefs.Validation, Message: "{}"}},
+		"a redirect is not taken":   {302, [2]string{"Location", "https://user:secret@elsewhere.example.com/?key=secret"}, `{}`, model.Error{Kind: errdefs.Validation, Message: "redirects are not followed, as they would take the key along: is the API at elsewhere.example.com? Give its own address as the base URL"}},
+		"a text without end":        {400, [2]string{"Request-Id", strings.Repeat("é", 300)}, `{"error":{"type":"` + strings.Repeat("c", 300) + `","message":"` + strings.Repeat("m", 20<<10) + `"}}`, model.Error{Kind: errdefs.Validation, Code: strings.Repeat("c", 200) + "…", Message: strings.Repeat("m", 16<<10) + "…", RequestID: strings.Repeat("é", 100) + "…"}},
 	} {
 		a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			if c.header[0] != "" {
@@ -246,12 +247,53 @@ func TestARequestTimeLimitOfTheCallersClientIsATimeout(t *testing.T) {
 	}
 }
 
-func TestIsJSONReadsTheMediaType(t *testing.T) {
-	for kind, want := range map[string]bool{
-		"application/json": true, "Application/JSON; charset=utf-8": true, "application/problem+json": true, "text/event-stream": false, "": false, "application/jsonl": false,
+func TestIsJSONReadsTheMediaTypeAndTheFirstByte(t *testing.T) {
+	for _, c := range []struct {
+		kind, body string
+		want       bool
+	}{
+		{"application/json", "data: 1", true},
+		{"Application/JSON; charset=utf-8", "", true},
+		{"application/problem+json", "", true},
+		{"text/event-stream", "", false},
+		{"text/event-stream", "data: {}\n\n", false},
+		{"text/event-stream", `{"error":{}}`, true},
+		{"", `[{"error":{}}]`, true},
+		{"application/jsonl", "", false},
 	} {
-		if got := httpapi.IsJSON(&http.Response{Header: http.Header{"Content-Type": {kind}}}); got != want {
-			t.Errorf("%q: %v", kind, got)
+		resp := &http.Response{Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(strings.NewReader(c.body))}
+		if got := httpapi.IsJSON(resp); got != c.want {
+			t.Errorf("%q %q: %v", c.kind, c.body, got)
+		}
+		if b, err := io.ReadAll(resp.Body); string(b) != c.body || err != nil {
+			t.Errorf("%q %q: left %q, %v", c.kind, c.body, b, err)
+		}
+	}
+}
+
+func TestAClientOfTheCallersFollowsNoRedirectUnlessItSaysSo(t *testing.T) {
+	elsewhere := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	defer other.Close()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }))
+	defer s.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	_, err := newAPI(model.WithBaseURL(s.URL), model.WithHTTPClient(client)).Post(t.Context(), "/x", nil, "")
+	if !errors.Is(err, errdefs.Validation) || elsewhere != 0 || client.CheckRedirect != nil {
+		t.Errorf("%v, %d calls elsewhere", err, elsewhere)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
+	resp, err := newAPI(model.WithBaseURL(s.URL), model.WithHTTPClient(client)).Post(t.Context(), "/x", nil, "")
+	if err != nil || elsewhere != 1 {
+		t.Fatalf("%v, %d calls elsewhere", err, elsewhere)
+	}
+	httpapi.Finish(resp)
+}
+
+func TestCountsOfTokensAreNoneOutOfRange(t *testing.T) {
+	for raw, want := range map[string]int{"12": 12, "12.0": 12, "0": 0, "-1": 0, "1e999": 0, "1e12": 1e12, "1e13": 0, "1.5": 0, `"7"`: 0, "null": 0, "": 0} {
+		if got := httpapi.Tokens([]byte(raw)); got != want {
+			t.Errorf("%s: %d, want %d", raw, got, want)
 		}
 	}
 }

@@ -52,6 +52,14 @@
 // What one server is asked in a test is one conversation: each request has to begin with the one before it, in the bytes of its system prompt, tools and
 // messages, cache marks apart, or be its beginning; else the test fails, whatever it looks at.
 //
+// # Faults
+//
+// The group faults damages the fixtures: how a stream may be written and still say the same, replies of the wrong type, status, encoding and
+// size, cut off at each byte, with each member replaced or missing; servers that fall silent, in fake time, and connections that break. What
+// has to come of each stands with it: the same reply, or the class and code of an error; never a panic, a part that is taken for the whole, a
+// wait without end, a goroutine or connection that is left, or memory without bound. Whatever reply comes of a damaged one has to be a valid
+// part of a request to every wire there is (package wires).
+//
 // # What a wire lacks
 //
 // Provider.Lacks has the name of a case, of a reply, failure or request. A request that a wire lacks has to be refused with
@@ -63,5 +71,6 @@
 //	reasoning_tokens  no count of reasoning tokens: 0 is expected
 //	signature         reasoning has no signature
 //	is_error          a failed result has no mark: its text has to contain the content
+//	terminal          no event says that the stream is over: what comes behind it counts, and its connection has to end
 //	ping              an event "ping" with the data {"type": "ping"} can't be told from a chunk, and isn't sent
 package providertest

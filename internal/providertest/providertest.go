@@ -72,6 +72,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("rates", p.rates)
 	t.Run("failures", p.failures)
 	t.Run("endings", p.endings)
+	t.Run("faults", p.faults)
 }
 
 // lacks reports whether the wire lacks one of the names.

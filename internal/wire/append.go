@@ -71,6 +71,38 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
+// AppendWord appends to dst a JSON string of letters, digits, _ and -, which is all
+// that providers take in ids and names. Another byte of s is written as _ and its
+// code, so that different ones stay different. What would take more than longest
+// bytes, 0 for no limit, otherwise at least 24, is cut off, and ends with a hash of
+// all of s instead. "" is "_". The same s always gives the same word.
+func AppendWord(dst []byte, s string, longest int) []byte {
+	dst = append(dst, '"')
+	start := len(dst)
+	hash := uint64(14695981039346656037) // FNV-1a
+	for i := range len(s) {
+		c := s[i]
+		hash = (hash ^ uint64(c)) * 1099511628211
+		switch {
+		case longest > 0 && len(dst)-start > longest: // enough is known
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '_', hexDigits[c>>4], hexDigits[c&0xf])
+		}
+	}
+	switch n := len(dst) - start; {
+	case n == 0:
+		dst = append(dst, '_')
+	case longest > 0 && n > longest:
+		dst = append(dst[:start+longest-17], '_')
+		for shift := 60; shift >= 0; shift -= 4 {
+			dst = append(dst, hexDigits[hash>>shift&0xf])
+		}
+	}
+	return append(dst, '"')
+}
+
 // AppendBase64 appends to dst a JSON string that holds data in standard base64,
 // padded.
 func AppendBase64(dst []byte, data string) []byte {

@@ -68,6 +68,28 @@ func TestAppendStringKeepsWhatIsInTheBuffer(t *testing.T) {
 	}
 }
 
+func TestAppendWordKeepsDifferentTextsApart(t *testing.T) {
+	for in, want := range map[string]string{
+		"toolu_01-A": `"toolu_01-A"`, "functions.read:0": `"functions_2eread_3a0"`, "": `"_"`, "é\"": `"_c3_a9_22"`,
+		strings.Repeat("a", 40): `"` + strings.Repeat("a", 40) + `"`,
+	} {
+		if got := string(AppendWord(nil, in, 40)); got != want {
+			t.Errorf("%q: got %s, want %s", in, got, want)
+		}
+	}
+	seen := map[string]string{}
+	for _, in := range []string{strings.Repeat("a", 41), strings.Repeat("a", 42), strings.Repeat("a", 40) + "b", strings.Repeat("é", 10), strings.Repeat("é", 11), strings.Repeat("x", 1<<20)} {
+		got := string(AppendWord([]byte("x"), in, 40))
+		if len(got) != len(`x""`)+40 || seen[got] != "" || got != string(AppendWord([]byte("x"), in, 40)) || strings.Trim(got[2:42], "_0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+			t.Errorf("%.50q gives %s, as does %.50q", in, got, seen[got])
+		}
+		seen[got] = in
+	}
+	if got := string(AppendWord(nil, strings.Repeat("a", 100), 0)); got != `"`+strings.Repeat("a", 100)+`"` {
+		t.Errorf("without a limit: %s", got)
+	}
+}
+
 func TestAppendBase64WritesAQuotedString(t *testing.T) {
 	for _, s := range []string{"", "a", "ab", "abc", "\x00\xff\xfe", strings.Repeat("x\xfa", 5000)} {
 		want := `["` + base64.StdEncoding.EncodeToString([]byte(s)) + `"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // MaxEvent is the most bytes that one server-sent event may take: 64 MiB for all
@@ -25,8 +26,8 @@ const (
 // Lines end with LF, CRLF or CR, in any mixture; a byte order mark at the start
 // is skipped. Comments and fields other than event and data are skipped, id and
 // retry too: connecting again is not the business of this type. So are events
-// without a data field; one whose data field is empty has empty data. Bytes are
-// passed on as they are, invalid UTF-8 included.
+// without a data field; one whose data field is empty has empty data. Data is
+// UTF-8: what isn't becomes U+FFFD.
 //
 // In two things it differs from the standard. An event still without its blank
 // line when the reader ends with [io.EOF] is delivered, for there are providers
@@ -77,6 +78,9 @@ func (e *Events) Next() bool {
 			}
 			e.field(line)
 		case e.found:
+			if !utf8.Valid(e.data) {
+				e.data = bytes.ToValidUTF8(e.data, []byte("\uFFFD"))
+			}
 			return true
 		default:
 			e.reset()

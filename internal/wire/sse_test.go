@@ -36,7 +36,7 @@ func reference(stream string, limit int) (seen []event, ok bool) {
 	for line := range strings.SplitSeq(stream+"\n\n", "\n") {
 		if line == "" {
 			if data != "" {
-				seen = append(seen, event{name, strings.TrimSuffix(data, "\n")})
+				seen = append(seen, event{name, strings.ToValidUTF8(strings.TrimSuffix(data, "\n"), "\ufffd")})
 			}
 			name, data, size = "", "", 0
 			continue
@@ -110,7 +110,7 @@ var streams = []struct {
 	{"a byte order mark later is a part of the field", "\n\ufeffdata: a\n\n", nil},
 	{"a byte order mark alone is nothing", "\ufeff", nil},
 	{"a part of a byte order mark is a part of the field", "\xef\xbbdata: a\n\n", nil},
-	{"text is passed on as it is", "data: größer 世界 😀\ndata: \xff\x00\n\n", []event{{"", "größer 世界 😀\n\xff\x00"}}},
+	{"text is passed on as it is, if it is UTF-8", "data: größer 世界 😀\ndata: \xff\x00\n\n", []event{{"", "größer 世界 😀\n\ufffd\x00"}}},
 	{"the last event may lack its blank line", "data: a\n\nevent: x\ndata: b\n", []event{{"", "a"}, {"x", "b"}}},
 	{"the last event may lack its line end", "data: a\n\ndata: [DONE]", []event{{"", "a"}, {"", "[DONE]"}}},
 	{"the last event may end with CR", "data: a\r", []event{{"", "a"}}},

@@ -63,8 +63,8 @@ func (b *block) known() bool {
 }
 
 // delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
-// grow, anything else is replaced.
-func (b *block) delta(raw []byte) (more model.StreamResult) {
+// grow, anything else is replaced. It isn't ok when the delta is of another kind than the block.
+func (b *block) delta(raw []byte) (more model.StreamResult, ok bool) {
 	var kind, said, thinking, sign, input []byte
 	for m := wire.Object(raw); m.Next(); {
 		switch string(m.Key) {
@@ -90,6 +90,8 @@ func (b *block) delta(raw []byte) (more model.StreamResult) {
 		more.Reasoning = string(b.text[n:])
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
 		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
+	case b.known() && (string(kind) == `"text_delta"` || string(kind) == `"thinking_delta"`), (b.kind == "text" || b.kind == "thinking") && string(kind) == `"input_json_delta"`:
+		return more, false
 	case string(kind) == `"input_json_delta"`:
 		if !b.deltas && len(input) > len(`""`) { // the first one is empty
 			b.deltas, b.input = true, nil
@@ -101,7 +103,7 @@ func (b *block) delta(raw []byte) (more model.StreamResult) {
 	default:
 		b.merge(raw)
 	}
-	return more
+	return more, true
 }
 
 // merge adds a delta of an unknown type.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -14,7 +15,11 @@ type reply struct {
 	id, model, stop, reason string
 	usage                   model.Usage
 	blocks                  []*block
+	odd                     []byte // what stands where a block should
 }
+
+// noBlock is the error for what stands where a block should. It can't be kept, as it can't be sent back.
+const noBlock = "a block of the reply is no object with a type"
 
 // decode reads a whole reply.
 func (m *Model) decode(data []byte) (*model.Response, error) {
@@ -25,7 +30,9 @@ func (m *Model) decode(data []byte) (*model.Response, error) {
 		return nil, m.api.Malformed("the reply is no message", data)
 	}
 	var r reply
-	r.read(data)
+	if r.read(data); r.odd != nil {
+		return nil, m.api.Malformed(noBlock, r.odd)
+	}
 	return r.response(), nil
 }
 
@@ -57,7 +64,7 @@ func (r *reply) read(raw []byte) {
 // counts something at the beginning only says 0. Cached tokens are not part of input_tokens.
 func (r *reply) count(usage []byte) {
 	take := func(n *int, raw []byte) {
-		if v := int(wire.Int(raw)); v > 0 {
+		if v := httpapi.Tokens(raw); v > 0 {
 			*n = v
 		}
 	}
@@ -80,10 +87,14 @@ func (r *reply) count(usage []byte) {
 
 // begin adds a block; nil for what is none.
 func (r *reply) begin(index int64, raw []byte) *block {
-	if len(raw) == 0 || raw[0] != '{' {
+	if wire.IsNull(raw) {
 		return nil
 	}
 	b := newBlock(index, raw)
+	if b.kind == "" {
+		r.odd = raw
+		return nil
+	}
 	r.blocks = append(r.blocks, b)
 	return b
 }

@@ -11,13 +11,15 @@ import (
 // m alone. Results come first in a user message because the API wants them right after their calls.
 func encode(m message.Message) []byte {
 	b := make([]byte, 0, size(m))
-	var said bool // something besides thoughts: the API takes no message of thoughts alone
+	var said int // where the last block ends that is no thought: the API takes no message that ends with one, as after a reply that was cut off
 	if m.Role() == message.RoleAssistant {
 		b = append(b, `,{"role":"assistant","content":[`...)
 		for p := range m.Parts() {
 			n := len(b)
 			b = appendAssistantBlock(b, p)
-			said = said || len(b) > n && !isThought(p)
+			if len(b) > n && !isThought(p) {
+				said = len(b)
+			}
 		}
 	} else {
 		b = append(b, `,{"role":"user","content":[`...)
@@ -28,12 +30,14 @@ func encode(m message.Message) []byte {
 		for p := range m.Parts() {
 			b = appendUserBlock(b, p)
 		}
-		said = len(b) > n
+		if len(b) > n {
+			said = len(b)
+		}
 	}
-	if !said {
+	if said == 0 {
 		return nil
 	}
-	return append(b, `]}`...)
+	return append(b[:said], `]}`...)
 }
 
 func isThought(p message.Part) bool {
@@ -59,8 +63,8 @@ func appendAssistantBlock(b []byte, p message.Part) []byte {
 		b = wire.AppendString(append(b, `,"signature":`...), p.Signature)
 		return append(appendExtra(b, p.Origin), '}')
 	case message.ToolCall:
-		b = appendWord(append(next(b), `{"type":"tool_use","id":`...), p.ID)
-		b = appendWord(append(b, `,"name":`...), p.Name)
+		b = wire.AppendWord(append(next(b), `{"type":"tool_use","id":`...), p.ID, 0)
+		b = wire.AppendWord(append(b, `,"name":`...), p.Name, 64)
 		b = appendInput(append(b, `,"input":`...), p.Input)
 		return append(appendExtra(b, p.Origin), '}')
 	case message.ProviderCall:
@@ -95,7 +99,7 @@ func appendText(b []byte, t message.Text) []byte {
 }
 
 func appendResult(b []byte, r message.ToolResult) []byte {
-	b = appendWord(append(next(b), `{"type":"tool_result","tool_use_id":`...), r.Call)
+	b = wire.AppendWord(append(next(b), `{"type":"tool_result","tool_use_id":`...), r.Call, 0)
 	blank := strings.TrimSpace(r.Content) == ""
 	switch {
 	case len(r.Files) > 0:
@@ -157,25 +161,6 @@ func appendExtra(b []byte, o message.Origin) []byte {
 		b, _ = wire.AppendCompact(b, m.Value)
 	}
 	return b
-}
-
-// appendWord appends an id or the name of a tool. The API takes letters, digits, _ and - only; another provider's ids may have
-// more, which is written as _ and its code, so that different ones stay different.
-func appendWord(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-':
-			b = append(b, c)
-		default:
-			b = append(b, '_', hex[c>>4], hex[c&15])
-		}
-	}
-	if s == "" {
-		b = append(b, '_')
-	}
-	return append(b, '"')
 }
 
 // next begins another block of a list.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -386,7 +387,7 @@ func TestIdsOfOtherProvidersAreMadeAcceptable(t *testing.T) {
 	for in, want := range map[string]string{
 		"toolu_01-A": `"toolu_01-A"`, "functions.read:0": `"functions_2eread_3a0"`, "": `"_"`, "é\"": `"_c3_a9_22"`,
 	} {
-		if got := string(appendWord(nil, in)); got != want {
+		if got := string(wire.AppendWord(nil, in, 0)); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -17,6 +18,9 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if len(bytes.TrimSpace(events.Data())) == 0 {
+			continue
+		}
 		e, err := readEvent(events.Data())
 		if err != nil {
 			broken := m.api.Malformed("an event is not JSON", events.Data())
@@ -28,7 +32,13 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if e.failed(events.Name()) {
 			return nil, withID(m.api.InStream(events.Data()), resp)
 		}
-		said, done := r.take(e)
+		said, done, ok := r.take(e)
+		if !ok {
+			return nil, withID(m.api.Malformed("a delta for no block, or for one of another kind", events.Data()), resp)
+		}
+		if r.odd != nil {
+			return nil, withID(m.api.Malformed(noBlock, r.odd), resp)
+		}
 		if done {
 			return r.response(), nil
 		}
@@ -44,7 +54,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 // event is one event's data, in place.
 type event struct {
 	kind    []byte // a JSON string, as all kinds that we know come without escapes
-	index   int64
+	index   []byte
 	failure []byte
 	message []byte
 	block   []byte
@@ -59,7 +69,7 @@ func readEvent(data []byte) (e event, err error) {
 		case "type":
 			e.kind = m.Value
 		case "index":
-			e.index = wire.Int(m.Value)
+			e.index = m.Value
 		case "error":
 			e.failure = m.Value
 		case "message":
@@ -83,13 +93,18 @@ func (e event) failed(name []byte) bool {
 	return string(e.kind) == `"error"`
 }
 
-// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing.
-func (r *reply) take(e event) (said model.StreamResult, done bool) {
+// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing. It isn't ok that a
+// delta has no block to go to: what it says would be lost.
+func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
 	switch string(e.kind) {
 	case `"message_start"`:
 		r.read(e.message)
 	case `"content_block_start"`:
-		switch b := r.begin(e.index, e.block); { // it may begin with something
+		index := int64(len(r.blocks))
+		if !wire.IsNull(e.index) {
+			index = wire.Int(e.index)
+		}
+		switch b := r.begin(index, e.block); { // it may begin with something
 		case b == nil:
 		case b.kind == "text":
 			said.Text = string(b.text)
@@ -97,10 +112,15 @@ func (r *reply) take(e event) (said model.StreamResult, done bool) {
 			said.Reasoning = string(b.text)
 		}
 	case `"content_block_delta"`:
-		if b := r.block(e.index); b != nil {
-			if said = b.delta(e.delta); said.Input != "" {
-				said.Tool, said.Call = b.name, r.calls(b)
-			}
+		b := r.block(e.index)
+		if b == nil {
+			return said, false, false
+		}
+		if said, ok = b.delta(e.delta); !ok {
+			return said, false, false
+		}
+		if said.Input != "" {
+			said.Tool, said.Call = b.name, r.calls(b)
 		}
 	case `"message_delta"`:
 		r.read(e.delta)
@@ -108,7 +128,7 @@ func (r *reply) take(e event) (said model.StreamResult, done bool) {
 	case `"message_stop"`:
 		done = true
 	}
-	return said, done
+	return said, done, true
 }
 
 // calls is how many calls stand before b.
@@ -124,8 +144,15 @@ func (r *reply) calls(b *block) (n int) {
 	return n
 }
 
-// block finds the block of an index: nearly always the last one.
-func (r *reply) block(index int64) *block {
+// block finds the block of an index: nearly always the last one, which is also meant where there is no index.
+func (r *reply) block(raw []byte) *block {
+	if wire.IsNull(raw) {
+		if n := len(r.blocks); n > 0 {
+			return r.blocks[n-1]
+		}
+		return nil
+	}
+	index := wire.Int(raw)
 	for i := len(r.blocks) - 1; i >= 0; i-- {
 		if r.blocks[i].index == index {
 			return r.blocks[i]

@@ -82,7 +82,7 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			[]message.Part{message.Text{Text: "Hey", Origin: ours}, message.Reasoning{Text: "hm", Signature: "s", Origin: ours}},
 		},
 		"an empty block is no part": {
-			[]string{start(0, `{"type":"text","text":"","citations":[]}`), start(1, `{"type":"thinking","thinking":"","signature":""}`), start(2, `null`), start(3, `"x"`)}, "", nil,
+			[]string{start(0, `{"type":"text","text":"","citations":[]}`), start(1, `{"type":"thinking","thinking":"","signature":""}`), start(2, `null`)}, "", nil,
 		},
 		"citations gather in the text's extra": {
 			[]string{
@@ -107,6 +107,16 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			"",
 			[]message.Part{message.ToolCall{ID: "1", Name: "now", Input: `{"a":2}`, Origin: ours}},
 		},
+		"blocks may begin out of order, and under an index that was there": {
+			[]string{start(5, `{"type":"text","text":"a"}`), start(2, `{"type":"text","text":"b"}`), start(5, `{"type":"text","text":"c"}`), delta(5, `{"type":"text_delta","text":"d"}`), delta(2, `{"type":"text_delta","text":"e"}`)},
+			"abcde",
+			[]message.Part{message.Text{Text: "a", Origin: ours}, message.Text{Text: "be", Origin: ours}, message.Text{Text: "cd", Origin: ours}},
+		},
+		"calls that share an id are two": { // the loop names them
+			[]string{start(0, `{"type":"tool_use","id":"1","name":"now","input":{}}`), start(1, `{"type":"tool_use","id":"1","name":"then","input":{}}`)},
+			"",
+			[]message.Part{message.ToolCall{ID: "1", Name: "now", Input: `{}`, Origin: ours}, message.ToolCall{ID: "1", Name: "then", Input: `{}`, Origin: ours}},
+		},
 		"blocks may be interleaved": {
 			[]string{start(0, `{"type":"text","text":""}`), start(1, `{"type":"text","text":""}`), delta(1, `{"type":"text_delta","text":"b"}`), delta(0, `{"type":"text_delta","text":"a"}`)},
 			"ba",
@@ -130,8 +140,10 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			"",
 			[]message.Part{message.Opaque{Provider: provider, JSON: `{"type":"x","text":"\u00e9\/"}`}},
 		},
-		"a delta for a block that never began is dropped": {
-			[]string{delta(7, `{"type":"text_delta","text":"lost"}`)}, "", nil,
+		"a delta without an index is of the last block": {
+			[]string{start(0, `{"type":"text","text":"a"}`), start(1, `{"type":"text","text":"b"}`), `{"type":"content_block_delta","delta":{"type":"text_delta","text":"c"}}`},
+			"abc",
+			[]message.Part{message.Text{Text: "a", Origin: ours}, message.Text{Text: "bc", Origin: ours}},
 		},
 		"events of the future say nothing": {
 			[]string{`{"type":"ping"}`, `{"type":"weather","delta":{"text":"rain"}}`, start(0, `{"type":"text","text":"a"}`)},
@@ -205,20 +217,25 @@ func TestABrokenStreamSaysHow(t *testing.T) {
 		class *errdefs.Class
 		code  string
 	}{
-		"nothing at all":                      {"", errdefs.NotAvailable, "truncated_stream"},
-		"no last event":                       {"data: " + open + "\n\n", errdefs.NotAvailable, "truncated_stream"},
-		"cut off in the middle of an event":   {"data: " + open + "\n\ndata: {\"type\":\"message_st", errdefs.NotAvailable, "truncated_stream"},
-		"an event that is not JSON":           {"data: <html>\n\ndata: " + open + "\n\n", errdefs.NotAvailable, "malformed_reply"},
-		"an overload":                         {"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", errdefs.NotAvailable, "overloaded_error"},
-		"a rate limit":                        {"data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n", errdefs.RateLimit, "rate_limit_error"},
-		"a bad request, told late":            {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad\"}}\n\n", errdefs.Validation, "invalid_request_error"},
-		"an error that is one by its name":    {"event: error\ndata: {\"message\":\"bad\"}\n\n", errdefs.NotAvailable, ""},
-		"an error that is one by its shape":   {"data: {\"error\":{\"message\":\"bad\"}}\n\n", errdefs.NotAvailable, ""},
-		"the window is full, in other words":  {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input length and `max_tokens` exceed context limit: 1 + 2 > 2\"}}\n\n", errdefs.Overflow, "invalid_request_error"},
-		"the account has no credit":           {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your credit balance is too low\"}}\n\n", errdefs.Unauthorized, "invalid_request_error"},
-		"the filter of the provider":          {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Output blocked by content filtering policy\"}}\n\n", errdefs.Refused, "invalid_request_error"},
-		"a time limit":                        {"data: {\"type\":\"error\",\"error\":{\"type\":\"timeout_error\",\"message\":\"t\"}}\n\n", errdefs.Timeout, "timeout_error"},
-		"a request that is too large for all": {"data: {\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"t\"}}\n\n", errdefs.Overflow, "request_too_large"},
+		"nothing at all":                       {"", errdefs.NotAvailable, "truncated_stream"},
+		"no last event":                        {"data: " + open + "\n\n", errdefs.NotAvailable, "truncated_stream"},
+		"cut off in the middle of an event":    {"data: " + open + "\n\ndata: {\"type\":\"message_st", errdefs.NotAvailable, "truncated_stream"},
+		"an event that is not JSON":            {"data: <html>\n\ndata: " + open + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"a delta for a block that never began": {"data: " + open + "\n\ndata: " + delta(7, `{"type":"text_delta","text":"lost"}`) + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"arguments for a text":                 {"data: " + start(0, `{"type":"text","text":"a"}`) + "\n\ndata: " + delta(0, `{"type":"input_json_delta","partial_json":"{"}`) + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"a text for a call":                    {"data: " + start(0, `{"type":"tool_use","id":"1","name":"now","input":{}}`) + "\n\ndata: " + delta(0, `{"type":"text_delta","text":"lost"}`) + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"a block without a type":               {"data: " + start(0, `{"text":"lost"}`) + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"a block that is a text":               {"data: " + start(0, `"lost"`) + "\n\n", errdefs.NotAvailable, "malformed_reply"},
+		"an overload":                          {"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", errdefs.NotAvailable, "overloaded_error"},
+		"a rate limit":                         {"data: {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n", errdefs.RateLimit, "rate_limit_error"},
+		"a bad request, told late":             {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"bad\"}}\n\n", errdefs.Validation, "invalid_request_error"},
+		"an error that is one by its name":     {"event: error\ndata: {\"message\":\"bad\"}\n\n", errdefs.NotAvailable, ""},
+		"an error that is one by its shape":    {"data: {\"error\":{\"message\":\"bad\"}}\n\n", errdefs.NotAvailable, ""},
+		"the window is full, in other words":   {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input length and `max_tokens` exceed context limit: 1 + 2 > 2\"}}\n\n", errdefs.Overflow, "invalid_request_error"},
+		"the account has no credit":            {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Your credit balance is too low\"}}\n\n", errdefs.Unauthorized, "invalid_request_error"},
+		"the filter of the provider":           {"data: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Output blocked by content filtering policy\"}}\n\n", errdefs.Refused, "invalid_request_error"},
+		"a time limit":                         {"data: {\"type\":\"error\",\"error\":{\"type\":\"timeout_error\",\"message\":\"t\"}}\n\n", errdefs.Timeout, "timeout_error"},
+		"a request that is too large for all":  {"data: {\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"t\"}}\n\n", errdefs.Overflow, "request_too_large"},
 	} {
 		_, _, err := playBytes([]byte(c.sse))
 		var e *model.Error

@@ -186,7 +186,7 @@ func (r *reply) stop() model.StopReason {
 func usage(data []byte) model.Usage {
 	var prompt, cached, tools, candidates, thoughts int
 	for u := wire.Object(data); u.Next(); {
-		switch n := int(wire.Int(u.Value)); string(u.Key) {
+		switch n := httpapi.Tokens(u.Value); string(u.Key) {
 		case "promptTokenCount":
 			prompt = n
 		case "cachedContentTokenCount":

@@ -3,6 +3,7 @@ package gemini
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,6 +236,25 @@ func TestBrokenRepliesAreErrors(t *testing.T) {
 	}
 	if _, err := New("m").decode([]byte(parts(`{"text":"a"}`))); !errdefs.NotAvailable.Is(err) {
 		t.Errorf("a whole reply without finishReason: %v", err)
+	}
+}
+
+func TestPartsThatCanNotBeSentBackAreErrors(t *testing.T) {
+	for name, part := range map[string]string{"a text": `"lost"`, "a list": `[{"text":"lost"}]`, "a signature that is no text": `{"text":"a","thoughtSignature":1}`} {
+		if r, _, err := play(t, parts(part), stop); !errors.Is(err, errdefs.NotAvailable) {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	r, _, err := play(t, parts(`null`, `{"inlineData":{"mimeType":"picture","data":"eA=="}}`, `{"functionCall":{"name":"f"},"thoughtSignature":null}`), stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []message.Part{
+		message.Opaque{Provider: provider, JSON: `{"inlineData":{"mimeType":"picture","data":"eA=="}}`}, // a File has a type that is one
+		message.ToolCall{ID: "gemini_call_1", Name: "f", Input: "{}", Origin: own("")},
+	}
+	if diff := cmp.Diff(want, slices.Collect(r.Message.Parts())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

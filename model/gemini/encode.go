@@ -180,7 +180,7 @@ func appendFile(b []byte, f message.File) []byte {
 
 func appendCall(b []byte, p message.ToolCall, signed bool) []byte {
 	extra := ours(p.Origin)
-	b = wire.AppendString(append(b, `{"functionCall":{"name":`...), p.Name)
+	b = appendName(append(b, `{"functionCall":{"name":`...), p.Name)
 	b = appendInput(append(b, `,"args":`...), p.Input)
 	b = appendID(b, p.ID)
 	var inner []byte
@@ -219,7 +219,7 @@ func appendInput(b []byte, input string) []byte {
 }
 
 func appendResult(b []byte, p message.ToolResult) []byte {
-	b = wire.AppendString(append(b, `{"functionResponse":{"name":`...), p.Name)
+	b = appendName(append(b, `{"functionResponse":{"name":`...), p.Name)
 	kind := `,"response":{"result":`
 	if p.IsError {
 		kind = `,"response":{"error":`
@@ -230,6 +230,15 @@ func appendResult(b []byte, p message.ToolResult) []byte {
 		b = appendFile(append(b, ','), f)
 	}
 	return b
+}
+
+// appendName appends the name of a function. A model may call what nobody offered, by any name; the API takes up to 64 letters, digits, _
+// and -, the first of which is a letter or _, and . and : that no tool of ours has.
+func appendName(b []byte, name string) []byte {
+	if name != "" && (name[0] >= '0' && name[0] <= '9' || name[0] == '-') {
+		name = "_" + name
+	}
+	return wire.AppendWord(b, name, 64)
 }
 
 // appendID leaves out an id that Gemini never gave. A call and its result are encoded apart and must agree, also when somebody

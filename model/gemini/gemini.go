@@ -98,7 +98,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 		return err
 	}
 	var r *model.Response
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") { // a proxy that can't stream
+	if httpapi.IsJSON(resp) { // a proxy that can't stream, or an error
 		var raw []byte
 		if raw, err = m.api.ReadAll(ctx, resp); err == nil {
 			r, err = m.decode(raw)

@@ -22,6 +22,7 @@ func TestMatrix(t *testing.T) {
 			"half_call":   "arguments arrive whole",
 			"refusal":     "a refusal is ordinary text",
 			"pause":       "there are no turns to go on with",
+			"terminal":    "a stream ends with its connection",
 			"cache_write": "writes to the implicit cache are not counted",
 		},
 	})

@@ -20,6 +20,12 @@ type wirePart struct {
 // part takes the next part in. Text goes on with the open part, when both are of one kind and neither is signed: Google asks for
 // signed parts to be kept apart. Everything else closes it.
 func (r *reply) part(data []byte) error {
+	if wire.IsNull(data) {
+		return nil
+	}
+	if data[0] != '{' {
+		return r.api.Malformed("a part of the reply is no object", data)
+	}
 	var p wirePart
 	for m := wire.Object(data); m.Next(); {
 		switch string(m.Key) {
@@ -40,6 +46,9 @@ func (r *reply) part(data []byte) error {
 		default:
 			p.rest, p.unknown = true, true
 		}
+	}
+	if !wire.IsNull(p.signature) && p.signature[0] != '"' {
+		return r.api.Malformed("a signature of the reply is no text", data)
 	}
 	switch {
 	case p.call != nil:
@@ -125,7 +134,7 @@ func (r *reply) callPart(data []byte, p wirePart) error {
 		c.ID = callID(r.calls)
 	}
 	for m := wire.Object(data); m.Next(); {
-		if string(m.Key) != "functionCall" {
+		if string(m.Key) != "functionCall" && !wire.IsNull(m.Value) {
 			x.add(string(m.Key), m.Value)
 		}
 	}
@@ -163,7 +172,7 @@ func filePart(p wirePart) (message.File, bool) {
 			return f, false
 		}
 	}
-	return f, f.MIME != "" && (f.URL == "") != (f.Data == "")
+	return f, message.New(message.RoleUser, f).CheckFiles() == nil
 }
 
 // add closes the open part and appends p.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -245,7 +246,7 @@ func decodeUsage(data []byte) (u model.Usage) {
 	var in, out []byte
 	var total int
 	for o := wire.Object(data); o.Next(); {
-		n := int(wire.Int(o.Value))
+		n := httpapi.Tokens(o.Value)
 		switch string(o.Key) {
 		case "prompt_tokens", "input_tokens":
 			u.Input = n
@@ -259,9 +260,9 @@ func decodeUsage(data []byte) (u model.Usage) {
 			out = o.Value
 		}
 	}
-	u.CacheRead = int(wire.Int(wire.Get(in, "cached_tokens")))
-	u.CacheWrite = int(wire.Int(wire.Get(in, "cache_write_tokens")))
-	u.Reasoning = int(wire.Int(wire.Get(out, "reasoning_tokens")))
+	u.CacheRead = httpapi.Tokens(wire.Get(in, "cached_tokens"))
+	u.CacheWrite = httpapi.Tokens(wire.Get(in, "cache_write_tokens"))
+	u.Reasoning = httpapi.Tokens(wire.Get(out, "reasoning_tokens"))
 	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning // xAI doesn't count it as output
 	}

@@ -67,13 +67,13 @@ func encodeChat(m message.Message, own bool) []byte {
 	case message.RoleAssistant:
 		return encodeChatAssistant(m, own)
 	case message.RoleTool:
-		return encodeChatResults(m)
+		return encodeChatResults(m, own)
 	}
 	return appendChatUser(nil, slices.Collect(m.Parts()))
 }
 
 // encodeChatResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
-func encodeChatResults(m message.Message) (dst []byte) {
+func encodeChatResults(m message.Message, own bool) (dst []byte) {
 	var rest []message.Part
 	for p := range m.Parts() {
 		r, ok := p.(message.ToolResult)
@@ -81,7 +81,7 @@ func encodeChatResults(m message.Message) (dst []byte) {
 			rest = append(rest, p)
 			continue
 		}
-		dst = wire.AppendString(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call)
+		dst = appendChatID(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call, own)
 		dst = append(wire.AppendString(append(dst, `,"content":`...), r.Content), '}')
 		for _, f := range r.Files {
 			rest = append(rest, f)
@@ -197,10 +197,19 @@ func appendChatReasoning(dst []byte, r message.Reasoning) []byte {
 	return appendExtra(dst, r.Extra, "role", "content", "tool_calls")
 }
 
+// appendChatID appends the id of a call. OpenAI refuses one of more than 40 characters, as other providers make them. Other servers get
+// theirs back as they gave it: some models read it.
+func appendChatID(dst []byte, id string, own bool) []byte {
+	if own || id == "" {
+		return wire.AppendWord(dst, id, 40)
+	}
+	return wire.AppendString(dst, id)
+}
+
 func appendChatCall(dst []byte, c message.ToolCall, own bool) []byte {
 	extra := extraOf(c.Origin, chat)
-	dst = wire.AppendString(append(dst, `{"id":`...), c.ID)
-	dst = wire.AppendString(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+	dst = appendChatID(append(dst, `{"id":`...), c.ID, own)
+	dst = wire.AppendWord(append(dst, `,"type":"function","function":{"name":`...), c.Name, longestName)
 	dst = append(dst, `,"arguments":`...)
 	if args := arguments(c, extra); validObject(args) {
 		dst = wire.AppendString(dst, args)

@@ -156,7 +156,7 @@ func TestADeltaCostsItsStringAlone(t *testing.T) {
 		"responses": {
 			"event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"word","logprobs":[],"obfuscation":"x"}` + "\n\n",
 			func(sse string) error {
-				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(textItem))))), ignore)
+				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(longItem))))), ignore)
 				return err
 			},
 		},
@@ -171,7 +171,7 @@ func TestADeltaCostsItsStringAlone(t *testing.T) {
 		"responses, reasoning": {
 			`data: {"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":0,"delta":"word"}` + "\n\n",
 			func(sse string) error {
-				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(textItem))))), ignore)
+				_, err := stateless().stream(t.Context(), wire.NewEvents(strings.NewReader(sse+events(event("response.completed", `"response":`+output(longItem))))), ignore)
 				return err
 			},
 		},
@@ -191,6 +191,9 @@ func TestADeltaCostsItsStringAlone(t *testing.T) {
 	}
 }
 
+// longItem says as much as any of the streams does.
+var longItem = strings.Replace(textItem, `"ok"`, `"`+strings.Repeat("word ", 3000)+`"`, 1)
+
 func ignore(model.StreamResult) error { return nil }
 
 func BenchmarkChatStream(b *testing.B) {
@@ -207,7 +210,7 @@ func BenchmarkChatStream(b *testing.B) {
 
 func BenchmarkResponsesStream(b *testing.B) {
 	sse := strings.Repeat(events(event("response.output_text.delta", `"item_id":"msg_1","output_index":0,"content_index":0,"delta":"word "`)), 1000) +
-		events(event("response.completed", `"response":`+output(textItem)))
+		events(event("response.completed", `"response":`+output(longItem)))
 	m := stateless()
 	b.SetBytes(int64(len(sse)))
 	b.ReportAllocs()

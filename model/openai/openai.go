@@ -94,11 +94,15 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 		if m.IsZero() {
 			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
 		}
-		if m.Role() == message.RoleAssistant || !m.HasFiles() {
+		if !m.HasFiles() {
 			continue
 		}
 		for f := range files(m) {
-			if what := file(f); what != "" {
+			what := file(f)
+			if m.Role() == message.RoleAssistant {
+				what = "the model's own messages can't hold files: move it to a user message"
+			}
+			if what != "" {
 				return errdefs.Validation.Errorf("%s: message %d: file of type %q: %s", c.vendor.Name, i+1, f.MIME, what)
 			}
 		}
@@ -151,6 +155,10 @@ func (c *client) completeStream(
 	final.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: final})
 }
+
+// longestName is the most bytes of a function's name that both protocols take. A model may call what nobody offered, by any name, and that
+// call is sent back with all others.
+const longestName = 64
 
 // files yields the files of m and of the results in it.
 func files(m message.Message) iter.Seq[message.File] {

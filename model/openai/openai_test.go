@@ -233,6 +233,11 @@ func TestWhatTheWireHasNoPlaceForIsRefusedBeforeACall(t *testing.T) {
 	result := func(f message.File) model.Request {
 		return model.Request{Messages: message.NewHistory(message.Results(message.ToolResult{Call: "c", Files: []message.File{f}}))}
 	}
+	drawn := func() model.Request {
+		r := hi()
+		r.Messages = r.Messages.Append(message.New(message.RoleAssistant, message.File{MIME: "image/png", Data: "x"}), message.User("More"))
+		return r
+	}
 	infinite := hi()
 	infinite.Temperature = ptr(math.Inf(1))
 	for name, c := range map[string]struct {
@@ -245,6 +250,8 @@ func TestWhatTheWireHasNoPlaceForIsRefusedBeforeACall(t *testing.T) {
 		"chat: a file without bytes":          {chatModel, file(message.File{MIME: "image/png"})},
 		"chat: a stored file in a result":     {chatModel, result(message.File{MIME: "image/png", Hash: "h"})},
 		"chat: an odd file in a result":       {chatModel, result(message.File{MIME: "model/gltf", Data: "x"})},
+		"chat: a file of the model's":         {chatModel, drawn()},
+		"responses: a file of the model's":    {respModel, drawn()},
 		"chat: an infinite temperature":       {chatModel, infinite},
 		"chat: the zero message":              {chatModel, model.Request{Messages: message.NewHistory(message.Message{})}},
 		"responses: a sound":                  {respModel, file(message.File{MIME: "audio/wav", Data: "x"})},

@@ -65,7 +65,9 @@ func (m *Responses) response(data []byte, status string, done [][]byte) (*model.
 		items = done
 	}
 	for _, item := range items {
-		r.item(item)
+		if !r.item(item) {
+			return nil, m.api.Malformed("an item of the reply is not as it should be", item)
+		}
 	}
 	r.Message = message.New(message.RoleAssistant, r.parts...)
 	r.Stop = r.stop(status, why)
@@ -114,13 +116,22 @@ func (r *responsesReply) stop(status, why string) model.StopReason {
 	return model.StopEnd
 }
 
-// item takes an item of the output. One that isn't known, or isn't as it should be, is kept as it is.
-func (r *responsesReply) item(data []byte) {
+// item takes an item of the output. One that isn't known is kept as it is. It reports false for what can't be: it could not be sent back.
+func (r *responsesReply) item(data []byte) bool {
+	if len(data) == 0 || data[0] != '{' {
+		return false
+	}
 	known := false
 	switch wire.String(wire.Get(data, "type")) {
 	case "message":
+		if !shaped(data) || wire.IsNull(wire.Get(data, "content")) {
+			return false
+		}
 		known = r.message(data)
 	case "reasoning":
+		if !shaped(data) {
+			return false
+		}
 		known = r.reasoning(data)
 	case "function_call":
 		known = r.call(data)
@@ -129,6 +140,36 @@ func (r *responsesReply) item(data []byte) {
 		raw, _ := wire.AppendCompact(nil, data)
 		r.parts = append(r.parts, message.Opaque{Provider: responses, JSON: string(raw)})
 	}
+	return true
+}
+
+// shaped reports whether an item is made of what it has to be made of.
+func shaped(item []byte) bool {
+	for o := wire.Object(item); o.Next(); {
+		null, ok := wire.IsNull(o.Value), true
+		switch string(o.Key) {
+		case "role", "encrypted_content":
+			ok = o.Value[0] == '"' || null && string(o.Key) != "role"
+		case "content", "summary":
+			ok = null || typed(o.Value)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// typed reports whether a list has objects with a type, and texts that are texts.
+func typed(list []byte) bool {
+	l := wire.Array(list)
+	for l.Next() {
+		text, refusal := wire.Get(l.Value, "text"), wire.Get(l.Value, "refusal")
+		if wire.String(wire.Get(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
+			return false
+		}
+	}
+	return l.Err() == nil
 }
 
 // message takes a message item: a part for each text, the first of which keeps what else the item has. false when there is no text

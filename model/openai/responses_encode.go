@@ -111,7 +111,7 @@ func encodeResponsesResults(m message.Message) (dst []byte) {
 			rest = append(rest, p)
 			continue
 		}
-		dst = wire.AppendString(append(dst, `,{"type":"function_call_output","call_id":`...), r.Call)
+		dst = wire.AppendWord(append(dst, `,{"type":"function_call_output","call_id":`...), r.Call, longestCallID)
 		dst = append(dst, `,"output":`...)
 		content := appendInputText(nil, r.Content)
 		for _, f := range r.Files {
@@ -126,6 +126,9 @@ func encodeResponsesResults(m message.Message) (dst []byte) {
 	}
 	return appendResponsesUser(dst, rest)
 }
+
+// longestCallID is the most bytes of a call's id that the Responses API takes.
+const longestCallID = 64
 
 // responsesFile tells why a file can't be sent; "" when it can.
 func responsesFile(f message.File) string {

@@ -159,8 +159,8 @@ func (w *itemWriter) call(c message.ToolCall) {
 		w.begin()
 	}
 	extra := extraOf(c.Origin, responses)
-	w.dst = wire.AppendString(append(w.dst, `,{"type":"function_call","call_id":`...), c.ID)
-	w.dst = wire.AppendString(append(w.dst, `,"name":`...), c.Name)
+	w.dst = wire.AppendWord(append(w.dst, `,{"type":"function_call","call_id":`...), c.ID, longestCallID)
+	w.dst = wire.AppendWord(append(w.dst, `,"name":`...), c.Name, longestName)
 	w.dst = wire.AppendString(append(w.dst, `,"arguments":`...), arguments(c, extra))
 	w.dst = append(appendExtra(w.dst, extra, "type", "call_id", "name", "arguments"), '}')
 }

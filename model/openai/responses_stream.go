@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
@@ -30,7 +31,11 @@ func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.St
 		}
 		switch e.kind {
 		case "response.completed", "response.incomplete", "response.failed":
-			return m.response(e.response, strings.TrimPrefix(e.kind, "response."), s.done)
+			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), s.done)
+			if err == nil && s.text > len(r.Message.Text()) { // neither its items nor the last event has what was heard
+				return nil, m.api.Malformed("the reply ends without what it said", data)
+			}
+			return r, err
 		case "error":
 			return nil, m.api.InStream(data)
 		}
@@ -84,7 +89,9 @@ func kindOfEvent(raw []byte) string {
 
 type responsesStream struct {
 	cb   model.StreamHandler
-	done [][]byte // finished items
+	done [][]byte // finished items, in the order of their indexes
+	at   []int64  // their indexes
+	text int      // bytes of text that were passed on
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
 	output, within []byte
@@ -102,6 +109,7 @@ func (s *responsesStream) event(e streamEvent) error {
 	switch e.kind {
 	case "response.output_text.delta":
 		if text := wire.String(e.delta); text != "" {
+			s.text += len(text)
 			return s.cb(model.StreamResult{Text: text})
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
@@ -113,7 +121,7 @@ func (s *responsesStream) event(e streamEvent) error {
 	case "response.function_call_arguments.delta":
 		return s.input(e)
 	case "response.output_item.done":
-		s.done = append(s.done, bytes.Clone(e.item))
+		s.finished(e)
 	}
 	return nil
 }
@@ -129,6 +137,20 @@ func (s *responsesStream) input(e streamEvent) error {
 		}
 	}
 	return nil
+}
+
+// finished takes a finished item to its place. One that comes again takes the place of the first, so that no call is there twice.
+func (s *responsesStream) finished(e streamEvent) {
+	index := int64(len(s.done))
+	if !wire.IsNull(e.output) {
+		index = wire.Int(e.output)
+	}
+	i, again := slices.BinarySearch(s.at, index)
+	if again {
+		s.done[i] = bytes.Clone(e.item)
+		return
+	}
+	s.done, s.at = slices.Insert(s.done, i, bytes.Clone(e.item)), slices.Insert(s.at, i, index)
 }
 
 func (s *responsesStream) reasoning(e streamEvent) error {

@@ -208,11 +208,35 @@ func TestAStreamIsReadFromItsItemsAndItsLastEvent(t *testing.T) {
 		"the last event has no response":  {`{"type":"response.created","response":{"id":"resp_1"}}`, done, `{"type":"response.completed"}`},
 		"only the last event says it":     {completed(output(textItem))},
 		"something unknown comes between": {event("response.later.delta", `"delta":"no"`), "", "[DONE]", done, completed(output(textItem)), "[DONE]", "{"},
+		"an item that is finished twice":  {done, done, completed(output(textItem))},
+		"and the last event has none":     {done, done, completed(output())},
 		"an error after the end":          {done, completed(output(textItem)), event("error", `"message":"late"`)},
 	} {
 		h := play(t.Context(), stateless().stream, events(c...))
 		if h.err != nil || h.final.Message.Text() != "ok" || h.final.Stop != model.StopEnd {
 			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}
+
+func TestItemsThatComeOutOfOrderAndAgainAreEachThereOnce(t *testing.T) {
+	done := func(index, id string) string {
+		return event("response.output_item.done", `"output_index":`+index+`,"item":{"type":"function_call","call_id":"`+id+`","name":"f","arguments":"{}"}`)
+	}
+	for name, last := range map[string]string{
+		"the last event has none": event("response.completed", `"response":`+output()),
+		"and the last event one":  event("response.completed", `"response":`+output(`{"type":"function_call","call_id":"call_1","name":"f","arguments":"{}"}`)),
+	} {
+		h := play(t.Context(), stateless().stream, events(done("2", "call_3"), done("0", "call_1"), done("2", "call_3"), done("1", "call_2"), last))
+		if h.err != nil {
+			t.Fatal(h.err)
+		}
+		var ids []string
+		for _, c := range h.final.Message.ToolCalls() {
+			ids = append(ids, c.ID)
+		}
+		if diff := cmp.Diff([]string{"call_1", "call_2", "call_3"}, ids); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -223,14 +247,20 @@ func TestAStreamThatFailsIsAnError(t *testing.T) {
 		class  *errdefs.Class
 		code   string
 	}{
-		"response.failed":   {[]string{event("response.failed", `"response":{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"}}`)}, errdefs.RateLimit, "rate_limit_exceeded"},
-		"error":             {[]string{event("error", `"code":"server_error","message":"x","param":null`)}, errdefs.NotAvailable, "server_error"},
-		"error, nested":     {[]string{event("error", `"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"too long"}`)}, errdefs.Overflow, "context_length_exceeded"},
-		"no last event":     {[]string{event("response.output_item.done", `"item":`+textItem)}, errdefs.NotAvailable, "truncated_stream"},
-		"only done":         {[]string{"[DONE]"}, errdefs.NotAvailable, "truncated_stream"},
-		"not JSON":          {[]string{"{", "{"}, errdefs.NotAvailable, "malformed_reply"},
-		"cut off":           {[]string{`{"type":"response.compl`}, errdefs.NotAvailable, "truncated_stream"},
-		"an empty response": {[]string{`{"type":"response.completed"}`}, errdefs.NotAvailable, "malformed_reply"},
+		"response.failed":              {[]string{event("response.failed", `"response":{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"}}`)}, errdefs.RateLimit, "rate_limit_exceeded"},
+		"error":                        {[]string{event("error", `"code":"server_error","message":"x","param":null`)}, errdefs.NotAvailable, "server_error"},
+		"error, nested":                {[]string{event("error", `"error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"too long"}`)}, errdefs.Overflow, "context_length_exceeded"},
+		"no last event":                {[]string{event("response.output_item.done", `"item":`+textItem)}, errdefs.NotAvailable, "truncated_stream"},
+		"only done":                    {[]string{"[DONE]"}, errdefs.NotAvailable, "truncated_stream"},
+		"not JSON":                     {[]string{"{", "{"}, errdefs.NotAvailable, "malformed_reply"},
+		"cut off":                      {[]string{`{"type":"response.compl`}, errdefs.NotAvailable, "truncated_stream"},
+		"an empty response":            {[]string{`{"type":"response.completed"}`}, errdefs.NotAvailable, "malformed_reply"},
+		"a reply without what it said": {[]string{event("response.output_text.delta", `"delta":"Hello"`), event("response.completed", `"response":`+output())}, errdefs.NotAvailable, "malformed_reply"},
+		"half of what it said":         {[]string{event("response.output_text.delta", `"delta":"ok, and more"`), event("response.completed", `"response":`+output(textItem))}, errdefs.NotAvailable, "malformed_reply"},
+		"an item that is no object":    {[]string{event("response.completed", `"response":`+output(`"x"`))}, errdefs.NotAvailable, "malformed_reply"},
+		"a message without content":    {[]string{event("response.completed", `"response":`+output(`{"type":"message","role":"assistant"}`))}, errdefs.NotAvailable, "malformed_reply"},
+		"content without a type":       {[]string{event("response.completed", `"response":`+output(`{"type":"message","role":"assistant","content":[{"text":"ok"}]}`))}, errdefs.NotAvailable, "malformed_reply"},
+		"a thought that is no text":    {[]string{event("response.completed", `"response":`+output(`{"type":"reasoning","summary":[{"type":"summary_text","text":1}]}`))}, errdefs.NotAvailable, "malformed_reply"},
 	} {
 		var e *model.Error
 		if h := play(t.Context(), stateless().stream, events(c.events...)); !errors.As(h.err, &e) || e.Kind != c.class || e.Code != c.code {
