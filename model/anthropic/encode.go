@@ -178,9 +178,9 @@ func appendWord(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// next begins another block of a list.
+// next begins another block of a list, or member of an object.
 func next(b []byte) []byte {
-	if b[len(b)-1] == '[' {
+	if c := b[len(b)-1]; c == '[' || c == '{' {
 		return b
 	}
 	return append(b, ',')

@@ -344,8 +344,8 @@ func TestLimitsAndSchemasFollowTheVersionInTheName(t *testing.T) {
 		"kimi-k2":                                     {8192, false},
 		"":                                            {8192, false},
 	} {
-		if limit, schema := family(name); limit != want.limit || schema != want.schema {
-			t.Errorf("%s: %d, %v, want %v", name, limit, schema, want)
+		if f := familyOf(name); f.maxTokens != want.limit || f.schema != want.schema {
+			t.Errorf("%s: %d, %v, want %v", name, f.maxTokens, f.schema, want)
 		}
 	}
 }
