@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -120,7 +121,9 @@ func newAsked(call string, req model.Request, s *scrubber) (*asked, error) {
 	}
 	a.messages = make([]json.RawMessage, req.Messages.Len())
 	for i, m := range req.Messages.All() {
-		a.messages[i] = s.message(m)
+		if a.messages[i] = []byte("null"); !m.IsZero() {
+			a.messages[i] = m.Encoded(s, s.message) // each once: a conversation has all that was said in every request
+		}
 	}
 	return a, nil
 }
@@ -152,8 +155,11 @@ func (a *asked) after(earlier []*recorded) requestDoc {
 	doc := requestDoc{Messages: a.messages, Settings: a.settings, Output: a.output}
 	var from *recorded
 	most := 0
-	for _, e := range earlier {
-		if n := a.common(e.asked); n >= most && n > 0 {
+	for _, e := range slices.Backward(earlier) {
+		if len(e.asked.messages) <= most { // it can't be: mostly the last one is all that this one begins with
+			continue
+		}
+		if n := a.common(e.asked); n > most {
 			from, most = e, n
 		}
 	}
