@@ -45,8 +45,8 @@ func (m *Model) sendable(msg message.Message, i int) error {
 
 const untyped = "only images, PDF and text can be sent"
 
-// typed reports whether the API has a block for f's type.
-func typed(f message.File) bool { return isText(f.MIME) || isImage(f.MIME) || f.MIME == pdf }
+// typed reports whether the API has a block for a type.
+func typed(mime string) bool { return isText(mime) || isImage(mime) || mime == pdf }
 
 // kept reports whether the API keeps f.
 func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
@@ -54,7 +54,7 @@ func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
 // unsendable says why a file can't be sent, and "" when it can.
 func unsendable(f message.File) string {
 	switch {
-	case kept(f) && typed(f):
+	case kept(f) && typed(f.MIME):
 		return ""
 	case f.Data == "" && f.URL == "" && f.Hash != "":
 		return "its bytes are in the journal: put them in before the call"
@@ -62,7 +62,7 @@ func unsendable(f message.File) string {
 		return "it is empty: give Data, URL or the ID of an upload"
 	case isText(f.MIME) && f.Data == "":
 		return "a text can't be given by URL: put it in as Data or in the message's text"
-	case !typed(f):
+	case !typed(f.MIME):
 		return untyped
 	}
 	return ""

@@ -21,16 +21,7 @@ const (
 // Upload gives a file to the API, which keeps it until it is discarded, for everybody whose keys belong to the same workspace. It takes images, PDF and text, up to 500 MB. See
 // [model.Uploader].
 func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error) {
-	why := ""
-	switch {
-	case f.Data == "":
-		why = "it has no Data"
-	case !typed(f):
-		why = untyped
-	case len(f.Data) > maxUpload:
-		why = "it is larger than 500 MB, which is all that the API takes"
-	}
-	if why != "" {
+	if why := unkeepable(f.MIME, len(f.Data)); why != "" {
 		return f, errdefs.Validation.Errorf("%s: upload: file %q of type %q: %s", m.can.Name, f.Name, f.MIME, why)
 	}
 	mime := f.MIME
@@ -52,6 +43,19 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 	}
 	f.Provider, f.ID = provider, id
 	return f, nil
+}
+
+// unkeepable says why the API would not keep, or never use, a file of a type and with so many bytes, and "" when it would.
+func unkeepable(mime string, size int) string {
+	switch {
+	case size == 0:
+		return "it has no Data"
+	case !typed(mime):
+		return untyped
+	case size > maxUpload:
+		return "it is larger than 500 MB, which is all that the API takes"
+	}
+	return ""
 }
 
 // Discard deletes a file that was uploaded. See [model.Uploader].
