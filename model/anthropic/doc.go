@@ -6,6 +6,12 @@
 // a request that is a single message without tools, which nobody will continue. To place marks of your own, give the last text of a
 // message an Origin{Provider: "anthropic", Extra: `{"cache_control":{…}}`}.
 //
+// Settings.Reasoning is said as the model wants it: as tokens to think with (Claude 3.7 to 4.5), as effort (from 4.6 on), or both (Opus 4.5). Thoughts are asked
+// for as summaries, which later models leave out otherwise. Tools that the API runs itself are model.WebSearch, model.WebFetch and model.CodeExecution, in the latest
+// version that the model takes; a "type" among a tool's options asks for another one. What they did is in the reply as message.ProviderCall, as are the steps of an
+// MCP connector. The text of a page that was fetched is in its JSON only.
+//
 // What this package doesn't understand survives: unknown blocks become message.Opaque and unknown members of known blocks
-// Origin.Extra, and both are sent back as they came. Beta features are asked for with model.WithHeader("anthropic-beta", …).
+// Origin.Extra, and both are sent back as they came. Beta features are asked for with model.WithHeader("anthropic-beta", …); those that a request needs are added to
+// them.
 package anthropic
