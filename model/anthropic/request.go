@@ -154,7 +154,7 @@ func (m *Model) encodeHead(req model.Request) (*head, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &head{system: req.System, tools: req.Tools, settings: req.Settings.Clone(), output: bytes.Clone(req.Output)}
+	h := &head{system: req.System, tools: req.Tools, settings: req.Clone(), output: bytes.Clone(req.Output)}
 	b := wire.AppendString([]byte(`{"model":`), m.name)
 	h.from = len(b)
 	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(t.limit), 10)

@@ -114,6 +114,10 @@ func TestStepsOfToolsOfTheAPIAreRead(t *testing.T) {
 			`{"type":"web_fetch_tool_result","tool_use_id":"s1","content":{"type":"web_fetch_result","url":"https://a.example/","content":{"type":"document","title":null}}}`,
 			want{Call: "s1", Name: "web_fetch", Sources: []message.Citation{{URL: "https://a.example/"}}},
 		},
+		"what has no error": {
+			`{"type":"web_fetch_tool_result","tool_use_id":"s1","content":{"type":"web_fetch_result","url":"https://a.example/","error_code":null,"error_message":null}}`,
+			want{Call: "s1", Name: "web_fetch", Sources: []message.Citation{{URL: "https://a.example/"}}},
+		},
 		"code": {
 			`{"type":"code_execution_tool_result","tool_use_id":"s1","content":{"type":"code_execution_result","stdout":"1","stderr":"warning","return_code":0,"content":[{"type":"code_execution_output","file_id":"f"}]}}`,
 			want{Call: "s1", Name: "code_execution", Output: "1\nwarning"},
@@ -242,5 +246,13 @@ func TestCitationsAreRead(t *testing.T) {
 		if back := string(encode(r.Message)); !strings.Contains(back, `"citations":`+c.list) {
 			t.Errorf("%s: it goes back as %s", name, back)
 		}
+	}
+}
+
+func TestATextInPlaceOfCitationsIsNoneHoweverItGrows(t *testing.T) {
+	r, _ := blocks(t, start(0, `{"type":"text","text":"So.","citations":"[{\"cited_text\":"}`), delta(0, `{"type":"odd_delta","citations":"\"x\"}]"}`))
+	want := []message.Part{message.Text{Text: "So.", Origin: message.Origin{Provider: provider, Extra: `{"citations":"[{\"cited_text\":\"x\"}]"}`}}}
+	if d := cmp.Diff(want, slices.Collect(r.Message.Parts())); d != "" {
+		t.Error(d)
 	}
 }

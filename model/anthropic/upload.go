@@ -63,7 +63,7 @@ func (m *Model) Discard(ctx context.Context, f message.File) error {
 	if !kept(f) {
 		return errdefs.Validation.Errorf("%s: discard: file %q is not kept by %s", m.can.Name, f.Name, provider)
 	}
-	resp, err := m.api.Do(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), nil, http.Header{"Accept": {"application/json"}})
+	resp, err := m.api.Do(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), nil, http.Header{"Accept": {"application/json"}}) //nolint:bodyclose // httpapi.Finish closes it
 	if err != nil {
 		return err
 	}
