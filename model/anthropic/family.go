@@ -21,7 +21,8 @@ type family struct {
 	forced      bool   // thinks although a call is forced, or is not known to refuse it
 	levels      []model.ReasoningLevel
 
-	tools map[string]string // the types of the tools that the API runs itself
+	tools   map[string]string // the types of the tools that the API runs itself
+	filters bool              // code of the model's may use them, too
 }
 
 // thinks is how a model is told to think.
@@ -33,7 +34,7 @@ const (
 	byEffort        // thinking.type "adaptive" and output_config.effort
 )
 
-// The tools' types by the API's reference of tools. What came with Claude 4.6 lets the model filter by code what a search or page gives; earlier models
+// The tools' types by the API's reference of tools. What came with Claude 4.6 can be used by the model's code, too; earlier models
 // refuse it ("does not support programmatic tool calling"), and have what came before.
 var (
 	oldTools = map[string]string{model.WebSearch: "web_search_20250305", model.WebFetch: "web_fetch_20250910", model.CodeExecution: "code_execution_20250825"}
@@ -56,7 +57,7 @@ func (f *family) providerTools() []string {
 // told everything in the newest form.
 func familyOf(name string) family {
 	line, v := version(name)
-	f := family{maxTokens: 32000, thinks: byEffort, off: "disabled", forced: true, levels: model.ReasoningLevels(), schema: line != "" && v >= 405, tools: newTools}
+	f := family{maxTokens: 32000, thinks: byEffort, off: "disabled", forced: true, levels: model.ReasoningLevels(), schema: line != "" && v >= 405, tools: newTools, filters: true}
 	switch {
 	case v == 0:
 		f.maxTokens = 8192
@@ -66,7 +67,7 @@ func familyOf(name string) family {
 	case v < 307:
 		return family{maxTokens: 8192, most: 8192, levels: []model.ReasoningLevel{model.ReasoningNone}}
 	case v < 406:
-		f.thinks, f.most, f.forced, f.tools = byBudget, 64000, false, oldTools
+		f.thinks, f.most, f.forced, f.tools, f.filters = byBudget, 64000, false, oldTools, false
 		f.interleaved, f.effort = v >= 400, line == "opus" && v == 405
 		if line == "opus" && v < 405 {
 			f.most = 32000

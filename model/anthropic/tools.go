@@ -53,7 +53,8 @@ func (f *family) appendTools(b []byte, tools []model.Tool, own []model.ProviderT
 	return b, nil
 }
 
-// appendProviderTool appends a tool that the API runs itself. A type among its options asks for another version of it.
+// appendProviderTool appends a tool that the API runs itself. A type among its options asks for another version of it. Searches and pages are for the model, not for
+// code that it has written: while such code waits, the API takes a reply back with the id of its container only, which a reply that calls a tool of ours doesn't always have.
 func (f *family) appendProviderTool(b []byte, t model.ProviderTool) ([]byte, error) {
 	var options []byte
 	if len(t.Options) > 0 {
@@ -68,6 +69,9 @@ func (f *family) appendProviderTool(b []byte, t model.ProviderTool) ([]byte, err
 	b = wire.AppendString(append(b, `{"name":`...), t.Name)
 	if wire.Get(options, "type") == nil {
 		b = wire.AppendString(append(b, `,"type":`...), f.tools[t.Name])
+		if f.filters && t.Name != model.CodeExecution && wire.Get(options, "allowed_callers") == nil {
+			b = append(b, `,"allowed_callers":["direct"]`...)
+		}
 	}
 	if len(options) > len(`{}`) {
 		return append(append(b, ','), options[1:]...), nil

@@ -30,7 +30,7 @@ func toolsOf(t *testing.T, name string, req model.Request) string {
 func TestToolsOfTheAPIHaveTheVersionThatTheModelTakes(t *testing.T) {
 	all := []model.ProviderTool{{Name: model.WebSearch}, {Name: model.CodeExecution}, {Name: model.WebFetch}}
 	const before = `[{"name":"web_search","type":"web_search_20250305"},{"name":"code_execution","type":"code_execution_20250825"},{"name":"web_fetch","type":"web_fetch_20250910"}]`
-	const since = `[{"name":"web_search","type":"web_search_20260318"},{"name":"code_execution","type":"code_execution_20260521"},{"name":"web_fetch","type":"web_fetch_20260318"}]`
+	const since = `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["direct"]},{"name":"code_execution","type":"code_execution_20260521"},{"name":"web_fetch","type":"web_fetch_20260318","allowed_callers":["direct"]}]`
 	for name, want := range map[string]string{
 		"claude-3-7-sonnet-latest": before, "claude-haiku-4-5": before, "claude-opus-4-5": before,
 		"claude-sonnet-4-6": since, "claude-haiku-5-5": since, "claude-opus-6": since, "kimi-k2": since,
@@ -49,10 +49,11 @@ func TestOptionsOfATool(t *testing.T) {
 		return hi(model.Settings{ProviderTools: []model.ProviderTool{{Name: model.WebSearch, Options: json.RawMessage(options)}}})
 	}
 	for options, want := range map[string]string{
-		``:    `[{"name":"web_search","type":"web_search_20260318"}]`,
-		`{ }`: `[{"name":"web_search","type":"web_search_20260318"}]`,
-		`{"max_uses": 3, "user_location": {"type": "approximate"}}`: `[{"name":"web_search","type":"web_search_20260318","max_uses":3,"user_location":{"type":"approximate"}}]`,
+		``:    `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["direct"]}]`,
+		`{ }`: `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["direct"]}]`,
+		`{"max_uses": 3, "user_location": {"type": "approximate"}}`: `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["direct"],"max_uses":3,"user_location":{"type":"approximate"}}]`,
 		`{"type": "web_search_20250305"}`:                           `[{"name":"web_search","type":"web_search_20250305"}]`,
+		`{"allowed_callers":["code_execution_20260521"]}`:           `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["code_execution_20260521"]}]`,
 	} {
 		if got := toolsOf(t, "claude-opus-5", one(options)); got != want {
 			t.Errorf("%s: %s", options, got)
@@ -68,7 +69,7 @@ func TestOptionsOfATool(t *testing.T) {
 func TestToolsOfTheAPIAloneCanBeChosen(t *testing.T) {
 	for choice, want := range map[model.ToolChoice]string{model.ToolsAuto: ``, model.ToolsNone: `{"type":"none"}`, model.ToolsRequired: `{"type":"any"}`, model.WebSearch: `{"type":"tool","name":"web_search"}`} {
 		got := toolsOf(t, "claude-opus-5", hi(model.Settings{ToolChoice: choice, ProviderTools: []model.ProviderTool{{Name: model.WebSearch}}}))
-		if got != `[{"name":"web_search","type":"web_search_20260318"}]`+want {
+		if got != `[{"name":"web_search","type":"web_search_20260318","allowed_callers":["direct"]}]`+want {
 			t.Errorf("%q: %s", choice, got)
 		}
 	}
