@@ -56,9 +56,13 @@ func (c Capabilities) Admit(req Request) error {
 	want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
 	want(req.FrequencyPenalty != nil, c.Penalties, "frequency_penalty")
 	want(req.PresencePenalty != nil, c.Penalties, "presence_penalty")
-	want(req.Reasoning != ReasoningDefault, slices.Contains(c.Reasoning, req.Reasoning), c.reasoning(req.Reasoning))
+	if req.Reasoning != ReasoningDefault && !slices.Contains(c.Reasoning, req.Reasoning) {
+		no = append(no, c.reasoning(req.Reasoning)) // words that cost something, and only then
+	}
 	for _, t := range req.ProviderTools {
-		want(true, slices.Contains(c.ProviderTools, t.Name), c.providerTool(t.Name))
+		if !slices.Contains(c.ProviderTools, t.Name) {
+			no = append(no, c.providerTool(t.Name))
+		}
 	}
 	for i, m := range req.Messages.All() {
 		if !m.HasFiles() {

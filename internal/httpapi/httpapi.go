@@ -1,4 +1,4 @@
-// Package httpapi is what the providers share: one POST whose body is bytes that were encoded before, and one classified error.
+// Package httpapi is what the providers share: one way to send bytes that were encoded before, and one classified error.
 package httpapi
 
 import (
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -103,10 +104,19 @@ func CloseIdle() { shared.CloseIdleConnections() }
 // Post sends body and gives a response with status 2xx. The caller closes its body, and before that calls [Finish] when it read all
 // that it wanted. Anything else is an error, a *model.Error unless ctx ended or the base URL is none.
 func (a *API) Post(ctx context.Context, path string, body Body, accept string) (*http.Response, error) {
+	var h http.Header
+	if accept != "" {
+		h = http.Header{"Accept": {accept}}
+	}
+	return a.Do(ctx, http.MethodPost, path, body, h)
+}
+
+// Do sends a request as [API.Post] does. What header has stands in place of the API's own headers of the same name. content may be nil.
+func (a *API) Do(ctx context.Context, method, path string, content Content, header http.Header) (*http.Response, error) {
 	if a.keys != nil {
 		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.Unauthorized, Code: "missing_key", Message: "no API key: set " + strings.Join(a.keys, " or ") + ", or give one with model.WithKey"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.Base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, a.Base+path, nil)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) { // its text has the whole URL, which may carry a password
@@ -122,11 +132,13 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		return nil, errdefs.Validation.Errorf("%s: base URL %q is none: write it as https://host/path", a.Provider, shown)
 	}
 	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
-	if accept != "" {
-		req.Header.Set("Accept", accept)
+	maps.Copy(req.Header, header)
+	if content == nil {
+		req.Header.Del("Content-Type")
+	} else {
+		req.Body, req.ContentLength = content.Reader(), content.Len()
+		req.GetBody = func() (io.ReadCloser, error) { return content.Reader(), nil }
 	}
-	req.Body, req.ContentLength = body.Reader(), body.Len()
-	req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return nil, a.broken(ctx, err, "no answer")

@@ -30,6 +30,10 @@
 //	pause          an opaque block at least; pause_turn
 //	cache          any text; usage: input 7, cache_read 100, cache_write 50, output 3
 //	unknown_block  {"type":"holo_gram","data":{"x":1}} beside the text "ok"; end_turn. It is sent back as it came.
+//	provider_tools a call of web_search for "pawl" with the page https://example.com/pawl; a call of code_execution that wrote "42" and a
+//	               newline, and one that failed; then "It is 42."; end_turn. All of it is sent back as it came.
+//	citations      "Grüße 👋! Pawl holds." whose last two words rest on the page https://example.com/pawl, titled "Pawl", which says
+//	               "A pawl holds."; end_turn
 //
 // # Failures
 //
@@ -47,7 +51,13 @@
 //
 // The cases, by their names: system, tool_round, reasoning_back, foreign_parts, image, image_url, pdf, result_files, max_tokens,
 // temperature, top_p, top_k, seed, stop, tool_choice_auto, tool_choice_none, tool_choice_required, tool_choice_name, output,
-// invalid_input, consecutive, unicode, prefix.
+// invalid_input, consecutive, unicode, prefix. Outside of them stand reasoning_level (each level that the model takes says something of its own, any other
+// one is refused), provider_tools (all that the model has, and what is refused), and file_id (what the provider keeps is sent by its ID).
+//
+// # Besides
+//
+//	upload.json  the answer to a file that was given to the provider, which keeps it as "file_test"
+//	count.json   the answer to a request whose tokens are counted: 42
 //
 // What one server is asked in a test is one conversation: each request has to begin with the one before it, in the bytes of its system prompt, tools and
 // messages, cache marks apart, or be its beginning; else the test fails, whatever it looks at.
@@ -70,6 +80,9 @@
 //	cache_read        likewise
 //	reasoning_tokens  no count of reasoning tokens: 0 is expected
 //	signature         reasoning has no signature
+//	provider_search   there are no steps of a search, or they don't tell what was looked for
+//	provider_code     there are no steps of code
+//	quote             a citation doesn't tell what the source says
 //	is_error          a failed result has no mark: its text has to contain the content
 //	terminal          no event says that the stream is over: what comes behind it counts, and its connection has to end
 //	ping              an event "ping" with the data {"type": "ping"} can't be told from a chunk, and isn't sent

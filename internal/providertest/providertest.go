@@ -18,7 +18,7 @@ type Provider struct {
 	Name string // as in message.Origin: "anthropic"
 	// New makes a model. The options have a base URL on this machine and the key "test-key".
 	New func(opts ...model.Option) model.Model
-	// Read tells what a request said in neutral words. It parses with encoding/json, so that it is no copy of the encoder, and fails t
+	// Read tells what a request for a reply, or for its count of tokens, said in neutral words. It parses with encoding/json, so that it is no copy of the encoder, and fails t
 	// for a request that the provider would not take.
 	Read func(t *testing.T, path string, h http.Header, body []byte) Seen
 	// Dir has the fixtures: "testdata".
@@ -41,8 +41,10 @@ type Seen struct {
 	Presence          *float64 // penalty
 	Seed              *int64
 	Stop              []string
-	Output            bool   // the reply has to follow a JSON Schema
-	Key               string // the API key, without a word such as Bearer before it
+	Reasoning         string               // how much it thinks, in the provider's own words; "" when nothing is said of it
+	ProviderTools     []model.ProviderTool // those that the provider runs itself, in order; Options are the members besides what makes the tool, nil for none
+	Output            bool                 // the reply has to follow a JSON Schema
+	Key               string               // the API key, without a word such as Bearer before it
 }
 
 // SeenMessage is one message, of role "user", "assistant" or "tool". Neighbours of one role count as one, and so do "tool" and
@@ -56,7 +58,7 @@ type SeenMessage struct {
 //
 //	text         Text
 //	reasoning    Text, Signature
-//	file         MIME where the wire tells it, and Data: the bytes themselves, or the URL
+//	file         MIME where the wire tells it, and Data: the bytes themselves, the URL, or the ID
 //	tool_call    ID, Name, Input: JSON, or the text that stands where the arguments would; Signature if the wire has one there
 //	tool_result  ID of its call, Text, IsError; Name where the wire has it. A file in a result is a part "file" after it.
 //	opaque       Data: the JSON of the block
@@ -70,6 +72,11 @@ func Run(t *testing.T, p Provider) {
 	t.Run("replies", p.replies)
 	t.Run("requests", p.requests)
 	t.Run("rates", p.rates)
+	t.Run("reasoning_level", p.reasoningLevels)
+	t.Run("provider_tools", p.providerTools)
+	t.Run("file_id", p.fileIDs)
+	t.Run("upload", p.uploads)
+	t.Run("count", p.counts)
 	t.Run("failures", p.failures)
 	t.Run("endings", p.endings)
 	t.Run("faults", p.faults)

@@ -44,6 +44,8 @@ var replies = []reply{
 	{name: "pause", stop: []model.StopReason{model.StopPause}, more: wantOpaque},
 	{name: "cache", usage: &model.Usage{Input: 7, CacheRead: 100, CacheWrite: 50, Output: 3}},
 	{name: "unknown_block", text: text("ok"), stop: []model.StopReason{model.StopEnd}, more: wantHologram},
+	{name: "provider_tools", text: text("It is 42."), stop: []model.StopReason{model.StopEnd}, more: wantSteps},
+	{name: "citations", text: text(citedText), stop: []model.StopReason{model.StopEnd}, more: wantCitations},
 }
 
 func (p Provider) replies(t *testing.T) {
@@ -236,7 +238,7 @@ func (want reply) check(t *testing.T, p Provider, got *model.Response) {
 			t.Errorf("reasoning has the provider %q", c.Provider)
 		}
 	}
-	for o := range message.Of[message.Opaque](got.Message) {
+	for _, o := range opaques(got.Message) {
 		if o.Provider != p.Name || !compact(o.JSON) {
 			t.Errorf("opaque of %q is not compact JSON: %s", o.Provider, o.JSON)
 		}
@@ -351,10 +353,22 @@ func wantRefusal(t *testing.T, _ Provider, got *model.Response) {
 
 func wantOpaque(t *testing.T, _ Provider, got *model.Response) {
 	t.Helper()
-	for range message.Of[message.Opaque](got.Message) {
-		return
+	if len(opaques(got.Message)) == 0 {
+		t.Error("no opaque part")
 	}
-	t.Error("no opaque part")
+}
+
+// opaques gives what goes back to the provider as it came.
+func opaques(m message.Message) (out []message.Opaque) {
+	for part := range m.Parts() {
+		switch part := part.(type) {
+		case message.Opaque:
+			out = append(out, part)
+		case message.ProviderCall:
+			out = append(out, part.Opaque)
+		}
+	}
+	return out
 }
 
 // wantHologram checks that a block from the future survives, and goes back as it came.

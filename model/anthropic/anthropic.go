@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -20,16 +19,18 @@ const (
 
 // Model is one model behind the Messages API. Make it with [New]. Safe for concurrent use.
 type Model struct {
-	name      string
-	api       *httpapi.API
-	can       model.Capabilities
-	maxTokens int // the output limit where the request has none
-	head      atomic.Pointer[head]
+	name   string
+	api    *httpapi.API
+	can    model.Capabilities
+	family family
+	head   atomic.Pointer[head]
 }
 
 var (
 	_ model.Model     = (*Model)(nil)
 	_ model.Describer = (*Model)(nil)
+	_ model.Counter   = (*Model)(nil)
+	_ model.Uploader  = (*Model)(nil)
 )
 
 // New makes a model; name is as the server knows it, such as "claude-sonnet-4-5". It calls nothing and never fails: a missing key or
@@ -38,7 +39,8 @@ var (
 // A base URL is the server without "/v1/messages"; a "/v1" at its end doesn't matter. The API has no default output limit, so where
 // Settings.MaxTokens is 0 the request asks for 4096 tokens of Claude 3, 8192 of Claude 3.5 and of models whose version is not in
 // their name, and 32000 of all later ones: enough for a large file in one call, allowed by each of them, and a small part of their
-// windows, against which the API counts it.
+// windows, against which the API counts it. Thoughts count against it, too: where Settings.Reasoning asks for them, a request without a limit has one
+// that is larger by as much, and the tokens to think with leave at least a quarter of any limit for the answer.
 func New(name string, opts ...model.Option) *Model {
 	api := httpapi.New(provider, ownURL, []string{"ANTHROPIC_API_KEY"}, opts, func(key string) (string, string) { return "X-Api-Key", key })
 	api.Base = strings.TrimSuffix(api.Base, "/v1")
@@ -46,15 +48,18 @@ func New(name string, opts ...model.Option) *Model {
 	if api.Header.Get("Anthropic-Version") == "" {
 		api.Header.Set("Anthropic-Version", "2023-06-01")
 	}
-	limit, schema := family(name)
-	return &Model{name: name, api: api, maxTokens: limit, can: model.Capabilities{
+	f := familyOf(name)
+	return &Model{name: name, api: api, family: f, can: model.Capabilities{
 		Name: provider + "/" + name, Provider: provider,
-		Tools: true, Images: true, Documents: true, Schema: schema, TopK: true, Stop: true, MaxTokens: true,
+		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
+		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
 }
 
-// Capabilities says what the model can do. An output schema needs Claude 4.5 or later. Models from Claude Opus 4.7 on refuse
-// temperature, top_p and top_k themselves, with an error of class validation.
+// Capabilities says what the model can do, by its name. An output schema needs Claude 4.5 or later. Models from Claude Opus 4.7 on refuse
+// temperature, top_p and top_k themselves, with an error of class validation; before them, these don't go with reasoning (a temperature of 1 and a top_p of 0.95
+// and more do), nor does a choice that forces a call. Models before Claude 3.7 don't think and have no tools that the API runs itself. A name that is not known,
+// or came later, may be asked for all.
 func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete gives the whole reply.
@@ -63,7 +68,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err != nil {
 		return nil, err
 	}
-	resp, err := m.api.Post(ctx, path, body, "application/json") //nolint:bodyclose // httpapi.ReadAll closes it
+	resp, err := m.api.Do(ctx, http.MethodPost, path, body, m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err != nil {
 		return err
 	}
-	resp, err := m.api.Post(ctx, path, body, "text/event-stream")
+	resp, err := m.api.Do(ctx, http.MethodPost, path, body, m.header(req, "text/event-stream"))
 	if err != nil {
 		return err
 	}
@@ -116,40 +121,4 @@ func withID(err error, resp *http.Response) error {
 		e.RequestID = httpapi.RequestID(resp.Header)
 	}
 	return err
-}
-
-// family gives the output limit to ask of a model by default, and whether it can follow a schema; see New. It is read from the
-// version in the name, wherever that stands: claude-3-5-sonnet-20241022, anthropic/claude-opus-4.5, claude-sonnet-4@20250514.
-func family(name string) (maxTokens int, schema bool) {
-	_, rest, ok := strings.Cut(strings.ToLower(name), "claude-")
-	if !ok {
-		return 8192, false
-	}
-	var version [2]int
-	n := 0
-	for word := range strings.FieldsFuncSeq(rest, func(c rune) bool { return strings.ContainsRune("-.@:[", c) }) {
-		v, err := strconv.Atoi(word)
-		if err != nil && n == 0 {
-			continue
-		}
-		if err != nil || len(word) > 2 || n == 2 { // a date follows, or "latest"
-			break
-		}
-		version[n] = v
-		n++
-	}
-	major, minor := version[0], version[1]
-	switch {
-	case n == 0:
-		return 8192, false
-	case major < 3 || major == 3 && minor < 5:
-		return 4096, false
-	case major == 3 && minor < 7:
-		return 8192, false
-	}
-	known := false
-	for _, line := range []string{"opus", "sonnet", "haiku", "fable", "mythos"} {
-		known = known || strings.Contains(rest, line)
-	}
-	return 32000, known && (major > 4 || major == 4 && minor >= 5)
 }

@@ -33,6 +33,9 @@ type member struct {
 func newBlock(index int64, raw []byte) *block {
 	b := &block{index: index, kind: wire.String(wire.Get(raw, "type"))}
 	if !b.known() {
+		if b.called() {
+			b.id, b.name = wire.String(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
+		}
 		b.raw, _ = wire.AppendCompact(nil, raw)
 		return b
 	}
@@ -171,14 +174,18 @@ func (b *block) grow(key string, raw []byte) {
 	}
 }
 
-// part gives the part that the block is; nil when it is empty.
-func (b *block) part() message.Part {
+// part gives the part that the block is; nil when it is empty. names are those of the calls that the API made before, by their ids.
+func (b *block) part(names map[string]string) message.Part {
 	if !b.known() {
 		if b.deltas {
 			b.open()
 			b.set("input", appendInput(nil, string(b.input)))
 		}
-		return message.Opaque{Provider: provider, JSON: b.object()}
+		whole := b.object()
+		if c, ok := b.ran(whole, names); ok {
+			return c
+		}
+		return message.Opaque{Provider: provider, JSON: whole}
 	}
 	from := message.Origin{Provider: provider}
 	if len(b.members) > 0 {
@@ -192,7 +199,13 @@ func (b *block) part() message.Part {
 	case b.kind == "thinking":
 		return message.Reasoning{Text: string(b.text), Signature: string(b.sign), Origin: from}
 	}
-	return message.Text{Text: string(b.text), Origin: from}
+	t := message.Text{Text: string(b.text), Origin: from}
+	for _, m := range b.members {
+		if m.key == "citations" && !m.text {
+			t.Citations = cited(m.value)
+		}
+	}
+	return t
 }
 
 func (b *block) arguments() string {

@@ -102,13 +102,20 @@ func (r *reply) begin(index int64, raw []byte) *block {
 func (r *reply) response() *model.Response {
 	parts := make([]message.Part, 0, len(r.blocks))
 	stop := model.StopEnd // for gateways that give none
+	var names map[string]string
 	for _, b := range r.blocks {
-		p := b.part()
+		p := b.part(names)
 		if p == nil {
 			continue
 		}
-		if _, call := p.(message.ToolCall); call {
+		switch p := p.(type) {
+		case message.ToolCall:
 			stop = model.StopTools
+		case message.ProviderCall:
+			if names == nil {
+				names = map[string]string{}
+			}
+			names[p.Call] = p.Name
 		}
 		parts = append(parts, p)
 	}

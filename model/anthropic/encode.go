@@ -163,9 +163,9 @@ func appendExtra(b []byte, o message.Origin) []byte {
 	return b
 }
 
-// next begins another block of a list.
+// next begins another block of a list, or member of an object.
 func next(b []byte) []byte {
-	if b[len(b)-1] == '[' {
+	if c := b[len(b)-1]; c == '[' || c == '{' {
 		return b
 	}
 	return append(b, ',')

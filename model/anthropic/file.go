@@ -43,17 +43,27 @@ func (m *Model) sendable(msg message.Message, i int) error {
 	return nil
 }
 
+const untyped = "only images, PDF and text can be sent"
+
+// typed reports whether the API has a block for a type.
+func typed(mime string) bool { return isText(mime) || isImage(mime) || mime == pdf }
+
+// kept reports whether the API keeps f.
+func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
+
 // unsendable says why a file can't be sent, and "" when it can.
 func unsendable(f message.File) string {
 	switch {
+	case kept(f) && typed(f.MIME):
+		return ""
 	case f.Data == "" && f.URL == "" && f.Hash != "":
 		return "its bytes are in the journal: put them in before the call"
 	case f.Data == "" && f.URL == "":
-		return "it is empty: give Data or URL"
+		return "it is empty: give Data, URL or the ID of an upload"
 	case isText(f.MIME) && f.Data == "":
 		return "a text can't be given by URL: put it in as Data or in the message's text"
-	case !isText(f.MIME) && !isImage(f.MIME) && f.MIME != pdf:
-		return "only images, PDF and text can be sent"
+	case !typed(f.MIME):
+		return untyped
 	}
 	return ""
 }
@@ -67,6 +77,8 @@ func appendFile(b []byte, f message.File) []byte {
 		b = append(b, `{"type":"document","source":`...)
 	}
 	switch {
+	case kept(f):
+		b = wire.AppendString(append(b, `{"type":"file","file_id":`...), f.ID)
 	case f.Data == "":
 		b = wire.AppendString(append(b, `{"type":"url","url":`...), f.URL)
 	case isText(f.MIME):

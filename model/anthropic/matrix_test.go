@@ -32,6 +32,7 @@ type source struct {
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
 	URL       string `json:"url"`
+	FileID    string `json:"file_id"`
 }
 
 // content is a block that may stand in a request.
@@ -61,11 +62,9 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 			Role    string            `json:"role"`
 			Content []json.RawMessage `json:"content"`
 		} `json:"messages"`
-		Tools []struct {
-			Name   string         `json:"name"`
-			Schema map[string]any `json:"input_schema"`
-		} `json:"tools"`
-		Choice *struct {
+		Tools    []json.RawMessage `json:"tools"`
+		Thinking json.RawMessage   `json:"thinking"`
+		Choice   *struct {
 			Type string `json:"type"`
 			Name string `json:"name"`
 		} `json:"tool_choice"`
@@ -74,6 +73,7 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 		TopK        *int     `json:"top_k"`
 		Stop        []string `json:"stop_sequences"`
 		Output      struct {
+			Effort string `json:"effort"`
 			Format *struct {
 				Type   string         `json:"type"`
 				Schema map[string]any `json:"schema"`
@@ -83,7 +83,8 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 	if err := json.Unmarshal(body, &req); err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
-	if path != "/v1/messages" || h.Get("Anthropic-Version") != "2023-06-01" || h.Get("Content-Type") != "application/json" || req.Max <= 0 {
+	counts := path == "/v1/messages/count_tokens"
+	if path != "/v1/messages" && !counts || h.Get("Anthropic-Version") != "2023-06-01" || h.Get("Content-Type") != "application/json" || (req.Max <= 0) != counts {
 		t.Errorf("path %s, max_tokens %d, headers %v", path, req.Max, h)
 	}
 	if marks := strings.Count(string(body), `"cache_control"`); marks > 4 {
@@ -101,11 +102,11 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 		}
 		seen.System = blocks[0].Text
 	}
-	for _, tool := range req.Tools {
-		if tool.Schema["type"] != "object" {
-			t.Errorf("tool %s has the schema %v", tool.Name, tool.Schema)
-		}
-		seen.Tools = append(seen.Tools, tool.Name)
+	if req.Thinking != nil {
+		seen.Reasoning = string(req.Thinking) + req.Output.Effort
+	}
+	for _, raw := range req.Tools {
+		readTool(t, raw, &seen)
 	}
 	if req.Choice != nil {
 		seen.ToolChoice = map[string]string{"auto": "auto", "none": "none", "any": "required", "tool": req.Choice.Name}[req.Choice.Type]
@@ -121,6 +122,42 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 		seen.Messages = append(seen.Messages, sm)
 	}
 	return seen
+}
+
+func readTool(t *testing.T, raw []byte, seen *providertest.Seen) {
+	t.Helper()
+	tool := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &tool); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	var name, kind string
+	if err := json.Unmarshal(tool["name"], &name); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	if tool["type"] == nil {
+		var schema struct{ Type string }
+		if err := json.Unmarshal(tool["input_schema"], &schema); err != nil || schema.Type != "object" {
+			t.Errorf("tool %s has the schema %s", name, tool["input_schema"])
+		}
+		seen.Tools = append(seen.Tools, name)
+		return
+	}
+	if err := json.Unmarshal(tool["type"], &kind); err != nil || !strings.HasPrefix(kind, name+"_20") {
+		t.Errorf("tool %s is of type %s, which the API doesn't know", name, tool["type"])
+	}
+	delete(tool, "name")
+	delete(tool, "type")
+	if string(tool["allowed_callers"]) == `["direct"]` { // which is our default
+		delete(tool, "allowed_callers")
+	}
+	if string(tool["cache_control"]) == `{"type":"ephemeral"}` { // a mark of ours
+		delete(tool, "cache_control")
+	}
+	own := model.ProviderTool{Name: name}
+	if len(tool) > 0 {
+		own.Options, _ = json.Marshal(tool)
+	}
+	seen.ProviderTools = append(seen.ProviderTools, own)
 }
 
 func readBlock(t *testing.T, raw []byte) []providertest.SeenPart {
@@ -182,6 +219,8 @@ func readSource(t *testing.T, s *source) providertest.SeenPart {
 	switch s.Type {
 	case "url":
 		p.Data = s.URL
+	case "file":
+		p.Data = s.FileID
 	case "base64":
 		data, err := base64.StdEncoding.DecodeString(s.Data)
 		if err != nil {

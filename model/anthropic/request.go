@@ -26,15 +26,24 @@ var (
 // body is a request's bytes: the head, each message's own bytes, and a tail. It joins nothing. Neighbours of one role stay apart:
 // the API takes consecutive user or assistant messages as one, which is documented for the parameter "messages".
 func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
-	if err := m.can.Admit(req); err != nil {
-		return nil, err
-	}
-	last, earlier := marks(req)
-	h, err := m.headOf(req, last >= 0 && !marksItself(req.Messages))
+	h, err := m.headOf(req)
 	if err != nil {
 		return nil, err
 	}
-	pieces := append(make(httpapi.Body, 0, req.Messages.Len()+6), h)
+	pieces, err := m.appendMessages(append(make(httpapi.Body, 0, req.Messages.Len()+6), h.bytes), req)
+	if err != nil {
+		return nil, err
+	}
+	if stream {
+		return append(pieces, sseTail), nil
+	}
+	return append(pieces, wholeTail), nil
+}
+
+// appendMessages appends each message's own bytes, and the cache marks.
+func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.Body, error) {
+	last, earlier := marks(req)
+	before := len(pieces)
 	for i, msg := range req.Messages.All() {
 		if msg.IsZero() {
 			continue
@@ -48,7 +57,7 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 		if len(b) == 0 {
 			continue
 		}
-		if len(pieces) == 1 {
+		if len(pieces) == before {
 			b = b[1:] // the comma
 		}
 		if (i == last || i == earlier) && markable(msg) {
@@ -58,13 +67,10 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 		}
 		pieces = append(pieces, b)
 	}
-	if len(pieces) == 1 {
+	if len(pieces) == before {
 		return nil, errdefs.Validation.Errorf("%s: the conversation says nothing: it needs a message with a text, file or result", m.can.Name)
 	}
-	if stream {
-		return append(pieces, sseTail), nil
-	}
-	return append(pieces, wholeTail), nil
+	return pieces, nil
 }
 
 // marks says which messages end with a cache mark: the last one that is not the model's and, when that is far from it, the one
@@ -72,7 +78,7 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 // miss it.
 func marks(req model.Request) (last, earlier int) {
 	n := req.Messages.Len()
-	if n == 1 && len(req.Tools) == 0 {
+	if n == 1 && len(req.Tools)+len(req.ProviderTools) == 0 {
 		return -1, -1
 	}
 	last, earlier = -1, -1
@@ -128,22 +134,28 @@ type head struct {
 	tools    []model.Tool
 	settings model.Settings
 	output   json.RawMessage
-	marked   bool
+	marked   bool // it ends with a cache mark of its own: other conversations have the same one, and this one has it still after a compaction
+
 	bytes    []byte
+	from, to int // which of the bytes are left out when tokens are counted: limits and sampling
 }
 
-// headOf gives the bytes up to the first message. Those of the last request are kept: the steps of a run differ in messages only. With marked the head ends with a cache mark of its own: other
-// conversations have the same one, and this one has it still after a compaction.
-func (m *Model) headOf(req model.Request, marked bool) ([]byte, error) {
-	if h := m.head.Load(); h != nil && h.marked == marked && h.fits(req) {
-		return h.bytes, nil
-	}
-	b, err := m.encodeHead(req, marked)
-	if err != nil {
+// headOf gives what comes before the first message, if the request can be answered. That of the last request is kept: the steps of a run differ in messages only.
+func (m *Model) headOf(req model.Request) (*head, error) {
+	if err := m.can.Admit(req); err != nil {
 		return nil, err
 	}
-	m.head.Store(&head{req.System, req.Tools, req.Settings.Clone(), bytes.Clone(req.Output), marked, b})
-	return b, nil
+	last, _ := marks(req)
+	marked := last >= 0 && !marksItself(req.Messages)
+	if h := m.head.Load(); h != nil && h.marked == marked && h.fits(req) {
+		return h, nil
+	}
+	h, err := m.encodeHead(req, marked)
+	if err != nil {
+		return nil, errdefs.Validation.Errorf("%s: %w", m.can.Name, err)
+	}
+	m.head.Store(h)
+	return h, nil
 }
 
 // fits reports whether h was made of the same tools, which are read-only and told by identity, and of equal other things.
@@ -152,13 +164,19 @@ func (h *head) fits(req model.Request) bool {
 		h.settings.Equal(req.Settings) && h.system == req.System && bytes.Equal(h.output, req.Output)
 }
 
-func (m *Model) encodeHead(req model.Request, marked bool) ([]byte, error) {
-	b := wire.AppendString([]byte(`{"model":`), m.name)
-	limit := req.MaxTokens
-	if limit <= 0 {
-		limit = m.maxTokens
+func (m *Model) encodeHead(req model.Request, marked bool) (*head, error) {
+	t, err := m.family.thinking(req.Settings)
+	if err != nil {
+		return nil, err
 	}
-	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(limit), 10)
+	h := &head{system: req.System, tools: req.Tools, settings: req.Clone(), output: bytes.Clone(req.Output), marked: marked}
+	b := wire.AppendString([]byte(`{"model":`), m.name)
+	h.from = len(b)
+	b = strconv.AppendInt(append(b, `,"max_tokens":`...), int64(t.limit), 10)
+	if b, err = appendSampling(b, req.Settings); err != nil {
+		return nil, err
+	}
+	h.to = len(b)
 	if strings.TrimSpace(req.System) != "" { // a block, for the mark's sake: it stands behind the tools, and so for both
 		b = wire.AppendString(append(b, `,"system":[{"type":"text","text":`...), req.System)
 		if marked {
@@ -166,61 +184,34 @@ func (m *Model) encodeHead(req model.Request, marked bool) ([]byte, error) {
 		}
 		b = append(b, `}]`...)
 	}
-	b, err := appendTools(b, req.Tools, req.ToolChoice, marked)
-	if err == nil {
-		b, err = appendSampling(b, req.Settings)
+	if b, err = m.family.appendTools(b, req.Tools, req.ProviderTools, req.ToolChoice, marked); err != nil {
+		return nil, err
 	}
-	if err == nil && len(req.Output) > 0 {
-		b = append(b, `,"output_config":{"format":{"type":"json_schema","schema":`...)
-		b, err = appendObject(b, req.Output, "the output schema")
-		b = append(b, `}}`...)
+	b = t.append(b)
+	if b, err = appendOutput(b, t.effort, req.Output); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errdefs.Validation.Errorf("%s: %w", m.can.Name, err)
-	}
-	return append(b, `,"messages":[`...), nil
+	h.bytes = append(b, `,"messages":[`...)
+	return h, nil
 }
 
-// appendTools appends the tools, the last one marked if they are to be.
-func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice, marked bool) ([]byte, error) {
-	if len(tools) == 0 {
-		if choice != model.ToolsAuto && choice != model.ToolsNone {
-			return b, errdefs.Validation.Errorf("the choice of tool %q needs tools", choice)
-		}
-		return b, nil // the API takes no choice without tools
+// appendOutput appends how much effort the reply is worth, and the schema that it has to follow.
+func appendOutput(b []byte, effort string, schema json.RawMessage) (_ []byte, err error) {
+	if effort == "" && len(schema) == 0 {
+		return b, nil
 	}
-	var err error
-	b = append(b, `,"tools":[`...)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(append(b, `{"name":`...), t.Name)
-		if t.Description != "" {
-			b = wire.AppendString(append(b, `,"description":`...), t.Description)
-		}
-		b = append(b, `,"input_schema":`...)
-		if len(t.Schema) == 0 {
-			b = append(b, `{"type":"object"}`...)
-		} else if b, err = appendObject(b, t.Schema, "the schema of tool "+strconv.Quote(t.Name)); err != nil {
+	b = append(b, `,"output_config":{`...)
+	if effort != "" {
+		b = append(append(append(b, `"effort":"`...), effort...), '"')
+	}
+	if len(schema) > 0 {
+		b = append(next(b), `"format":{"type":"json_schema","schema":`...)
+		if b, err = appendObject(b, schema, "the output schema"); err != nil {
 			return b, err
-		}
-		if marked && i == len(tools)-1 {
-			b = append(b, mark...)
 		}
 		b = append(b, '}')
 	}
-	b = append(b, ']')
-	switch choice {
-	case model.ToolsAuto:
-	case model.ToolsNone:
-		b = append(b, `,"tool_choice":{"type":"none"}`...)
-	case model.ToolsRequired:
-		b = append(b, `,"tool_choice":{"type":"any"}`...)
-	default:
-		b = append(wire.AppendString(append(b, `,"tool_choice":{"type":"tool","name":`...), string(choice)), '}')
-	}
-	return b, nil
+	return append(b, '}'), nil
 }
 
 func appendSampling(b []byte, s model.Settings) ([]byte, error) {

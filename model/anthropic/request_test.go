@@ -207,7 +207,9 @@ func TestAFurtherStepEncodesOnlyTheNewMessages(t *testing.T) {
 func TestBuildingABodyAllocatesTheSameAtAnyLength(t *testing.T) {
 	m := New("claude-sonnet-4-5")
 	cost := func(n int) float64 {
-		req := model.Request{System: "Be brief.", Tools: readTool, Messages: steps(n), Settings: model.Settings{TopK: ptr(3)}}
+		req := model.Request{System: "Be brief.", Tools: readTool, Messages: steps(n), Settings: model.Settings{
+			MaxTokens: 5000, Reasoning: model.ReasoningLow, ProviderTools: []model.ProviderTool{{Name: model.WebSearch, Options: json.RawMessage(`{"max_uses":3}`)}},
+		}}
 		return testing.AllocsPerRun(100, func() {
 			if _, err := m.body(req, true); err != nil {
 				t.Fatal(err)
@@ -236,6 +238,9 @@ func TestTheHeadIsMadeAgainWhenWhatItSaysChanges(t *testing.T) {
 		"the stop texts' own array":  func(r *model.Request) { r.Stop[0] = "z" },
 		"output limit":               func(r *model.Request) { r.MaxTokens = 5 },
 		"tool choice":                func(r *model.Request) { r.ToolChoice = "read" },
+		"reasoning":                  func(r *model.Request) { r.Reasoning, r.Temperature = model.ReasoningLow, nil },
+		"no reasoning":               func(r *model.Request) { r.Reasoning = model.ReasoningNone },
+		"a tool of the API":          func(r *model.Request) { r.ProviderTools = []model.ProviderTool{{Name: model.WebSearch}} },
 		"the output schema":          func(r *model.Request) { r.Output = json.RawMessage(`{"type":"object","properties":{}}`) },
 		"the output schema's array":  func(r *model.Request) { copy(r.Output, `{"type":"string"}`) },
 		"no output schema":           func(r *model.Request) { r.Output = nil },
@@ -418,8 +423,8 @@ func TestLimitsAndSchemasFollowTheVersionInTheName(t *testing.T) {
 		"kimi-k2":                                     {8192, false},
 		"":                                            {8192, false},
 	} {
-		if limit, schema := family(name); limit != want.limit || schema != want.schema {
-			t.Errorf("%s: %d, %v, want %v", name, limit, schema, want)
+		if f := familyOf(name); f.maxTokens != want.limit || f.schema != want.schema {
+			t.Errorf("%s: %d, %v, want %v", name, f.maxTokens, f.schema, want)
 		}
 	}
 }

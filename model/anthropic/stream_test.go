@@ -125,7 +125,9 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 		"a server's tool is kept with its arguments": {
 			[]string{start(0, `{"type":"mcp_tool_use","id":"1","name":"ask","input":{},"server_name":"wiki"}`), delta(0, `{"type":"input_json_delta","partial_json":"{\"q\": "}`), delta(0, `{"type":"input_json_delta","partial_json":"1}"}`)},
 			"",
-			[]message.Part{message.Opaque{Provider: provider, JSON: `{"type":"mcp_tool_use","id":"1","name":"ask","input":{"q":1},"server_name":"wiki"}`}},
+			[]message.Part{message.ProviderCall{
+				Opaque: message.Opaque{Provider: provider, JSON: `{"type":"mcp_tool_use","id":"1","name":"ask","input":{"q":1},"server_name":"wiki"}`}, Call: "1", Name: "ask", Input: `{"q":1}`,
+			}},
 		},
 		"an unknown block grows by unknown deltas": {
 			[]string{
@@ -325,6 +327,11 @@ func FuzzStream(f *testing.F) {
 		for o := range message.Of[message.Opaque](r.Message) {
 			if !json.Valid([]byte(o.JSON)) {
 				t.Fatalf("not JSON: %s", o.JSON)
+			}
+		}
+		for c := range message.Of[message.ProviderCall](r.Message) {
+			if !json.Valid([]byte(c.JSON)) || c.Input != "" && !json.Valid([]byte(c.Input)) {
+				t.Fatalf("not JSON: %s", c.JSON)
 			}
 		}
 		if b := encode(r.Message); b != nil && !json.Valid(b[1:]) {

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// Content is what a request sends: a [Body] or a [Form].
+type Content interface {
+	Len() int64            // the number of bytes
+	Reader() io.ReadCloser // reads them from the beginning; each Reader is its own
+}
+
+// Form is a multipart form (RFC 7578) with a file. The file's bytes are sent from where they lie.
+type Form struct{ kind, head, data, tail string }
+
+// NewForm makes a form with a file in its field "file", and before it the fields that are given by name and value in turn.
+func NewForm(name, mime, data string, fields ...string) *Form {
+	var b strings.Builder // which takes everything, so that there are no errors
+	w := multipart.NewWriter(&b)
+	for i := 0; i+1 < len(fields); i += 2 {
+		_ = w.WriteField(fields[i], fields[i+1])
+	}
+	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("file", name)}, "Content-Type": {mime}})
+	head := b.String()
+	_ = w.Close()
+	return &Form{w.FormDataContentType(), head, data, b.String()[len(head):]}
+}
+
+// Header has the form's own type. It may be added to.
+func (f *Form) Header() http.Header {
+	return http.Header{"Content-Type": {f.kind}, "Accept": {"application/json"}}
+}
+
+// Len implements [Content].
+func (f *Form) Len() int64 { return int64(len(f.head) + len(f.data) + len(f.tail)) }
+
+// Reader implements [Content].
+func (f *Form) Reader() io.ReadCloser {
+	return io.NopCloser(io.MultiReader(strings.NewReader(f.head), strings.NewReader(f.data), strings.NewReader(f.tail)))
+}

@@ -1,0 +1,73 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/internal/httpapi"
+)
+
+func TestAFormIsReadAsItWasMade(t *testing.T) {
+	data := strings.Repeat("\x00\r\n--", 1000)
+	var got []string
+	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		form := multipart.NewReader(r.Body, params["boundary"])
+		for p, next := form.NextPart(); err == nil && next == nil; p, next = form.NextPart() {
+			all, _ := io.ReadAll(p)
+			got = append(got, p.FormName()+"|"+p.FileName()+"|"+p.Header.Get("Content-Type")+"|"+string(all))
+		}
+		if r.ContentLength <= int64(len(data)) || r.Header.Get("User-Agent") != "pawl" {
+			t.Errorf("%d bytes, headers %v", r.ContentLength, r.Header)
+		}
+	})
+	f := httpapi.NewForm("a \"b\".pdf", "application/pdf", data, "purpose", "user_data", "x", "")
+	resp, err := a.Do(t.Context(), http.MethodPost, "/files", f, f.Header())
+	if err != nil {
+		t.Fatal(err)
+	}
+	httpapi.Finish(resp)
+	want := []string{"purpose|||user_data", "x|||", "file|a \"b\".pdf|application/pdf|" + data}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %.200q", got)
+	}
+	one, _ := io.ReadAll(f.Reader())
+	two, _ := io.ReadAll(f.Reader())
+	if !bytes.Equal(one, two) || int64(len(one)) != f.Len() {
+		t.Errorf("%d and %d bytes of %d", len(one), len(two), f.Len())
+	}
+}
+
+func TestAFormCopiesNothingOfItsFile(t *testing.T) {
+	data := strings.Repeat("x", 1<<20)
+	f := httpapi.NewForm("a", "image/png", data)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n, err := io.Copy(io.Discard, f.Reader())
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; err != nil || n != f.Len() || took > 256<<10 {
+		t.Errorf("%d bytes, %v: reading them takes %d", n, err, took)
+	}
+}
+
+func TestHeadersOfACallStandInPlaceOfTheAPIsAndForThatCallOnly(t *testing.T) {
+	var got []http.Header
+	a := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header) })
+	a.Header.Set("X-Beta", "one")
+	for _, h := range []http.Header{{"X-Beta": {"one", "two"}}, nil} {
+		resp, err := a.Do(t.Context(), http.MethodDelete, "/files/1", nil, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		httpapi.Finish(resp)
+	}
+	if strings.Join(got[0]["X-Beta"], " ") != "one two" || strings.Join(got[1]["X-Beta"], " ") != "one" || got[0].Get("Content-Type") != "" {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,46 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/model"
+)
+
+const countPath = path + "/count_tokens"
+
+// CountTokens asks how many tokens a request takes. The API calls the number an estimate. See [model.Counter].
+func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error) {
+	body, err := m.counted(req)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := m.api.Do(ctx, http.MethodPost, countPath, body, m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
+	if err != nil {
+		return 0, err
+	}
+	answer, err := m.api.ReadAll(ctx, resp)
+	if err != nil {
+		return 0, withID(err, resp)
+	}
+	n := wire.Get(answer, "input_tokens")
+	if wire.IsNull(n) {
+		return 0, withID(m.api.Malformed("the reply has no count", answer), resp)
+	}
+	return int(wire.Int(n)), nil
+}
+
+// counted is the body of a call without what only an answer needs.
+func (m *Model) counted(req model.Request) (httpapi.Body, error) {
+	h, err := m.headOf(req)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := m.appendMessages(append(make(httpapi.Body, 0, req.Messages.Len()+7), h.bytes[:h.from], h.bytes[h.to:]), req)
+	if err != nil {
+		return nil, err
+	}
+	return append(pieces, wholeTail), nil
+}

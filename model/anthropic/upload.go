@@ -1,0 +1,90 @@
+package anthropic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+)
+
+const (
+	filesPath = "/v1/files"
+	maxUpload = 500_000_000 // bytes, by the API's page on files: "500 MB per file"
+)
+
+// Upload gives a file to the API, which keeps it until it is discarded, for everybody whose keys belong to the same workspace. It takes images, PDF and text, up to 500 MB. See
+// [model.Uploader].
+func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error) {
+	if why := unkeepable(f.MIME, len(f.Data)); why != "" {
+		return f, errdefs.Validation.Errorf("%s: upload: file %q of type %q: %s", m.can.Name, f.Name, f.MIME, why)
+	}
+	mime := f.MIME
+	if isText(mime) { // as it is sent inline, too
+		mime = "text/plain"
+	}
+	form := httpapi.NewForm(fileName(f.Name), mime, f.Data)
+	resp, err := m.api.Do(ctx, http.MethodPost, filesPath, form, form.Header()) //nolint:bodyclose // httpapi.ReadAll closes it
+	if err != nil {
+		return f, err
+	}
+	answer, err := m.api.ReadAll(ctx, resp)
+	if err != nil {
+		return f, withID(err, resp)
+	}
+	id := wire.String(wire.Get(answer, "id"))
+	if id == "" {
+		return f, withID(m.api.Malformed("the reply has no id of the file", answer), resp)
+	}
+	f.Provider, f.ID = provider, id
+	return f, nil
+}
+
+// unkeepable says why the API would not keep, or never use, a file of a type and with so many bytes, and "" when it would.
+func unkeepable(mime string, size int) string {
+	switch {
+	case size == 0:
+		return "it has no Data"
+	case !typed(mime):
+		return untyped
+	case size > maxUpload:
+		return "it is larger than 500 MB, which is all that the API takes"
+	}
+	return ""
+}
+
+// Discard deletes a file that was uploaded. See [model.Uploader].
+func (m *Model) Discard(ctx context.Context, f message.File) error {
+	if !kept(f) {
+		return errdefs.Validation.Errorf("%s: discard: file %q is not kept by %s", m.can.Name, f.Name, provider)
+	}
+	resp, err := m.api.Do(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), nil, http.Header{"Accept": {"application/json"}}) //nolint:bodyclose // httpapi.Finish closes it
+	if err != nil {
+		return err
+	}
+	httpapi.Finish(resp)
+	return nil
+}
+
+// fileName makes a name that the API takes: 1 to 255 characters, without those that have a meaning in paths.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`<>:"|?*\/`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	for len(name) > 255 {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	if name == "" {
+		return "file"
+	}
+	return name
+}
