@@ -48,7 +48,7 @@ func New(name string, opts ...model.Option) *Model {
 	}
 	limit, schema := family(name)
 	return &Model{name: name, api: api, maxTokens: limit, can: model.Capabilities{
-		Name: provider + "/" + name, Provider: provider,
+		Name: api.Provider + "/" + name, Provider: provider,
 		Tools: true, Images: true, Documents: true, Schema: schema, TopK: true, Stop: true, MaxTokens: true,
 	}}
 }

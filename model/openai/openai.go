@@ -62,6 +62,7 @@ func (v Vendor) client(name string, opts []model.Option) *client {
 	c := &client{vendor: v, name: name}
 	c.api = httpapi.New(v.Name, v.BaseURL, v.Env, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
 	c.api.Explain = explain
+	c.vendor.Name = c.api.Provider
 	return c
 }
 
