@@ -102,7 +102,10 @@ func TestBedrockIsAskedAsAWSWantsIt(t *testing.T) {
 
 func TestAnARNIsOneSegmentOfThePath(t *testing.T) {
 	alone(t)
-	s := serve(t, func(w http.ResponseWriter, _ seen) { w.Header().Set("Content-Type", "application/json"); _, _ = io.WriteString(w, claude) })
+	s := serve(t, func(w http.ResponseWriter, _ seen) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, claude)
+	})
 	m := anthropic.New("arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-x", cloud.Bedrock(cloud.AWS{Region: "eu-central-1", Credentials: keys, BaseURL: s.URL + "/base/v1/"}))
 	if _, err := said(t, m, false); err != nil {
 		t.Fatal(err)
@@ -225,7 +228,9 @@ func TestAnExceptionInAStreamHasItsClass(t *testing.T) {
 		{frame(`{"message":"Input is too long for requested model."}`, ":message-type", "exception", ":exception-type", "validationException"), errdefs.Overflow, "too long"},
 		{frame(``, ":message-type", "error", ":error-code", "InternalError", ":error-message", "An internal server error occurred"), errdefs.NotAvailable, "InternalError: An internal"},
 	} {
-		text, err := said(t, bedrock(func() io.Reader { return bytes.NewReader(append(append(chunk(events[0]), chunk(events[2])...), tc.frame...)) }), true)
+		text, err := said(t, bedrock(func() io.Reader {
+			return bytes.NewReader(append(append(chunk(events[0]), chunk(events[2])...), tc.frame...))
+		}), true)
 		if !tc.kind.Is(err) || !strings.Contains(err.Error(), tc.text) {
 			t.Errorf("%s: %q %v (%v)", tc.text, text, err, errdefs.Of(err))
 		}
@@ -281,7 +286,10 @@ func TestAClockThatIsWrongIsNamed(t *testing.T) {
 
 func TestCredentialsOfAWSAreLookedForInOrder(t *testing.T) {
 	home := alone(t)
-	s := serve(t, func(w http.ResponseWriter, _ seen) { w.Header().Set("Content-Type", "application/json"); _, _ = io.WriteString(w, claude) })
+	s := serve(t, func(w http.ResponseWriter, _ seen) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, claude)
+	})
 	ask := func(a cloud.AWS, opts ...model.Option) (string, error) {
 		a.BaseURL = s.URL
 		if _, err := said(t, anthropic.New(sonnet, append(opts, cloud.Bedrock(a))...), false); err != nil {
@@ -337,7 +345,9 @@ func TestCredentialsOfAWSAreLookedForInOrder(t *testing.T) {
 	want("a function", "AKIDEXAMPLE/D/us-east-1/bedrock/aws4_request|session-token-of-mine", cloud.AWS{Credentials: keys})
 	want("a key", "Bearer mine|", cloud.AWS{Key: "mine"})
 	want("model.WithKey", "Bearer another|", cloud.AWS{}, model.WithKey("another"))
-	boom := func(context.Context) (cloud.AWSCredentials, error) { return cloud.AWSCredentials{}, errors.New("no role") }
+	boom := func(context.Context) (cloud.AWSCredentials, error) {
+		return cloud.AWSCredentials{}, errors.New("no role")
+	}
 	if _, err := ask(cloud.AWS{Credentials: boom}); !errdefs.Unauthorized.Is(err) || !strings.Contains(err.Error(), "no role") {
 		t.Error(err)
 	}
@@ -396,7 +406,9 @@ func TestWhatAFailureQuotesHasNoSecrets(t *testing.T) {
 func TestCredentialsGoToTheCloudAlone(t *testing.T) {
 	alone(t)
 	var other *server
-	s := serve(t, func(w http.ResponseWriter, _ seen) { http.Redirect(w, &http.Request{Method: "POST"}, other.URL, http.StatusTemporaryRedirect) })
+	s := serve(t, func(w http.ResponseWriter, _ seen) {
+		http.Redirect(w, &http.Request{Method: "POST"}, other.URL, http.StatusTemporaryRedirect)
+	})
 	other = serve(t, func(http.ResponseWriter, seen) {})
 	on := cloud.AWS{Region: "eu-central-1", Credentials: keys, BaseURL: s.URL}
 	follows := &http.Client{} // follows redirects, with the body and without asking

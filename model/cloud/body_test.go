@@ -117,7 +117,7 @@ func FuzzEdit(f *testing.F) {
 		e := edit{add: `"added":1`, drop: []string{"model", "stream"}}
 		out, err := e.apply(httpapi.Body{[]byte(text[:cut]), []byte(text[cut:])})
 		if err != nil || !valid {
-			return // our reader is stricter about numbers and depth, and laxer about nothing: see below
+			return // what is no object, or says nothing of a model
 		}
 		var got map[string]json.RawMessage
 		if err := json.Unmarshal(bytes.Join(out, nil), &got); err != nil {
