@@ -153,6 +153,7 @@ func (c credentials) assertion(audience string, now time.Time) (string, error) {
 		b, _ := json.Marshal(v) // of texts and numbers
 		return base64.RawURLEncoding.EncodeToString(b)
 	}
+	now = now.Add(-10 * time.Second) // where this clock is a little ahead, the token must not be of the future
 	signed := part(struct {
 		Alg string `json:"alg"`
 		Typ string `json:"typ"`
