@@ -72,7 +72,9 @@ func Providers() []Provider {
 }
 
 // in puts a cloud behind the options that it builds on.
-func in(option model.Option, opts []model.Option) []model.Option { return append(slices.Clone(opts), option) }
+func in(option model.Option, opts []model.Option) []model.Option {
+	return append(slices.Clone(opts), option)
+}
 
 // OpenModel makes a model from PROVIDER/NAME: "anthropic/claude-sonnet-5-5", "openai/…", "openai-responses/…", "gemini/…", "ollama/…", those of clouds ("bedrock/…", "vertex/…" for Claude and
 // Gemini models, "azure/…" and "azure-responses/…" for deployments, as package model/cloud finds them), or "scripted/FILE" for the deterministic model that plays a file. A name without a provider is errdefs.Validation; the error lists those that are known.

@@ -28,8 +28,14 @@ func text(name, value string) []byte {
 
 // every has a header of every kind before a text.
 var every = bytes.Join([][]byte{
-	{1, 'a', 0}, {1, 'b', 1}, {1, 'c', 2, 9}, {1, 'd', 3, 0, 9}, {1, 'e', 4, 0, 0, 0, 9}, append([]byte{1, 'f', 5}, make([]byte, 8)...),
-	{1, 'g', 6, 0, 2, 'x', 'y'}, append([]byte{1, 'h', 8}, make([]byte, 8)...), append([]byte{1, 'i', 9}, make([]byte, 16)...), text("z", "last"),
+	{1, 'a', 0},
+	{1, 'b', 1},
+	{1, 'c', 2, 9},
+	{1, 'd', 3, 0, 9},
+	{1, 'e', 4, 0, 0, 0, 9},
+	append([]byte{1, 'f', 5}, make([]byte, 8)...),
+	{1, 'g', 6, 0, 2, 'x', 'y'},
+	append([]byte{1, 'h', 8}, make([]byte, 8)...), append([]byte{1, 'i', 9}, make([]byte, 16)...), text("z", "last"),
 }, nil)
 
 // read gives the payloads of all frames and the error at the end.

@@ -145,7 +145,9 @@ func TestFramesOfAWSsEncoderAreUnderstood(t *testing.T) {
 		headers := eventstream.Headers{}
 		for i, v := range []eventstream.Value{
 			eventstream.BoolValue(true), eventstream.BoolValue(false), eventstream.Int8Value(-1), eventstream.Int16Value(2), eventstream.Int32Value(-3), eventstream.Int64Value(4), eventstream.BytesValue(payload[:min(len(payload), 100)]),
-			eventstream.TimestampValue(time.Now()), eventstream.UUIDValue{1, 2, 3}, eventstream.StringValue("not this one"),
+			eventstream.TimestampValue(time.Now()),
+			eventstream.UUIDValue{1, 2, 3},
+			eventstream.StringValue("not this one"),
 		} {
 			if chance.IntN(2) == 0 {
 				headers.Set(fmt.Sprintf("h%d", i), v)
