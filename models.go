@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/anthropic"
+	"github.com/pawl-dev/pawl/model/cloud"
 	"github.com/pawl-dev/pawl/model/gemini"
 	"github.com/pawl-dev/pawl/model/openai"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -16,7 +17,8 @@ import (
 // Provider is one way to reach models by name.
 type Provider struct {
 	Name    string   // what stands before the slash
-	Keys    []string // environment variables that may hold its key, in the order they are looked at; none: it needs no key
+	Keys    []string // environment variables that may hold its key, in the order they are looked at; none: it needs no key of its own
+	Cloud   bool     // there are other credentials than Keys: those of a cloud's own tools, see package model/cloud
 	Default string   // the model that is used when only the key says which provider; "": none
 	open    func(name string, opts []model.Option) (model.Model, error)
 }
@@ -27,22 +29,39 @@ const ollama = "http://127.0.0.1:11434/v1"
 // Providers lists the known providers, in the order in which their keys are looked for.
 func Providers() []Provider {
 	return []Provider{
-		{"anthropic", []string{"ANTHROPIC_API_KEY"}, "claude-sonnet-5-5", func(name string, opts []model.Option) (model.Model, error) {
+		{Name: "anthropic", Keys: []string{"ANTHROPIC_API_KEY"}, Default: "claude-sonnet-5-5", open: func(name string, opts []model.Option) (model.Model, error) {
 			return anthropic.New(name, opts...), nil
 		}},
-		{"openai", []string{"OPENAI_API_KEY"}, "gpt-6.2-sol", func(name string, opts []model.Option) (model.Model, error) {
+		{Name: "openai", Keys: []string{"OPENAI_API_KEY"}, Default: "gpt-6.2-sol", open: func(name string, opts []model.Option) (model.Model, error) {
 			return openai.New(name, opts...), nil
 		}},
-		{"openai-responses", []string{"OPENAI_API_KEY"}, "", func(name string, opts []model.Option) (model.Model, error) {
+		{Name: "openai-responses", Keys: []string{"OPENAI_API_KEY"}, open: func(name string, opts []model.Option) (model.Model, error) {
 			return openai.NewResponses(name, opts...), nil
 		}},
-		{"gemini", []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, "gemini-3.8-flash", func(name string, opts []model.Option) (model.Model, error) {
+		{Name: "gemini", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, Default: "gemini-3.8-flash", open: func(name string, opts []model.Option) (model.Model, error) {
 			return gemini.New(name, opts...), nil
 		}},
-		{"ollama", nil, "", func(name string, opts []model.Option) (model.Model, error) {
+		{Name: "bedrock", Keys: []string{"AWS_BEARER_TOKEN_BEDROCK"}, Cloud: true, open: func(name string, opts []model.Option) (model.Model, error) {
+			return anthropic.New(name, in(cloud.Bedrock(cloud.AWS{}), opts)...), nil
+		}},
+		{Name: "vertex", Cloud: true, open: func(name string, opts []model.Option) (model.Model, error) {
+			opts = in(cloud.Vertex(cloud.GCP{}), opts)
+			if strings.HasPrefix(name, "claude-") {
+				return anthropic.New(name, opts...), nil
+			}
+			return gemini.New(name, opts...), nil
+		}},
+		{Name: "azure", Keys: []string{"AZURE_OPENAI_API_KEY"}, Cloud: true, open: func(name string, opts []model.Option) (model.Model, error) {
+			return openai.New(name, in(cloud.Azure(cloud.AzureOpenAI{}), opts)...), nil
+		}},
+		{Name: "azure-responses", Keys: []string{"AZURE_OPENAI_API_KEY"}, Cloud: true, open: func(name string, opts []model.Option) (model.Model, error) {
+			as := func(e *model.Endpoint) { e.Vendor = "azure-responses" }
+			return openai.NewResponses(name, in(cloud.Azure(cloud.AzureOpenAI{}), append(slices.Clone(opts), as))...), nil
+		}},
+		{Name: "ollama", open: func(name string, opts []model.Option) (model.Model, error) {
 			return openai.Vendor{Name: "ollama", BaseURL: ollama}.New(name, opts...), nil
 		}},
-		{"scripted", nil, "", func(file string, _ []model.Option) (model.Model, error) {
+		{Name: "scripted", open: func(file string, _ []model.Option) (model.Model, error) {
 			s, err := scripted.Load(file)
 			if err != nil {
 				return nil, err
@@ -52,8 +71,13 @@ func Providers() []Provider {
 	}
 }
 
-// OpenModel makes a model from PROVIDER/NAME: "anthropic/claude-sonnet-5-5", "openai/…", "openai-responses/…", "gemini/…", "ollama/…", or
-// "scripted/FILE" for the deterministic model that plays a file. A name without a provider is errdefs.Validation; the error lists those that are known.
+// in puts a cloud behind the options that it builds on.
+func in(option model.Option, opts []model.Option) []model.Option {
+	return append(slices.Clone(opts), option)
+}
+
+// OpenModel makes a model from PROVIDER/NAME: "anthropic/claude-sonnet-5-5", "openai/…", "openai-responses/…", "gemini/…", "ollama/…", those of clouds ("bedrock/…", "vertex/…" for Claude and
+// Gemini models, "azure/…" and "azure-responses/…" for deployments, as package model/cloud finds them), or "scripted/FILE" for the deterministic model that plays a file. A name without a provider is errdefs.Validation; the error lists those that are known.
 // Nothing stands around it: see package resilience. Whether a provider has the model is only known when it is called. See [Key] for whether its key is there.
 func OpenModel(name string, opts ...model.Option) (model.Model, error) {
 	p, rest, err := findProvider(name)
@@ -78,10 +102,10 @@ func findProvider(name string) (Provider, string, error) {
 	return Provider{}, "", errdefs.Validation.Errorf("model %q: there is no provider %q; there are %s", name, prefix, strings.Join(known, ", "))
 }
 
-// Key reports whether the key that the model of that name needs is in the environment; missing are the variables that were looked for, none when there is one, or none is needed. Errors are those of [OpenModel].
+// Key reports whether the key that the model of that name needs is in the environment; missing are the variables that were looked for, none when there is one, or none is needed, or a cloud may have other credentials. Errors are those of [OpenModel].
 func Key(name string) (missing []string, err error) {
 	p, _, err := findProvider(name)
-	if err != nil || len(p.Keys) == 0 || slices.ContainsFunc(p.Keys, func(v string) bool { return os.Getenv(v) != "" }) {
+	if err != nil || len(p.Keys) == 0 || p.Cloud || slices.ContainsFunc(p.Keys, func(v string) bool { return os.Getenv(v) != "" }) {
 		return nil, err
 	}
 	return p.Keys, nil

@@ -293,7 +293,7 @@ func TestWhatIsMissingIsSaidAtOnce(t *testing.T) {
 
 func TestAnUnknownModelNamesTheKnownProviders(t *testing.T) {
 	for _, name := range []string{"gpt", "", "acme/x", "anthropic/", "/x"} {
-		if _, err := pawl.OpenModel(name); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "anthropic/…, openai/…, openai-responses/…, gemini/…, ollama/…, scripted/…") {
+		if _, err := pawl.OpenModel(name); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "anthropic/…, openai/…, openai-responses/…, gemini/…, bedrock/…, vertex/…, azure/…, azure-responses/…, ollama/…, scripted/…") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

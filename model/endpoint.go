@@ -11,6 +11,9 @@ type Endpoint struct {
 	BaseURL string       // "" is the provider's own; a trailing slash doesn't matter
 	HTTP    *http.Client // nil: one made for model calls, with a pool of connections and no overall timeout
 	Header  http.Header  // added to each call; wins over ours
+	// Vendor serves the protocol in its owner's place: "bedrock". It stands in errors and before the model's name in Capabilities.Name, and the
+	// owner's key is not looked for in the environment. "": the owner. Package model/cloud sets it.
+	Vendor string
 }
 
 // Option sets a part of an Endpoint.

@@ -106,6 +106,8 @@ func diagnose(can sandbox.Capabilities) (all []finding) {
 		case len(p.Keys) == 0:
 		case len(set) > 0:
 			all = append(all, finding{"key for " + p.Name, true, strings.Join(set, ", ") + " is set"})
+		case p.Cloud:
+			all = append(all, finding{"key for " + p.Name, false, "set " + strings.Join(p.Keys, " or ") + ", where there are no other credentials of that cloud"})
 		default:
 			all = append(all, finding{"key for " + p.Name, false, "set " + strings.Join(p.Keys, " or ")})
 		}

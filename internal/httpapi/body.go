@@ -17,6 +17,16 @@ func (b Body) Len() (n int64) {
 // Reader reads the body from its beginning. Each Reader is its own.
 func (b Body) Reader() io.ReadCloser { return &reader{left: b} }
 
+// Pieces gives the body that r reads, if it is a Reader of one that nobody has read from: so a round tripper can change a request without joining
+// its bytes.
+func Pieces(r io.Reader) (Body, bool) {
+	own, ok := r.(*reader)
+	if !ok || own.at > 0 {
+		return nil, false
+	}
+	return own.left, true
+}
+
 type reader struct {
 	left Body
 	at   int // in left[0]

@@ -47,7 +47,7 @@ type API struct {
 }
 
 // New makes an API. base is the provider's own server, which takes no call without a key; another base URL in opts may. env are the
-// variables that may hold the key, the first one that is set wins; auth gives the header that carries it.
+// variables that may hold the key, the first one that is set wins, unless another vendor serves the protocol; auth gives the header that carries it.
 func New(provider, base string, env []string, opts []model.Option, auth func(key string) (name, value string)) *API {
 	var e model.Endpoint
 	for _, o := range opts {
@@ -56,6 +56,9 @@ func New(provider, base string, env []string, opts []model.Option, auth func(key
 	own := e.BaseURL == "" || strings.TrimRight(e.BaseURL, "/") == base
 	if !own {
 		base = e.BaseURL
+	}
+	if e.Vendor != "" && e.Vendor != provider {
+		provider, env = e.Vendor, nil
 	}
 	for _, name := range env {
 		if e.Key == "" {
@@ -97,6 +100,9 @@ var shared = &http.Client{
 
 // stay follows no redirect.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Transport is what the shared client sends with: for round trippers that stand before it.
+func Transport() http.RoundTripper { return shared.Transport }
 
 // CloseIdle closes the idle connections of the shared client: for tests that count goroutines.
 func CloseIdle() { shared.CloseIdleConnections() }
@@ -242,6 +248,12 @@ func (a *API) broken(ctx context.Context, err error, what string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	var said *model.Error
+	if errors.As(err, &said) { // by a round tripper that knows better
+		e := *said // whoever said it may say it to others
+		a.redact(&e)
+		return &e
+	}
 	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "connection", Message: what}
 	if strings.HasPrefix(what, "the ") {
 		e.Code = "truncated_stream"
@@ -277,7 +289,7 @@ func (a *API) Failed(status int, h http.Header, body []byte) *model.Error {
 
 // RequestID gives the id under which the provider's support finds a call; "" if there is none.
 func RequestID(h http.Header) string {
-	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id"} {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id", "X-Amzn-Requestid", "Apim-Request-Id"} {
 		if id := h.Get(name); id != "" {
 			return clip(strings.ToValidUTF8(id, "\uFFFD"), 200)
 		}
@@ -343,7 +355,7 @@ func overflow(code, text string) bool {
 	}
 	text = strings.ToLower(text)
 	for _, sign := range []string{
-		"prompt is too long", "maximum context length", "context window", "context length", "exceeds the maximum number of tokens",
+		"prompt is too long", "input is too long", "maximum context length", "context window", "context length", "exceeds the maximum number of tokens",
 		"input token count", "too many input tokens", "reduce the length of the messages", "exceed context limit",
 	} {
 		if strings.Contains(text, sign) && !strings.Contains(text, "rate limit") {

@@ -22,7 +22,11 @@ func secrets(key string, headers http.Header) []string {
 
 // redact takes our secrets out of what a provider said.
 func (a *API) redact(e *model.Error) {
-	for _, s := range a.secrets {
+	all := a.secrets
+	if t, ok := a.client.Transport.(interface{ Secrets() []string }); ok { // it adds its own to what is sent
+		all = append(t.Secrets(), all...)
+	}
+	for _, s := range all {
 		e.Message = strings.ReplaceAll(e.Message, s, secret.Redacted)
 		e.Code = strings.ReplaceAll(e.Code, s, secret.Redacted)
 	}

@@ -80,6 +80,7 @@ type Members struct {
 	Value []byte
 
 	cursor cursor
+	start  int
 	buf    []byte
 }
 
@@ -96,6 +97,7 @@ func (m *Members) Next() bool {
 	if !c.step('{') {
 		return false
 	}
+	m.start = c.at
 	name, escaped, next, want := skipName(c.data, c.at)
 	if want != "" {
 		return c.fail(next, want)
@@ -112,6 +114,10 @@ func (m *Members) Next() bool {
 	m.Key, m.Value = name[:len(name):len(name)], value
 	return true
 }
+
+// Span returns where the member stands in the data: from the quote before its name
+// to the end of its value. It is for the member that Next moved to.
+func (m *Members) Span() (start, end int) { return m.start, m.cursor.at }
 
 // Err returns nil when data was one well formed object and nothing else. It
 // knows that once Next returned false; earlier, it speaks for the members so far.

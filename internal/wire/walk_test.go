@@ -257,3 +257,16 @@ func checkValue(t *testing.T, value []byte) {
 		t.Fatalf("handed out %q", value)
 	}
 }
+
+func TestAMemberKnowsWhereItStands(t *testing.T) {
+	data := []byte(` { "a" : [ 1 ] , "\u0062":2,"c":{} } `)
+	want := []string{`"a" : [ 1 ]`, `"\u0062":2`, `"c":{}`}
+	var got []string
+	for m := Object(data); m.Next(); {
+		start, end := m.Span()
+		got = append(got, string(data[start:end]))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

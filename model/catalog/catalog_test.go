@@ -109,6 +109,15 @@ func TestLookupFindsAModelByWhatItIsCalled(t *testing.T) {
 		"openrouter/google/gemini-3.8-flash":      "gemini/gemini-3.8-flash",
 		"openrouter/anthropic/claude-sonnet-5":    "anthropic/claude-sonnet-5",
 		"deepseek/deepseek-v4-flash":              "deepseek/deepseek-flash",
+		"vertex/claude-haiku-4-5@20251001":        "anthropic/claude-haiku-4-5",
+		"vertex/claude-opus-4@20250514":           "anthropic/claude-opus-4-20250514",
+		"vertex/claude-fable-5-1@default":         "anthropic/claude-fable-5-1",
+		"vertex/gemini-3.8-flash":                 "gemini/gemini-3.8-flash",
+
+		"bedrock/eu.anthropic.claude-haiku-4-5-20251001-v1:0":                                                          "anthropic/claude-haiku-4-5",
+		"bedrock/anthropic.claude-fable-5-1":                                                                           "anthropic/claude-fable-5-1",
+		"bedrock/anthropic.claude-opus-4-1-20250805-v1:0":                                                              "anthropic/claude-opus-4-1",
+		"bedrock/arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0": "anthropic/claude-haiku-4-5",
 	} {
 		if m, ok := Default().Lookup(name); !ok || m.Name != want {
 			t.Errorf("Lookup(%q) = %q, %t; want %q", name, m.Name, ok, want)
@@ -120,7 +129,7 @@ func TestLookupGuessesNothing(t *testing.T) {
 	for _, name := range []string{
 		"", "/", "gpt-5", "claude-opus-5-5", "openai/", "openai", "openai/gpt-6-foo", "openai/gpt-6", "openai/gpt-5-mini-foo",
 		"openai/gpt-5-20261301", "openai/gpt-5-2026-13-01", "openai/gpt-5-0806", "openai/gpt-5@2026-08-06", "openai/gpt-5-latest-2026-08-06",
-		"openai/gpt-5-20260101-20260102", "azure/gpt-5", "ollama/gpt-5", "anthropic/gpt-5", "openrouter/gpt-5", "openrouter/openai/gpt-5:free",
+		"openai/gpt-5-20260101-20260102", "azure/gpt-5", "bedrock/amazon.nova-pro-v1:0", "bedrock/anthropic.", "bedrock/claude-haiku-4-5", "vertex/gpt-5", "vertex/claude-foo@20251001", "ollama/gpt-5", "anthropic/gpt-5", "openrouter/gpt-5", "openrouter/openai/gpt-5:free",
 		"-latest", "-20260101", "openrouter/openrouter/",
 	} {
 		if m, ok := Default().Lookup(name); ok {

@@ -9,7 +9,8 @@ import (
 // -2026-01-02, @20260102) or "-latest" at the end, in this order. A row of its own thus comes before the undated one.
 //
 // A provider that is another way to the same models finds them too: openai-responses/x is openai/x, google/x is gemini/x,
-// openrouter/anthropic/x is anthropic/x. (What a router itself adds to the price is not in there.)
+// openrouter/anthropic/x is anthropic/x, bedrock/eu.anthropic.claude-x-v1:0 and vertex/claude-x are anthropic/claude-x. (What a router or a cloud itself adds to the price
+// is not in there.) A deployment at Azure has a name of its owner's choice, so nothing is known of it.
 //
 // Nothing is guessed from the beginning of a name: of a model that isn't listed nothing is known, whatever its family.
 func (c *Catalog) Lookup(name string) (Model, bool) {
@@ -39,8 +40,27 @@ func upstream(name string) (string, bool) {
 		return "gemini/" + id, true
 	case "openrouter":
 		return id, true
+	case "bedrock":
+		return inBedrock(id)
+	case "vertex":
+		if strings.HasPrefix(id, "claude-") {
+			return "anthropic/" + strings.Replace(strings.TrimSuffix(id, "@default"), "@", "-", 1), true
+		}
+		return "gemini/" + id, true
 	}
 	return name, false
+}
+
+// inBedrock takes apart what Amazon Bedrock calls Anthropic's models: an ARN, or what stands at its end; a geography; the vendor; the vendor's name for it; and Bedrock's version.
+func inBedrock(id string) (string, bool) {
+	_, model, ok := strings.Cut(id[strings.LastIndexByte(id, '/')+1:], "anthropic.")
+	if !ok {
+		return "bedrock/" + id, false
+	}
+	if i := strings.LastIndex(model, "-v"); i > 0 && strings.Trim(model[i+2:], "0123456789:") == "" {
+		model = model[:i]
+	}
+	return "anthropic/" + model, true
 }
 
 // undated takes one date, or "-latest", off the end.

@@ -65,6 +65,7 @@ func (v Vendor) client(name string, opts []model.Option) *client {
 	c.api = httpapi.New(v.Name, v.BaseURL, v.Env, opts, func(key string) (string, string) { return "Authorization", "Bearer " + key })
 	c.api.Explain = explain
 	c.routes = c.at(".openai.com")
+	c.vendor.Name = c.api.Provider
 	return c
 }
 
