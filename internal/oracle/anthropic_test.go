@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
@@ -15,25 +16,25 @@ import (
 var anthropicSDK = vendor{
 	name: "anthropic", dir: "anthropic/testdata", model: "claude-sonnet-4-5",
 	ours: func(name string, opts ...model.Option) model.Model { return anthropic.New(name, opts...) },
-	ask:  askAnthropic, again: againAnthropic, byHand: anthropicByHand,
+	ask:  askAnthropic, again: againAnthropic, plain: plainAnthropic, byHand: anthropicByHand,
 }
 
-func anthropicClient(url string) sdk.Client {
-	return sdk.NewClient(option.WithBaseURL(url), option.WithAPIKey("test-key"), option.WithMaxRetries(0), option.WithRequestTimeout(patience))
+func anthropicClient(c *http.Client) sdk.Client {
+	return sdk.NewClient(option.WithHTTPClient(c), option.WithAPIKey("test-key"), option.WithMaxRetries(0), option.WithRequestTimeout(patience))
 }
 
-func askAnthropic(t *testing.T, url string, stream bool) *reply {
-	c := anthropicClient(url)
+func askAnthropic(t *testing.T, c *http.Client, stream bool) *reply {
+	api := anthropicClient(c)
 	req := sdk.MessageNewParams{Model: "claude-sonnet-4-5", MaxTokens: 100, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("Hi"))}}
 	if !stream {
-		m, err := c.Messages.New(t.Context(), req)
+		m, err := api.Messages.New(t.Context(), req)
 		if err != nil {
 			return anthropicFailure(t, err)
 		}
 		return readAnthropic(m)
 	}
 	var m sdk.Message
-	s := c.Messages.NewStreaming(t.Context(), req)
+	s := api.Messages.NewStreaming(t.Context(), req)
 	defer func() { _ = s.Close() }()
 	for s.Next() {
 		if err := m.Accumulate(s.Current()); err != nil {
@@ -109,24 +110,24 @@ func anthropicFailure(t *testing.T, err error) *reply {
 }
 
 // againAnthropic reads a body by the SDK's types.
-func againAnthropic(t *testing.T, url string, body []byte, stream bool) {
+func againAnthropic(t *testing.T, c *http.Client, body []byte, stream bool) {
 	var req sdk.MessageNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
 		t.Fatalf("the SDK's types can't read the body: %v", err)
 	}
-	sendAnthropic(t, url, req, stream)
+	sendAnthropic(t, c, req, stream)
 }
 
-func sendAnthropic(t *testing.T, url string, req sdk.MessageNewParams, stream bool) {
+func sendAnthropic(t *testing.T, c *http.Client, req sdk.MessageNewParams, stream bool) {
 	t.Helper()
-	c := anthropicClient(url)
+	api := anthropicClient(c)
 	if !stream {
-		if _, err := c.Messages.New(t.Context(), req); err != nil {
+		if _, err := api.Messages.New(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	s := c.Messages.NewStreaming(t.Context(), req)
+	s := api.Messages.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
 	if err := s.Err(); err != nil {

@@ -8,7 +8,7 @@ import (
 
 var chatByHand = written(sendChat, map[string]sdk.ChatCompletionNewParams{
 	"system":            chatParams(sdk.ChatCompletionNewParams{Messages: []sdk.ChatCompletionMessageParamUnion{sdk.SystemMessage(system), sdk.UserMessage("Hi")}}),
-	"max_tokens":        chatParams(sdk.ChatCompletionNewParams{MaxTokens: param.NewOpt(int64(77))}),
+	"max_tokens":        chatParams(sdk.ChatCompletionNewParams{MaxCompletionTokens: param.NewOpt(int64(77))}),
 	"temperature":       chatParams(sdk.ChatCompletionNewParams{Temperature: param.NewOpt(0.5)}),
 	"top_p":             chatParams(sdk.ChatCompletionNewParams{TopP: param.NewOpt(0.9)}),
 	"frequency_penalty": chatParams(sdk.ChatCompletionNewParams{FrequencyPenalty: param.NewOpt(0.5)}),

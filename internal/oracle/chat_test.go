@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -15,25 +16,25 @@ import (
 var chatSDK = vendor{
 	name: "openai", dir: "openai/testdata/chat", model: "gpt-5",
 	ours: func(name string, opts ...model.Option) model.Model { return openai.New(name, opts...) },
-	ask:  askChat, again: againChat, byHand: chatByHand,
+	ask:  askChat, again: againChat, plain: plainChat, byHand: chatByHand,
 }
 
-func openaiClient(url string) sdk.Client {
-	return sdk.NewClient(option.WithBaseURL(url), option.WithAPIKey("test-key"), option.WithMaxRetries(0), option.WithRequestTimeout(patience))
+func openaiClient(c *http.Client) sdk.Client {
+	return sdk.NewClient(option.WithHTTPClient(c), option.WithAPIKey("test-key"), option.WithMaxRetries(0), option.WithRequestTimeout(patience))
 }
 
-func askChat(t *testing.T, url string, stream bool) *reply {
-	c := openaiClient(url)
+func askChat(t *testing.T, c *http.Client, stream bool) *reply {
+	api := openaiClient(c)
 	req := sdk.ChatCompletionNewParams{Model: "gpt-5", Messages: []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage("Hi")}}
 	if !stream {
-		m, err := c.Chat.Completions.New(t.Context(), req)
+		m, err := api.Chat.Completions.New(t.Context(), req)
 		if err != nil {
 			return openaiFailure(err)
 		}
 		return readChat(t, m)
 	}
 	var all sdk.ChatCompletionAccumulator
-	s := c.Chat.Completions.NewStreaming(t.Context(), req)
+	s := api.Chat.Completions.NewStreaming(t.Context(), req)
 	defer func() { _ = s.Close() }()
 	for s.Next() {
 		if !all.AddChunk(s.Current()) {
@@ -108,24 +109,24 @@ func openaiFailure(err error) *reply {
 }
 
 // againChat reads a body by the SDK's types.
-func againChat(t *testing.T, url string, body []byte, stream bool) {
+func againChat(t *testing.T, c *http.Client, body []byte, stream bool) {
 	var req sdk.ChatCompletionNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
 		t.Fatalf("the SDK's types can't read the body: %v", err)
 	}
-	sendChat(t, url, req, stream)
+	sendChat(t, c, req, stream)
 }
 
-func sendChat(t *testing.T, url string, req sdk.ChatCompletionNewParams, stream bool) {
+func sendChat(t *testing.T, c *http.Client, req sdk.ChatCompletionNewParams, stream bool) {
 	t.Helper()
-	c := openaiClient(url)
+	api := openaiClient(c)
 	if !stream {
-		if _, err := c.Chat.Completions.New(t.Context(), req); err != nil {
+		if _, err := api.Chat.Completions.New(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	s := c.Chat.Completions.NewStreaming(t.Context(), req)
+	s := api.Chat.Completions.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
 	if err := s.Err(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 
 	sdk "google.golang.org/genai"
@@ -14,28 +15,27 @@ import (
 )
 
 var geminiSDK = vendor{
-	name: "gemini", dir: "gemini/testdata", base: "/v1beta", model: "gemini-2.5-flash",
+	name: "gemini", dir: "gemini/testdata", model: "gemini-2.5-flash",
 	ours: func(name string, opts ...model.Option) model.Model { return gemini.New(name, opts...) },
-	ask:  askGemini, again: againGemini, byHand: geminiByHand,
+	ask:  askGemini, again: againGemini, plain: plainGemini, byHand: geminiByHand,
 }
 
-func geminiClient(t *testing.T, url string) *sdk.Client {
+func geminiClient(t *testing.T, c *http.Client) *sdk.Client {
 	t.Helper()
-	c, err := sdk.NewClient(t.Context(), &sdk.ClientConfig{
-		APIKey: "test-key", Backend: sdk.BackendGeminiAPI,
-		HTTPOptions: sdk.HTTPOptions{BaseURL: url, Timeout: new(patience)},
+	api, err := sdk.NewClient(t.Context(), &sdk.ClientConfig{
+		APIKey: "test-key", Backend: sdk.BackendGeminiAPI, HTTPClient: c, HTTPOptions: sdk.HTTPOptions{Timeout: new(patience)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return api
 }
 
-func askGemini(t *testing.T, url string, stream bool) *reply {
-	c := geminiClient(t, url)
+func askGemini(t *testing.T, c *http.Client, stream bool) *reply {
+	api := geminiClient(t, c)
 	hi := sdk.Text("Hi")
 	if !stream {
-		m, err := c.Models.GenerateContent(t.Context(), "gemini-2.5-flash", hi, nil)
+		m, err := api.Models.GenerateContent(t.Context(), "gemini-2.5-flash", hi, nil)
 		if err != nil {
 			return geminiFailure(err)
 		}
@@ -43,7 +43,7 @@ func askGemini(t *testing.T, url string, stream bool) *reply {
 	}
 	// The SDK has no accumulator: a stream is many replies, each of which may have news of everything.
 	var all []*sdk.GenerateContentResponse
-	for m, err := range c.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", hi, nil) {
+	for m, err := range api.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", hi, nil) {
 		if err != nil {
 			return geminiFailure(err)
 		}
@@ -158,7 +158,7 @@ type geminiRequest struct {
 }
 
 // againGemini reads a body by the SDK's types: it has none of a whole one, but one of each member.
-func againGemini(t *testing.T, url string, body []byte, stream bool) {
+func againGemini(t *testing.T, c *http.Client, body []byte, stream bool) {
 	var req struct {
 		Contents          []*sdk.Content
 		SystemInstruction *sdk.Content
@@ -174,19 +174,19 @@ func againGemini(t *testing.T, url string, body []byte, stream bool) {
 		strictly(t, req.GenerationConfig, config)
 	}
 	config.SystemInstruction, config.Tools, config.ToolConfig = req.SystemInstruction, req.Tools, req.ToolConfig
-	sendGemini(t, url, geminiRequest{req.Contents, config}, stream)
+	sendGemini(t, c, geminiRequest{req.Contents, config}, stream)
 }
 
-func sendGemini(t *testing.T, url string, req geminiRequest, stream bool) {
+func sendGemini(t *testing.T, c *http.Client, req geminiRequest, stream bool) {
 	t.Helper()
-	c := geminiClient(t, url)
+	api := geminiClient(t, c)
 	if !stream {
-		if _, err := c.Models.GenerateContent(t.Context(), "gemini-2.5-flash", req.contents, req.config); err != nil {
+		if _, err := api.Models.GenerateContent(t.Context(), "gemini-2.5-flash", req.contents, req.config); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	for _, err := range c.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", req.contents, req.config) {
+	for _, err := range api.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", req.contents, req.config) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math/big"
 	"slices"
@@ -34,8 +35,8 @@ func (c change) String() string {
 // changes compares two documents. Where both have an object it looks into it, and likewise into arrays of the same length.
 func changes(pointer string, theirs, ours any) (all []change) {
 	switch a := theirs.(type) {
-	case map[string]any:
-		b, ok := ours.(map[string]any)
+	case object:
+		b, ok := ours.(object)
 		if !ok {
 			break
 		}
@@ -67,7 +68,7 @@ func changes(pointer string, theirs, ours any) (all []change) {
 }
 
 // member compares a member; null is told from what isn't there.
-func member(pointer, name string, theirs, ours map[string]any) []change {
+func member(pointer, name string, theirs, ours object) []change {
 	pointer += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 	a, there := theirs[name]
 	b, here := ours[name]
@@ -84,8 +85,8 @@ func sameNumber(a, b json.Number) bool {
 	return ok1 && ok2 && x.Cmp(y) == 0
 }
 
-// document reads JSON; numbers keep their digits.
-func document(t *testing.T, raw []byte) (v any) {
+// document reads a JSON object; numbers keep their digits.
+func document(t *testing.T, raw []byte) (v object) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -93,4 +94,19 @@ func document(t *testing.T, raw []byte) (v any) {
 		t.Fatalf("not JSON: %v: %s", err, raw)
 	}
 	return v
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// objects yields the objects of a list; none of what is no list.
+func objects(list any) iter.Seq[object] {
+	return func(yield func(object) bool) {
+		all, _ := list.([]any)
+		for _, v := range all {
+			if o, ok := v.(object); ok && !yield(o) {
+				return
+			}
+		}
+	}
 }

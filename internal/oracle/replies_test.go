@@ -93,8 +93,8 @@ func TestAnswersMeanTheSame(t *testing.T) {
 		t.Run(a.vendor.name+"/"+a.name, func(t *testing.T) {
 			t.Cleanup(meant.ran)
 			x := a.Exchange
-			theirs := a.vendor.ask(t, serve(t, x).URL, x.Streamed()).fields()
-			own := askOurs(t, a.vendor, serve(t, x).URL, x.Streamed()).fields()
+			theirs := a.vendor.ask(t, serve(t, x).client(), x.Streamed()).fields()
+			own := askOurs(t, a.vendor, serve(t, x).client(), x.Streamed()).fields()
 			for i, want := range theirs {
 				if diff := cmp.Diff(want.value, own[i].value); diff != "" && !meant.has(a.vendor.name, a.name, want.name) {
 					t.Errorf("%s (-the vendor's +ours):\n%s", want.name, diff)
@@ -106,15 +106,15 @@ func TestAnswersMeanTheSame(t *testing.T) {
 }
 
 // serve answers one call, with what a provider said.
-func serve(t *testing.T, x cassettes.Exchange) *cassettes.Server {
+func serve(t *testing.T, x cassettes.Exchange) *line {
 	t.Helper()
-	return cassettes.Serve(t, []cassettes.Exchange{x})
+	return &line{Server: cassettes.Serve(t, []cassettes.Exchange{x})}
 }
 
 // askOurs gives what our client makes of an answer.
-func askOurs(t *testing.T, v vendor, url string, stream bool) *reply {
+func askOurs(t *testing.T, v vendor, c *http.Client, stream bool) *reply {
 	t.Helper()
-	m := v.ours(v.model, model.WithBaseURL(url+v.base), model.WithKey("test-key"))
+	m := v.ours(v.model, model.WithHTTPClient(c), model.WithKey("test-key"))
 	r, err := complete(t.Context(), m, model.Request{Messages: message.NewHistory(message.User("Hi"))}, stream)
 	if err == nil {
 		return ours(t, r)

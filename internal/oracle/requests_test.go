@@ -15,7 +15,7 @@ import (
 )
 
 // answered gives a server that answers one call with the fixture of a short text.
-func answered(t *testing.T, v vendor, stream bool) *cassettes.Server {
+func answered(t *testing.T, v vendor, stream bool) *line {
 	t.Helper()
 	name, kind := "text.json", "application/json"
 	if stream {
@@ -29,17 +29,17 @@ func answered(t *testing.T, v vendor, stream bool) *cassettes.Server {
 }
 
 // asked gives the call that our client makes of a request; false for one that it refuses, because the wire has no place for what it says.
-func asked(t *testing.T, v vendor, req model.Request, stream bool) (cassettes.Request, bool) {
+func asked(t *testing.T, v vendor, req model.Request, stream bool) (call, bool) {
 	t.Helper()
 	s := answered(t, v, stream)
-	_, err := complete(t.Context(), v.ours(v.model, model.WithBaseURL(s.URL+v.base), model.WithKey("test-key")), req, stream)
+	_, err := complete(t.Context(), v.ours(v.model, model.WithHTTPClient(s.client()), model.WithKey("test-key")), req, stream)
 	if err != nil {
 		if !errors.Is(err, errdefs.Validation) || len(s.Requests()) > 0 {
 			t.Fatal(err)
 		}
-		return cassettes.Request{}, false
+		return call{}, false
 	}
-	return s.Requests()[0], true
+	return s.call(), true
 }
 
 // Nothing of a request of ours is lost on the vendor's types, nor changed: they know each member, and mean by it what we do.
@@ -47,7 +47,7 @@ func TestTheVendorsTypesLoseNothingOfARequest(t *testing.T) {
 	meant := newAllowances(requestsDiffer)
 	all := 0
 	for _, v := range vendors {
-		for _, c := range cases(t, v) {
+		for _, c := range providertest.Cases() {
 			for _, stream := range []bool{false, true} {
 				name := c.Name
 				if stream {
@@ -61,14 +61,9 @@ func TestTheVendorsTypesLoseNothingOfARequest(t *testing.T) {
 						t.Skip("the wire has no place for it")
 					}
 					s := answered(t, v, stream)
-					v.again(t, s.URL, own.Body, stream)
-					theirs := s.Requests()[0]
-					for _, ch := range changes("", document(t, theirs.Body), document(t, own.Body)) {
-						if !meant.has(v.name, c.Name, ch.pointer) {
-							t.Error(ch)
-						}
-					}
-					sameCall(t, theirs, own)
+					v.again(t, s.client(), own.Body, stream)
+					theirs := s.call()
+					sameCall(t, v, theirs, own, func(pointer string) bool { return meant.has(v.name, c.Name, pointer) })
 				})
 			}
 		}
@@ -76,11 +71,19 @@ func TestTheVendorsTypesLoseNothingOfARequest(t *testing.T) {
 	meant.unused(t, all, true)
 }
 
-// sameCall compares what stands around the body: the address, the key, the version.
-func sameCall(t *testing.T, theirs, own cassettes.Request) {
+// sameCall compares two calls: what is asked, at which address, with which key and version.
+func sameCall(t *testing.T, v vendor, theirs, own call, meant func(pointer string) bool) {
 	t.Helper()
-	if theirs.Path != own.Path {
-		t.Errorf("the vendor's client asks at %s, ours at %s", theirs.Path, own.Path)
+	a, b := document(t, theirs.Body), document(t, own.Body)
+	v.plain(a)
+	v.plain(b)
+	for _, c := range changes("", a, b) {
+		if !meant(c.pointer) {
+			t.Error(c)
+		}
+	}
+	if theirs.url != own.url {
+		t.Errorf("the vendor's client asks at %s, ours at %s", theirs.url, own.url)
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Anthropic-Version", "Content-Type"} {
 		if a, b := theirs.Header.Get(name), own.Header.Get(name); !strings.EqualFold(a, b) {
@@ -88,13 +91,3 @@ func sameCall(t *testing.T, theirs, own cassettes.Request) {
 		}
 	}
 }
-
-// cases are the requests of the providers' matrix, and those that send back what a model said.
-func cases(t *testing.T, v vendor) []providertest.Case {
-	t.Helper()
-	all := providertest.Cases()
-	return all
-}
-
-// requestsDiffer are the members that the vendor's types or client make something else of.
-var requestsDiffer = []allowance{}

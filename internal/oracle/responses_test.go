@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -15,21 +16,21 @@ import (
 var responsesSDK = vendor{
 	name: "openai-responses", dir: "openai/testdata/responses", model: "gpt-5",
 	ours: func(name string, opts ...model.Option) model.Model { return openai.NewResponses(name, opts...) },
-	ask:  askResponses, again: againResponses, byHand: responsesByHand,
+	ask:  askResponses, again: againResponses, plain: plainResponses, byHand: responsesByHand,
 }
 
-func askResponses(t *testing.T, url string, stream bool) *reply {
-	c := openaiClient(url)
+func askResponses(t *testing.T, c *http.Client, stream bool) *reply {
+	api := openaiClient(c)
 	req := responses.ResponseNewParams{Model: "gpt-5", Input: responses.ResponseNewParamsInputUnion{OfString: param.NewOpt("Hi")}}
 	if !stream {
-		r, err := c.Responses.New(t.Context(), req)
+		r, err := api.Responses.New(t.Context(), req)
 		if err != nil {
 			return openaiFailure(err)
 		}
 		return readResponses(r)
 	}
 	// The SDK's accumulator is for its WebSocket; of a stream of events it gives the events, the last of which has the whole response.
-	s := c.Responses.NewStreaming(t.Context(), req)
+	s := api.Responses.NewStreaming(t.Context(), req)
 	defer func() { _ = s.Close() }()
 	var last *responses.Response
 	for s.Next() {
@@ -117,24 +118,24 @@ func readOutputMessage(r *reply, item responses.ResponseOutputMessage) {
 }
 
 // againResponses reads a body by the SDK's types.
-func againResponses(t *testing.T, url string, body []byte, stream bool) {
+func againResponses(t *testing.T, c *http.Client, body []byte, stream bool) {
 	var req responses.ResponseNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
 		t.Fatalf("the SDK's types can't read the body: %v", err)
 	}
-	sendResponses(t, url, req, stream)
+	sendResponses(t, c, req, stream)
 }
 
-func sendResponses(t *testing.T, url string, req responses.ResponseNewParams, stream bool) {
+func sendResponses(t *testing.T, c *http.Client, req responses.ResponseNewParams, stream bool) {
 	t.Helper()
-	c := openaiClient(url)
+	api := openaiClient(c)
 	if !stream {
-		if _, err := c.Responses.New(t.Context(), req); err != nil {
+		if _, err := api.Responses.New(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	s := c.Responses.NewStreaming(t.Context(), req)
+	s := api.Responses.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
 	if err := s.Err(); err != nil {

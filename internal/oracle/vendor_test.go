@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/pawl-dev/pawl/model"
@@ -10,15 +11,15 @@ import (
 type vendor struct {
 	name string // as in message.Origin
 	dir  string // of the provider's fixtures
-	base string // what our base URL has at its end, and the vendor's not
 	// ours makes our client of a server.
 	ours func(name string, opts ...model.Option) model.Model
-	// ask gives what the vendor's client makes of what the server at url says, whole or as a stream.
-	ask func(t *testing.T, url string, stream bool) *reply
-	// again reads a body of ours by the vendor's types and sends it to the server at url by the vendor's client.
-	again func(t *testing.T, url string, body []byte, stream bool)
+	// ask gives what the vendor's client makes of an answer to c, whole or as a stream.
+	ask func(t *testing.T, c *http.Client, stream bool) *reply
+	// again reads a body of ours by the vendor's types and sends it with the vendor's client.
+	again func(t *testing.T, c *http.Client, body []byte, stream bool)
+	plain func(body object) // writes what has two spellings in one
 	// byHand has requests that are written in the vendor's types, by the name of a case that says the same.
-	byHand map[string]func(t *testing.T, url string)
+	byHand map[string]func(t *testing.T, c *http.Client)
 	model  string // the one that is asked, without consequence where the answer is a fixture
 }
 
@@ -28,10 +29,10 @@ var vendors = []vendor{anthropicSDK, chatSDK, responsesSDK, geminiSDK}
 var cutOff = &reply{Failed: &failure{Message: "it doesn't say why it ended"}}
 
 // written makes requests of a vendor's types callable by their names.
-func written[R any](send func(t *testing.T, url string, req R, stream bool), requests map[string]R) map[string]func(*testing.T, string) {
-	byHand := map[string]func(*testing.T, string){}
+func written[R any](send func(t *testing.T, c *http.Client, req R, stream bool), requests map[string]R) map[string]func(*testing.T, *http.Client) {
+	byHand := map[string]func(*testing.T, *http.Client){}
 	for name, req := range requests {
-		byHand[name] = func(t *testing.T, url string) { send(t, url, req, false) }
+		byHand[name] = func(t *testing.T, c *http.Client) { send(t, c, req, false) }
 	}
 	return byHand
 }
