@@ -1,14 +1,16 @@
 package oracle
 
 import (
+	"fmt"
 	"path"
 	"testing"
 )
 
 // allowance is a difference between a vendor's SDK and us that is meant, and why.
 type allowance struct {
-	vendor, name, field string // name: of the answer or the case, as path.Match has it, each of its two parts by itself
-	why                 string
+	vendor      string
+	name, field string // name: of the answer or the case; field: of a reply, or a JSON pointer; * is anything but a slash
+	why         string
 }
 
 // place is where some fields differ.
@@ -43,7 +45,9 @@ func newAllowances(table []allowance) *allowances {
 // has reports whether a difference is meant.
 func (a *allowances) has(vendor, name, field string) (meant bool) {
 	for i, l := range a.table {
-		if ok, _ := path.Match(l.name, name); ok && l.vendor == vendor && l.field == field {
+		named, _ := path.Match(l.name, name)
+		placed, _ := path.Match(l.field, field)
+		if l.vendor == vendor && named && placed {
 			a.used[i], meant = true, true
 		}
 	}
@@ -53,16 +57,24 @@ func (a *allowances) has(vendor, name, field string) (meant bool) {
 // ran notes that a case was looked at.
 func (a *allowances) ran() { a.cases++ }
 
-// unused fails for differences that don't occur any more, if all of the cases were looked at.
-func (a *allowances) unused(t *testing.T, all int, recorded bool) {
-	t.Helper()
+// unused tells of the differences that don't occur any more; of none before all cases were looked at.
+func (a *allowances) unused(all int, recorded bool) (gone []string) {
 	if a.cases < all {
-		return
+		return nil
 	}
 	for i, l := range a.table {
 		if !a.used[i] && (recorded || !ofRecording(l.name)) {
-			t.Errorf("%s of %s %s doesn't differ any more, so its line in the table goes: %s", l.field, l.vendor, l.name, l.why)
+			gone = append(gone, fmt.Sprintf("%s %s doesn't differ in %q any more, so its line in the table goes: %s", l.vendor, l.name, l.field, l.why))
 		}
+	}
+	return gone
+}
+
+// check fails for these.
+func (a *allowances) check(t *testing.T, all int, recorded bool) {
+	t.Helper()
+	for _, gone := range a.unused(all, recorded) {
+		t.Error(gone)
 	}
 }
 

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 var anthropicSDK = vendor{
 	name: "anthropic", dir: "anthropic/testdata", model: "claude-sonnet-4-5",
 	ours: func(name string, opts ...model.Option) model.Model { return anthropic.New(name, opts...) },
-	ask:  askAnthropic, again: againAnthropic, plain: plainAnthropic, byHand: anthropicByHand,
+	ask:  askAnthropic, again: againAnthropic, plain: plainAnthropic, sent: func(body object) []any { return sentBy(body["messages"], "assistant") }, byHand: anthropicByHand,
 }
 
 func anthropicClient(c *http.Client) sdk.Client {
@@ -90,6 +91,7 @@ func readAnthropic(m *sdk.Message) *reply {
 		}
 		r.Said = append(r.Said, said{Kind: "other", Other: canonical(b.RawJSON())})
 	}
+	r.Back = []any{m.ToParam()}
 	return r
 }
 
@@ -110,27 +112,23 @@ func anthropicFailure(t *testing.T, err error) *reply {
 }
 
 // againAnthropic reads a body by the SDK's types.
-func againAnthropic(t *testing.T, c *http.Client, body []byte, stream bool) {
+func againAnthropic(t *testing.T, c *http.Client, body []byte, stream bool) error {
 	var req sdk.MessageNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
-		t.Fatalf("the SDK's types can't read the body: %v", err)
+		return fmt.Errorf("the SDK's types can't read the body: %w", err)
 	}
-	sendAnthropic(t, c, req, stream)
+	return sendAnthropic(t, c, req, stream)
 }
 
-func sendAnthropic(t *testing.T, c *http.Client, req sdk.MessageNewParams, stream bool) {
+func sendAnthropic(t *testing.T, c *http.Client, req sdk.MessageNewParams, stream bool) error {
 	t.Helper()
 	api := anthropicClient(c)
 	if !stream {
-		if _, err := api.Messages.New(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-		return
+		_, err := api.Messages.New(t.Context(), req)
+		return err
 	}
 	s := api.Messages.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	return s.Err()
 }

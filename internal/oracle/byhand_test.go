@@ -63,7 +63,9 @@ func TestARequestInTheVendorsTypesIsTheSameCall(t *testing.T) {
 					t.Fatal("our client refuses what the vendor's types can say")
 				}
 				s := answered(t, v, false)
-				send(t, s.client())
+				if err := send(t, s.client()); err != nil {
+					t.Fatal(err)
+				}
 				theirs := s.call()
 				sameCall(t, v, theirs, own, func(pointer string) bool { return meant.has(v.name, c.Name, pointer) })
 			})
@@ -72,5 +74,5 @@ func TestARequestInTheVendorsTypesIsTheSameCall(t *testing.T) {
 			t.Errorf("%s: %d requests are written by hand, and only %d of them are in the matrix", v.name, len(v.byHand), found)
 		}
 	}
-	meant.unused(t, all, true)
+	meant.check(t, all, true)
 }

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 var chatSDK = vendor{
 	name: "openai", dir: "openai/testdata/chat", model: "gpt-5",
 	ours: func(name string, opts ...model.Option) model.Model { return openai.New(name, opts...) },
-	ask:  askChat, again: againChat, plain: plainChat, byHand: chatByHand,
+	ask:  askChat, again: againChat, plain: plainChat, sent: func(body object) []any { return sentBy(body["messages"], "assistant") }, byHand: chatByHand,
 }
 
 func openaiClient(c *http.Client) sdk.Client {
@@ -93,6 +94,7 @@ func readChat(t *testing.T, m *sdk.ChatCompletion) *reply {
 	for _, c := range choice.Message.ToolCalls {
 		r.Said = append(r.Said, said{Kind: "call", ID: c.ID, Name: c.Function.Name, Input: canonical(c.Function.Arguments)})
 	}
+	r.Back = []any{choice.Message.ToParam()}
 	return r.calling()
 }
 
@@ -109,27 +111,23 @@ func openaiFailure(err error) *reply {
 }
 
 // againChat reads a body by the SDK's types.
-func againChat(t *testing.T, c *http.Client, body []byte, stream bool) {
+func againChat(t *testing.T, c *http.Client, body []byte, stream bool) error {
 	var req sdk.ChatCompletionNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
-		t.Fatalf("the SDK's types can't read the body: %v", err)
+		return fmt.Errorf("the SDK's types can't read the body: %w", err)
 	}
-	sendChat(t, c, req, stream)
+	return sendChat(t, c, req, stream)
 }
 
-func sendChat(t *testing.T, c *http.Client, req sdk.ChatCompletionNewParams, stream bool) {
+func sendChat(t *testing.T, c *http.Client, req sdk.ChatCompletionNewParams, stream bool) error {
 	t.Helper()
 	api := openaiClient(c)
 	if !stream {
-		if _, err := api.Chat.Completions.New(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-		return
+		_, err := api.Chat.Completions.New(t.Context(), req)
+		return err
 	}
 	s := api.Chat.Completions.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	return s.Err()
 }

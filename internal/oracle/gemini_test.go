@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 var geminiSDK = vendor{
 	name: "gemini", dir: "gemini/testdata", model: "gemini-2.5-flash",
 	ours: func(name string, opts ...model.Option) model.Model { return gemini.New(name, opts...) },
-	ask:  askGemini, again: againGemini, plain: plainGemini, byHand: geminiByHand,
+	ask:  askGemini, again: againGemini, plain: plainGemini, sent: func(body object) []any { return sentBy(body["contents"], "model") }, byHand: geminiByHand,
 }
 
 func geminiClient(t *testing.T, c *http.Client) *sdk.Client {
@@ -85,6 +86,9 @@ func readGemini(chunks ...*sdk.GenerateContentResponse) *reply {
 				}
 			}
 		}
+	}
+	if len(chunks) == 1 && len(chunks[0].Candidates) > 0 && chunks[0].Candidates[0].Content != nil {
+		r.Back = []any{chunks[0].Candidates[0].Content} // of a stream it keeps each piece by itself
 	}
 	if r.Stop != "" {
 		return r
@@ -158,7 +162,7 @@ type geminiRequest struct {
 }
 
 // againGemini reads a body by the SDK's types: it has none of a whole one, but one of each member.
-func againGemini(t *testing.T, c *http.Client, body []byte, stream bool) {
+func againGemini(t *testing.T, c *http.Client, body []byte, stream bool) error {
 	var req struct {
 		Contents          []*sdk.Content
 		SystemInstruction *sdk.Content
@@ -166,38 +170,40 @@ func againGemini(t *testing.T, c *http.Client, body []byte, stream bool) {
 		ToolConfig        *sdk.ToolConfig
 		GenerationConfig  json.RawMessage
 	}
-	strictly(t, body, &req)
+	if err := strictly(body, &req); err != nil {
+		return err
+	}
 	config := &sdk.GenerateContentConfig{}
 	if req.GenerationConfig != nil {
 		var own sdk.GenerationConfig // knows what belongs here; the other type has more
-		strictly(t, req.GenerationConfig, &own)
-		strictly(t, req.GenerationConfig, config)
+		if err := errors.Join(strictly(req.GenerationConfig, &own), strictly(req.GenerationConfig, config)); err != nil {
+			return err
+		}
 	}
 	config.SystemInstruction, config.Tools, config.ToolConfig = req.SystemInstruction, req.Tools, req.ToolConfig
-	sendGemini(t, c, geminiRequest{req.Contents, config}, stream)
+	return sendGemini(t, c, geminiRequest{req.Contents, config}, stream)
 }
 
-func sendGemini(t *testing.T, c *http.Client, req geminiRequest, stream bool) {
+func sendGemini(t *testing.T, c *http.Client, req geminiRequest, stream bool) error {
 	t.Helper()
 	api := geminiClient(t, c)
 	if !stream {
-		if _, err := api.Models.GenerateContent(t.Context(), "gemini-2.5-flash", req.contents, req.config); err != nil {
-			t.Fatal(err)
-		}
-		return
+		_, err := api.Models.GenerateContent(t.Context(), "gemini-2.5-flash", req.contents, req.config)
+		return err
 	}
 	for _, err := range api.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", req.contents, req.config) {
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
-func strictly(t *testing.T, data []byte, into any) {
-	t.Helper()
+func strictly(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		t.Fatalf("the SDK's types can't read the body: %v: %s", err, data)
+		return fmt.Errorf("the SDK's types can't read the body: %w: %s", err, data)
 	}
+	return nil
 }

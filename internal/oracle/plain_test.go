@@ -30,7 +30,7 @@ func plainChat(body object) {
 
 func plainResponses(object) {}
 
-// plainGemini leaves out empty objects, and the role of instructions, which is not read.
+// plainGemini leaves out empty objects and texts, and the role of instructions, which is not read.
 func plainGemini(body object) {
 	empty := func(o object, name string) {
 		if v, ok := o[name].(object); ok && len(v) == 0 {
@@ -43,6 +43,9 @@ func plainGemini(body object) {
 	}
 	for c := range objects(body["contents"]) {
 		for part := range objects(c["parts"]) {
+			if part["text"] == "" {
+				delete(part, "text")
+			}
 			if f, ok := part["functionCall"].(object); ok {
 				empty(f, "args")
 			}

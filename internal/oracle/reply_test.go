@@ -20,6 +20,7 @@ type reply struct {
 	Usage     model.Usage
 	Said      []said
 	Failed    *failure // then the rest is empty
+	Back      []any    // what the vendor's SDK makes of it for the next request, as it would send it; nil where it has no way
 }
 
 // said is one thing in a reply.

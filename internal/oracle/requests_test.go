@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// answered gives a server that answers one call with the fixture of a short text.
-func answered(t *testing.T, v vendor, stream bool) *line {
+// answerText is the fixture of a short text.
+func answerText(t *testing.T, v vendor, stream bool) cassettes.Exchange {
 	t.Helper()
 	name, kind := "text.json", "application/json"
 	if stream {
@@ -25,7 +25,13 @@ func answered(t *testing.T, v vendor, stream bool) *line {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, cassettes.Exchange{Status: http.StatusOK, ContentType: kind, ResponseBody: body})
+	return cassettes.Exchange{Status: http.StatusOK, ContentType: kind, ResponseBody: body}
+}
+
+// answered gives a server that answers one call with that.
+func answered(t *testing.T, v vendor, stream bool) *line {
+	t.Helper()
+	return serve(t, answerText(t, v, stream))
 }
 
 // asked gives the call that our client makes of a request; false for one that it refuses, because the wire has no place for what it says.
@@ -61,14 +67,16 @@ func TestTheVendorsTypesLoseNothingOfARequest(t *testing.T) {
 						t.Skip("the wire has no place for it")
 					}
 					s := answered(t, v, stream)
-					v.again(t, s.client(), own.Body, stream)
+					if err := v.again(t, s.client(), own.Body, stream); err != nil {
+						t.Fatal(err)
+					}
 					theirs := s.call()
 					sameCall(t, v, theirs, own, func(pointer string) bool { return meant.has(v.name, c.Name, pointer) })
 				})
 			}
 		}
 	}
-	meant.unused(t, all, true)
+	meant.check(t, all, true)
 }
 
 // sameCall compares two calls: what is asked, at which address, with which key and version.

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 var responsesSDK = vendor{
 	name: "openai-responses", dir: "openai/testdata/responses", model: "gpt-5",
 	ours: func(name string, opts ...model.Option) model.Model { return openai.NewResponses(name, opts...) },
-	ask:  askResponses, again: againResponses, plain: plainResponses, byHand: responsesByHand,
+	ask:  askResponses, again: againResponses, plain: plainResponses, sent: sentItems, byHand: responsesByHand,
 }
 
 func askResponses(t *testing.T, c *http.Client, stream bool) *reply {
@@ -27,7 +28,7 @@ func askResponses(t *testing.T, c *http.Client, stream bool) *reply {
 		if err != nil {
 			return openaiFailure(err)
 		}
-		return readResponses(r)
+		return readResponses(t, r)
 	}
 	// The SDK's accumulator is for its WebSocket; of a stream of events it gives the events, the last of which has the whole response.
 	s := api.Responses.NewStreaming(t.Context(), req)
@@ -51,10 +52,10 @@ func askResponses(t *testing.T, c *http.Client, stream bool) *reply {
 	if last == nil {
 		return cutOff
 	}
-	return readResponses(last)
+	return readResponses(t, last)
 }
 
-func readResponses(m *responses.Response) *reply {
+func readResponses(t *testing.T, m *responses.Response) *reply {
 	if m.Error.Message != "" {
 		return &reply{Failed: &failure{Code: string(m.Error.Code), Message: m.Error.Message, Request: m.ID}}
 	}
@@ -78,6 +79,9 @@ func readResponses(m *responses.Response) *reply {
 		return &reply{Failed: &failure{Code: string(m.Status), Request: m.ID}}
 	}
 	for _, item := range m.Output {
+		if item.Type != "reasoning" || item.EncryptedContent != "" { // what is not encrypted would be looked up by its id, and nothing is stored
+			r.Back = append(r.Back, backOf(t, item))
+		}
 		switch item := item.AsAny().(type) {
 		case responses.ResponseOutputMessage:
 			readOutputMessage(r, item)
@@ -118,27 +122,58 @@ func readOutputMessage(r *reply, item responses.ResponseOutputMessage) {
 }
 
 // againResponses reads a body by the SDK's types.
-func againResponses(t *testing.T, c *http.Client, body []byte, stream bool) {
+func againResponses(t *testing.T, c *http.Client, body []byte, stream bool) error {
 	var req responses.ResponseNewParams
 	if err := json.Unmarshal(body, &req); err != nil {
-		t.Fatalf("the SDK's types can't read the body: %v", err)
+		return fmt.Errorf("the SDK's types can't read the body: %w", err)
 	}
-	sendResponses(t, c, req, stream)
+	return sendResponses(t, c, req, stream)
 }
 
-func sendResponses(t *testing.T, c *http.Client, req responses.ResponseNewParams, stream bool) {
+func sendResponses(t *testing.T, c *http.Client, req responses.ResponseNewParams, stream bool) error {
 	t.Helper()
 	api := openaiClient(c)
 	if !stream {
-		if _, err := api.Responses.New(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
-		return
+		_, err := api.Responses.New(t.Context(), req)
+		return err
 	}
 	s := api.Responses.NewStreaming(t.Context(), req)
 	for s.Next() {
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
+	return s.Err()
+}
+
+// sentItems gives the items between the first message of the user's and what comes after the reply.
+func sentItems(body object) (sent []any) {
+	begun := false
+	for item := range objects(body["input"]) {
+		ended := item["role"] == "user" || item["type"] == "function_call_output"
+		if ended && begun {
+			return sent[1:]
+		}
+		sent = append(sent, item)
+		begun = true
 	}
+	return nil
+}
+
+// backOf makes an item of the output one of the input. The SDK has ways for some types; the others it reads again.
+func backOf(t *testing.T, item responses.ResponseOutputItemUnion) any {
+	t.Helper()
+	switch item := item.AsAny().(type) {
+	case responses.ResponseOutputMessage:
+		return item.ToParam()
+	case responses.ResponseReasoningItem:
+		return item.ToParam()
+	case responses.ResponseFunctionToolCall:
+		return item.ToParam()
+	}
+	if item.AsAny() == nil { // a type that it doesn't know, as it came
+		return json.RawMessage(item.RawJSON())
+	}
+	var back responses.ResponseInputItemUnionParam
+	if err := json.Unmarshal([]byte(item.RawJSON()), &back); err != nil {
+		t.Errorf("the SDK can't take its item back: %v", err)
+	}
+	return back
 }

@@ -16,10 +16,11 @@ type vendor struct {
 	// ask gives what the vendor's client makes of an answer to c, whole or as a stream.
 	ask func(t *testing.T, c *http.Client, stream bool) *reply
 	// again reads a body of ours by the vendor's types and sends it with the vendor's client.
-	again func(t *testing.T, c *http.Client, body []byte, stream bool)
-	plain func(body object) // writes what has two spellings in one
+	again func(t *testing.T, c *http.Client, body []byte, stream bool) error
+	plain func(body object)       // writes what has two spellings in one
+	sent  func(body object) []any // what a body has of the first reply of the model
 	// byHand has requests that are written in the vendor's types, by the name of a case that says the same.
-	byHand map[string]func(t *testing.T, c *http.Client)
+	byHand map[string]func(t *testing.T, c *http.Client) error
 	model  string // the one that is asked, without consequence where the answer is a fixture
 }
 
@@ -29,10 +30,20 @@ var vendors = []vendor{anthropicSDK, chatSDK, responsesSDK, geminiSDK}
 var cutOff = &reply{Failed: &failure{Message: "it doesn't say why it ended"}}
 
 // written makes requests of a vendor's types callable by their names.
-func written[R any](send func(t *testing.T, c *http.Client, req R, stream bool), requests map[string]R) map[string]func(*testing.T, *http.Client) {
-	byHand := map[string]func(*testing.T, *http.Client){}
+func written[R any](send func(t *testing.T, c *http.Client, req R, stream bool) error, requests map[string]R) map[string]func(*testing.T, *http.Client) error {
+	byHand := map[string]func(*testing.T, *http.Client) error{}
 	for name, req := range requests {
-		byHand[name] = func(t *testing.T, c *http.Client) { send(t, c, req, false) }
+		byHand[name] = func(t *testing.T, c *http.Client) error { return send(t, c, req, false) }
 	}
 	return byHand
+}
+
+// sentBy gives the first message of a role.
+func sentBy(messages any, role string) []any {
+	for m := range objects(messages) {
+		if m["role"] == role {
+			return []any{m}
+		}
+	}
+	return nil
 }
