@@ -143,8 +143,13 @@ func values(r *reply) (all []any) {
 func TestChangesOfDocumentsAreSeen(t *testing.T) {
 	for _, c := range []struct{ theirs, ours, want string }{
 		{`{"a":1.50,"b":[{"c":null}]}`, `{"b":[{"c":null}],"a":15e-1}`, ""},
-		{`{"a":1}`, `{"a":2}`, "/a"}, {`{"a":1}`, `{"a":"1"}`, "/a"}, {`{"a":null}`, `{}`, "/a"}, {`{}`, `{"a":null}`, "/a"},
-		{`{"a":[1]}`, `{"a":[1,2]}`, "/a"}, {`{"a":[1,{"b/c":true}]}`, `{"a":[1,{"b/c":false}]}`, "/a/1/b~1c"}, {`{"a":{}}`, `{"a":[]}`, "/a"},
+		{`{"a":1}`, `{"a":2}`, "/a"},
+		{`{"a":1}`, `{"a":"1"}`, "/a"},
+		{`{"a":null}`, `{}`, "/a"},
+		{`{}`, `{"a":null}`, "/a"},
+		{`{"a":[1]}`, `{"a":[1,2]}`, "/a"},
+		{`{"a":[1,{"b/c":true}]}`, `{"a":[1,{"b/c":false}]}`, "/a/1/b~1c"},
+		{`{"a":{}}`, `{"a":[]}`, "/a"},
 	} {
 		var got []string
 		for _, ch := range changes("", document(t, []byte(c.theirs)), document(t, []byte(c.ours))) {

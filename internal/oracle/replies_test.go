@@ -44,7 +44,7 @@ func fixtures(t *testing.T) (all []answer) {
 			if ext != ".json" && ext != ".sse" || strings.HasPrefix(name, "request_") {
 				continue
 			}
-			body, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // a fixture of ours
+			body, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}

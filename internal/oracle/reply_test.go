@@ -61,17 +61,27 @@ func (r *reply) fields() []field {
 	}
 	text := func(s said) string { return s.Text }
 	return []field{
-		{"id", r.ID}, {"model", r.Model}, {"stop", r.Stop}, {"reason", r.Reason},
-		{"input tokens", r.Usage.Input}, {"output tokens", r.Usage.Output}, {"cache read tokens", r.Usage.CacheRead},
-		{"cache write tokens", r.Usage.CacheWrite}, {"reasoning tokens", r.Usage.Reasoning},
+		{"id", r.ID},
+		{"model", r.Model},
+		{"stop", r.Stop},
+		{"reason", r.Reason},
+		{"input tokens", r.Usage.Input},
+		{"output tokens", r.Usage.Output},
+		{"cache read tokens", r.Usage.CacheRead},
+		{"cache write tokens", r.Usage.CacheWrite},
+		{"reasoning tokens", r.Usage.Reasoning},
 		{"order", pick("", func(s said) string { return s.Kind })},
-		{"texts", pick("text", text)}, {"reasoning", pick("reasoning", text)},
+		{"texts", pick("text", text)},
+		{"reasoning", pick("reasoning", text)},
 		{"signatures", pick("reasoning", func(s said) string { return s.Signature })},
 		{"call ids", pick("call", func(s said) string { return s.ID })},
 		{"call names", pick("call", func(s said) string { return s.Name })},
 		{"call inputs", pick("call", func(s said) string { return s.Input })},
 		{"others", pick("other", func(s said) string { return s.Other })},
-		{"error status", r.Failed.Status}, {"error code", r.Failed.Code}, {"error message", r.Failed.Message}, {"error request", r.Failed.Request},
+		{"error status", r.Failed.Status},
+		{"error code", r.Failed.Code},
+		{"error message", r.Failed.Message},
+		{"error request", r.Failed.Request},
 		{"failed", *r.Failed != failure{}},
 	}
 }

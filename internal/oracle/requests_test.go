@@ -21,7 +21,7 @@ func answerText(t *testing.T, v vendor, stream bool) cassettes.Exchange {
 	if stream {
 		name, kind = "text.sse", "text/event-stream"
 	}
-	body, err := os.ReadFile(filepath.Join("../../model", v.dir, name)) //nolint:gosec // a fixture of ours
+	body, err := os.ReadFile(filepath.Join("../../model", v.dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
