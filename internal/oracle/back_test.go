@@ -17,32 +17,38 @@ func TestWhatAModelSaidGoesBackAsTheVendorSendsIt(t *testing.T) {
 	for _, a := range all {
 		t.Run(a.vendor.name+"/"+a.name, func(t *testing.T) {
 			t.Cleanup(meant.ran)
-			v, x := a.vendor, a.Exchange
-			theirs := v.ask(t, serve(t, x).client(), x.Streamed())
-			m := v.ours(v.model, model.WithHTTPClient(serve(t, x).client()), model.WithKey("test-key"))
-			r, err := complete(t.Context(), m, model.Request{Messages: message.NewHistory(message.User("Hi"))}, x.Streamed())
-			if err != nil || theirs.Failed != nil {
-				t.Skip("it is no reply")
-			}
-			own, ok := asked(t, v, goOn(r.Message), false)
-			if !ok {
-				t.Fatal("our client refuses its own reply")
-			}
-			body := document(t, own.Body)
-			v.plain(body)
-			has := func(pointer string) bool { return meant.has(v.name, a.name, pointer) }
-			sameReply(t, v, theirs, body, has)
-			s := answered(t, v, false)
-			if err := v.again(t, s.client(), own.Body, false); err != nil {
-				if !has("again") {
-					t.Error(err)
-				}
-				return
-			}
-			sameCall(t, v, s.call(), own, func(pointer string) bool { return has("again " + pointer) })
+			goesBack(t, a, meant)
 		})
 	}
 	meant.check(t, len(all), recorded != nil)
+}
+
+// goesBack compares how the vendor's SDK and ours send a reply back.
+func goesBack(t *testing.T, a answer, meant *allowances) {
+	t.Helper()
+	v, x := a.vendor, a.Exchange
+	theirs := v.ask(t, serve(t, x).client(), x.Streamed())
+	m := v.ours(v.model, model.WithHTTPClient(serve(t, x).client()), model.WithKey("test-key"))
+	r, err := complete(t.Context(), m, model.Request{Messages: message.NewHistory(message.User("Hi"))}, x.Streamed())
+	if err != nil || theirs.Failed != nil {
+		t.Skip("it is no reply")
+	}
+	own, ok := asked(t, v, goOn(r.Message), false)
+	if !ok {
+		t.Fatal("our client refuses its own reply")
+	}
+	body := document(t, own.Body)
+	v.plain(body)
+	has := func(pointer string) bool { return meant.has(v.name, a.name, pointer) }
+	sameReply(t, v, theirs, body, has)
+	s := answered(t, v, false)
+	if err := v.again(t, s.client(), own.Body, false); err != nil {
+		if !has("again") {
+			t.Error(err)
+		}
+		return
+	}
+	sameCall(t, v, s.call(), own, func(pointer string) bool { return has("again " + pointer) })
 }
 
 // goOn is the request after a reply.

@@ -92,17 +92,23 @@ func TestAnswersMeanTheSame(t *testing.T) {
 	for _, a := range all {
 		t.Run(a.vendor.name+"/"+a.name, func(t *testing.T) {
 			t.Cleanup(meant.ran)
-			x := a.Exchange
-			theirs := a.vendor.ask(t, serve(t, x).client(), x.Streamed()).fields()
-			own := askOurs(t, a.vendor, serve(t, x).client(), x.Streamed()).fields()
-			for i, want := range theirs {
-				if diff := cmp.Diff(want.value, own[i].value); diff != "" && !meant.has(a.vendor.name, a.name, want.name) {
-					t.Errorf("%s (-the vendor's +ours):\n%s", want.name, diff)
-				}
-			}
+			meansTheSame(t, a, meant)
 		})
 	}
 	meant.check(t, len(all), recorded != nil)
+}
+
+// meansTheSame compares what the vendor's SDK and ours make of an answer.
+func meansTheSame(t *testing.T, a answer, meant *allowances) {
+	t.Helper()
+	x := a.Exchange
+	theirs := a.vendor.ask(t, serve(t, x).client(), x.Streamed()).fields()
+	own := askOurs(t, a.vendor, serve(t, x).client(), x.Streamed()).fields()
+	for i, want := range theirs {
+		if diff := cmp.Diff(want.value, own[i].value); diff != "" && !meant.has(a.vendor.name, a.name, want.name) {
+			t.Errorf("%s (-the vendor's +ours):\n%s", want.name, diff)
+		}
+	}
 }
 
 // serve answers one call, with what a provider said.

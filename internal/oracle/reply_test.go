@@ -3,6 +3,7 @@ package oracle
 import (
 	"bytes"
 	"encoding/json"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,26 @@ func (r *reply) fields() []field {
 	}
 }
 
-// canonical gives JSON with the members of objects in order, and what is no JSON as it is.
+// plainNumbers replaces numbers by what they are, however they are spelled.
+func plainNumbers(v any) any {
+	switch v := v.(type) {
+	case object:
+		for name, m := range v {
+			v[name] = plainNumbers(m)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = plainNumbers(e)
+		}
+	case json.Number:
+		if r, ok := new(big.Rat).SetString(v.String()); ok {
+			return "the number " + r.RatString()
+		}
+	}
+	return v
+}
+
+// canonical gives JSON with the members of objects in order and numbers in one spelling, and what is no JSON as it is.
 func canonical(raw string) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(raw))
@@ -94,6 +114,7 @@ func canonical(raw string) string {
 	if d.Decode(&v) != nil || d.More() {
 		return raw
 	}
+	v = plainNumbers(v)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
