@@ -15,7 +15,7 @@ import (
 )
 
 var anthropicSDK = vendor{
-	name: "anthropic", dir: "anthropic/testdata", model: "claude-sonnet-4-5",
+	name: "anthropic", dir: "anthropic/testdata", model: "claude-sonnet-4-5", lacks: []string{"seed", "frequency_penalty", "presence_penalty"},
 	ours: func(name string, opts ...model.Option) model.Model { return anthropic.New(name, opts...) },
 	ask:  askAnthropic, again: againAnthropic, plain: plainAnthropic, sent: func(body object) []any { return sentBy(body["messages"], "assistant") }, byHand: anthropicByHand,
 }

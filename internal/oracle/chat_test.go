@@ -15,7 +15,7 @@ import (
 )
 
 var chatSDK = vendor{
-	name: "openai", dir: "openai/testdata/chat", model: "gpt-5",
+	name: "openai", dir: "openai/testdata/chat", model: "gpt-5", lacks: []string{"top_k"},
 	ours: func(name string, opts ...model.Option) model.Model { return openai.New(name, opts...) },
 	ask:  askChat, again: againChat, plain: plainChat, sent: func(body object) []any { return sentBy(body["messages"], "assistant") }, byHand: chatByHand,
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // generated is how many replies of each vendor are made up.
-const generated = 40
+const generated = 25
 
 // maker makes a reply up, whole and as the events of a stream that say the same.
 type maker func(g *generator) (whole any, events []any)

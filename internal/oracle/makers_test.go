@@ -26,7 +26,7 @@ func makeAnthropic(g *generator) (whole any, events []any) {
 	var content []any
 	blocks := g.IntN(5)
 	for i := range 1 + blocks {
-		block, begin, deltas := g.anthropicBlock(pick(g, "thinking", "redacted_thinking", "tool_use", "server_tool_use", "text"))
+		block, begin, deltas := g.anthropicBlock(pick(g, "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result", "text", "text"))
 		if i == blocks { // thoughts alone are no message to send back
 			block, begin, deltas = g.anthropicBlock("text")
 		}
@@ -55,16 +55,25 @@ func (g *generator) anthropicBlock(kind string) (block, begin object, deltas []a
 	}
 	switch kind {
 	case "thinking":
-		block = object{"type": "thinking", "thinking": g.text(), "signature": g.id("sig")}
+		block = object{"type": "thinking", "thinking": pick(g, g.text(), ""), "signature": g.id("sig")}
 		pieces(block["thinking"].(string), "thinking_delta", "thinking")
 		deltas = append(deltas, object{"type": "signature_delta", "signature": block["signature"]})
 		return block, object{"type": "thinking", "thinking": "", "signature": ""}, deltas
 	case "redacted_thinking":
 		block = object{"type": "redacted_thinking", "data": g.id("secret")}
 		return block, block, nil
+	case "web_search_tool_result":
+		found := func() object {
+			return object{"type": "web_search_result", "url": "https://example.com/?a=1&b=2", "title": g.text(), "encrypted_content": g.id("secret"), "page_age": pick[any](g, nil, "1 day")}
+		}
+		block = object{"type": kind, "tool_use_id": g.id("srvtoolu"), "content": pick[any](g, several(g, 0, 3, found), object{"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"})}
+		return block, block, nil
 	case "tool_use", "server_tool_use":
 		input := g.input()
 		block = object{"type": kind, "id": g.id("toolu"), "name": "web_search"}
+		if g.maybe() {
+			block["caller"] = object{"type": "direct"}
+		}
 		begin = maps.Clone(block)
 		begin["input"], block["input"] = object{}, input
 		raw, _ := json.Marshal(input)
@@ -75,11 +84,26 @@ func (g *generator) anthropicBlock(kind string) (block, begin object, deltas []a
 	block = object{"type": "text", "text": "x" + g.text()}
 	pieces(block["text"].(string), "text_delta", "text")
 	if g.maybe() {
-		citation := object{"type": "char_location", "cited_text": g.text(), "document_index": 0, "document_title": "T", "file_id": nil, "start_char_index": 1, "end_char_index": 2}
+		citation := g.citation()
 		block["citations"] = []any{citation}
 		deltas = append(deltas, object{"type": "citations_delta", "citation": citation})
 	}
 	return block, object{"type": "text", "text": ""}, deltas
+}
+
+func (g *generator) citation() object {
+	c := pick(g,
+		object{"type": "char_location", "start_char_index": 1, "end_char_index": 2, "file_id": pick[any](g, nil, "file_1")},
+		object{"type": "page_location", "start_page_number": 1, "end_page_number": 2, "file_id": nil},
+		object{"type": "content_block_location", "start_block_index": 1, "end_block_index": 2, "file_id": nil},
+		object{"type": "search_result_location", "start_block_index": 0, "end_block_index": 1, "search_result_index": 0, "source": "s", "title": pick[any](g, nil, g.text())},
+		object{"type": "web_search_result_location", "encrypted_index": g.id("index"), "url": "https://example.com", "title": pick[any](g, nil, g.text())},
+	)
+	if c["file_id"] != nil || c["source"] == nil && c["url"] == nil {
+		c["document_index"], c["document_title"] = 0, pick[any](g, nil, g.text())
+	}
+	c["cited_text"] = g.text()
+	return c
 }
 
 // makeChat makes a completion up.
@@ -170,21 +194,33 @@ func (g *generator) responsesItem(kind int) object {
 	switch kind {
 	case 0:
 		return object{
-			"type": "reasoning", "id": g.id("rs"), "encrypted_content": g.id("secret"),
+			"type": "reasoning", "id": g.id("rs"), "encrypted_content": g.id("secret"), "status": pick(g, "completed", "incomplete"),
+			"content": several(g, 0, 2, func() object { return object{"type": "reasoning_text", "text": g.text()} }),
 			"summary": several(g, 0, 3, func() object { return object{"type": "summary_text", "text": g.text()} }),
 		}
 	case 1:
 		return object{"type": "function_call", "id": g.id("fc"), "call_id": g.id("call"), "name": "read", "arguments": g.inputText(), "status": "completed"}
 	case 2:
-		return object{"type": "web_search_call", "id": g.id("ws"), "status": "completed", "action": object{"type": "search", "query": g.text()}}
+		return pick(g,
+			object{"type": "web_search_call", "id": g.id("ws"), "status": "completed", "action": object{"type": "search", "query": g.text()}},
+			object{"type": "file_search_call", "id": g.id("fs"), "status": "completed", "queries": []any{g.text()}},
+			object{"type": "code_interpreter_call", "id": g.id("ci"), "status": "completed", "code": g.text(), "container_id": "c", "outputs": []any{object{"type": "logs", "logs": g.text()}}},
+			object{"type": "image_generation_call", "id": g.id("ig"), "status": "completed", "result": "aGk="},
+			object{"type": "custom_tool_call", "id": g.id("ct"), "call_id": g.id("call"), "name": "x", "input": g.text()},
+		)
 	}
-	return object{"type": "message", "id": g.id("msg"), "role": "assistant", "status": "completed", "content": several(g, 1, 3, func() object {
+	m := object{"type": "message", "id": g.id("msg"), "role": "assistant", "status": "completed"}
+	if g.maybe() {
+		m["phase"] = pick(g, "commentary", "final_answer")
+	}
+	m["content"] = several(g, 1, 3, func() object {
 		text := object{"type": "output_text", "text": g.text(), "annotations": []any{}, "logprobs": []any{}}
 		if g.maybe() {
 			text["annotations"] = []any{object{"type": "url_citation", "url": "https://example.com/?a=1&b=2", "title": g.text(), "start_index": 0, "end_index": 1}}
 		}
 		return text
-	})}
+	})
+	return m
 }
 
 // makeGemini makes a reply up.
@@ -233,7 +269,9 @@ func (g *generator) geminiPart() object {
 		}
 		return p
 	}
-	switch g.IntN(5) {
+	switch g.IntN(6) {
+	case 5:
+		return signed(object{"inlineData": object{"mimeType": "image/png", "data": "aGk="}})
 	case 0:
 		return signed(object{"text": g.text(), "thought": true})
 	case 1:

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"math/big"
 	"slices"
@@ -136,6 +137,9 @@ func ours(t *testing.T, r *model.Response) *reply {
 			out.Said = append(out.Said, said{Kind: "reasoning", Text: p.Text, Signature: p.Signature})
 		case message.ToolCall:
 			out.Said = append(out.Said, said{Kind: "call", ID: p.ID, Name: p.Name, Input: canonical(p.Input)})
+		case message.File:
+			raw, _ := json.Marshal(object{"inlineData": object{"mimeType": p.MIME, "data": base64.StdEncoding.EncodeToString([]byte(p.Data))}})
+			out.Said = append(out.Said, said{Kind: "other", Other: canonical(string(raw))})
 		case message.Opaque:
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(p.JSON)})
 		default:

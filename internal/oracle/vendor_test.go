@@ -9,8 +9,9 @@ import (
 
 // vendor is one wire format and who speaks it beside us.
 type vendor struct {
-	name string // as in message.Origin
-	dir  string // of the provider's fixtures
+	name  string   // as in message.Origin
+	dir   string   // of the provider's fixtures
+	lacks []string // cases of the matrix that the wire has no place for: ours refuses them
 	// ours makes our client of a server.
 	ours func(name string, opts ...model.Option) model.Model
 	// ask gives what the vendor's client makes of an answer to c, whole or as a stream.
