@@ -68,6 +68,9 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	}
 	a.permissions, a.policy, a.editable, a.warning = rules, fence.policy, fence.editable, join(fence.warning, waits(p), remembered(p), join(unusable...))
 	a.exposed = a.isExposed(o.Trusted)
+	var without []string
+	o.Settings, without = o.calls(settings, rules)
+	a.problems = append(a.problems, without...)
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}
@@ -265,7 +268,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 		if s.Engine == nil {
 			s.Agent.Instructions = knows(s.Agent.Instructions)
 			var err error
-			if s.Engine, err = o.below(s.Agent.ID, o.Model, o.Limits, tools); err != nil {
+			if s.Engine, err = o.below(s.Agent.ID, nil, o.Limits, tools); err != nil {
 				return nil, err
 			}
 		}
@@ -276,7 +279,8 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 			if def.Broken != "" {
 				continue
 			}
-			m, limits, err := o.Model, o.Limits, error(nil)
+			var m model.Model
+			limits, err := o.Limits, error(nil)
 			if def.Model != "" {
 				if m, err = OpenModel(def.Model); err != nil {
 					return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
@@ -320,12 +324,15 @@ func (o *Options) engine(cfg loop.Config) (engine.Engine, error) {
 	return eng, err
 }
 
-// below makes the engine of a subagent.
+// below makes the engine of a subagent. m is its own model; nil: the Runtime's.
 func (o *Options) below(name string, m model.Model, limits loop.Limits, tools []tool.Tool) (*loop.Engine, error) {
-	if s, ok := m.(*scripted.Model); ok && m == o.Model {
-		m = s.For(name)
+	cfg := loop.Config{Model: o.Model, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger}
+	if m != nil {
+		cfg = cfg.For(m)
+	} else if s, ok := o.Model.(*scripted.Model); ok {
+		cfg.Model = s.For(name)
 	}
-	eng, err := loop.New(loop.Config{Model: m, Settings: o.Settings, Tools: tools, Limits: limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger})
+	eng, err := loop.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("pawl: subagent %s: %w", name, err)
 	}

@@ -300,7 +300,7 @@ func (c *Conversation) AddMessage(ctx context.Context, m message.Message) error 
 		switch p.(type) {
 		case message.Text, message.File:
 			continue
-		case message.Reasoning, message.Opaque:
+		case message.Reasoning, message.ProviderCall, message.Opaque:
 			if m.Role() == message.RoleAssistant {
 				continue
 			}

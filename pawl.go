@@ -62,7 +62,8 @@ type Options struct {
 	System string
 	// Engine makes the engine of the runs, such as a graph, of what the Runtime has assembled: the model, all tools, limits. It is called again whenever the project has changed. Subagents stay loops. Default: loop.New.
 	Engine func(cfg loop.Config) (engine.Engine, error)
-	// Settings are those of every model call: temperature, output limit and so on. Default: the provider's.
+	// Settings are those of every model call: temperature, output limit and so on. Where they say nothing of Reasoning, the project's settings do; the ProviderTools that those name are there, too, but for what a rule denies or asks about. A
+	// subagent with a model of its own has neither. Default: the provider's.
 	Settings model.Settings
 	// Output is a JSON Schema that the answer of each run has to fit: Result.Text is JSON then. An answer that does not is sent back, twice at most, and then the run fails (errdefs.Validation). Subagents answer in words; Engine finds it in its loop.Config. Default: free text.
 	Output json.RawMessage

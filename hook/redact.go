@@ -39,7 +39,7 @@ func Redact(patterns ...*regexp.Regexp) Middleware {
 				if files == nil {
 					files = append(files, u.Result.Files...)
 				}
-				files[i].Data, files[i].Hash = data, ""
+				files[i].Data, files[i].Hash, files[i].Provider, files[i].ID = data, "", "", ""
 			}
 		}
 		if files != nil {

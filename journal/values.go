@@ -48,6 +48,9 @@ type file struct {
 	URL  string `json:"url,omitempty"`
 	Hash string `json:"hash,omitempty"`
 	Data []byte `json:"data,omitempty"`
+
+	Provider string `json:"provider,omitempty"`
+	ID       string `json:"id,omitempty"`
 }
 
 type (
@@ -62,7 +65,7 @@ type (
 func (d ToolFinished) MarshalJSON() ([]byte, error) {
 	out := toolFinished{plainFinished: plainFinished(d)}
 	for _, f := range d.Files {
-		out.Files = append(out.Files, file{f.MIME, f.Name, f.URL, f.Hash, []byte(f.Data)})
+		out.Files = append(out.Files, file{f.MIME, f.Name, f.URL, f.Hash, []byte(f.Data), f.Provider, f.ID})
 	}
 	return marshal(out)
 }
@@ -75,7 +78,7 @@ func (d *ToolFinished) UnmarshalJSON(b []byte) error {
 	}
 	*d = ToolFinished(in.plainFinished)
 	for _, f := range in.Files {
-		d.Files = append(d.Files, message.File{MIME: f.MIME, Name: f.Name, URL: f.URL, Hash: f.Hash, Data: string(f.Data)})
+		d.Files = append(d.Files, message.File{MIME: f.MIME, Name: f.Name, URL: f.URL, Hash: f.Hash, Data: string(f.Data), Provider: f.Provider, ID: f.ID})
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
-// CheckFiles says which files of m can be nobody's: those without exactly one of Data, URL and Hash, those whose MIME type is none, and those whose URL is not of http or https. The error, errdefs.Validation, names each, by its name, its type or
+// CheckFiles says which files of m can be nobody's: those without exactly one of Data, URL and Hash (none, or one, where a provider keeps them under an ID), those whose MIME type is none, and those whose URL is not of http or https. The error, errdefs.Validation, names each, by its name, its type or
 // its number, and what is wrong with it. Whether the bytes are there, and what they are, is not looked at; nor are the files of tools' results.
 func (m Message) CheckFiles() error {
 	if !m.HasFiles() {
@@ -54,6 +54,10 @@ func (f File) wrong() string {
 		}
 	}
 	switch {
+	case (f.ID == "") != (f.Provider == ""):
+		return "Provider and ID go together: give both or none"
+	case len(has) == 0 && f.ID != "":
+		return ""
 	case len(has) == 0:
 		return "it has no bytes: give one of Data, URL and Hash"
 	case len(has) > 1:

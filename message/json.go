@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -11,7 +12,7 @@ import (
 )
 
 // AppendJSON appends m in Pawl's own readable form, the one of journals and of the command line. A part is an object with a "type":
-// text, reasoning, file, tool_call, tool_result or opaque. The same message always gives the same bytes, and reading them back gives
+// text, reasoning, file, tool_call, tool_result, provider_call or opaque. The same message always gives the same bytes, and reading them back gives
 // a message that every provider encodes to the same bytes again. The zero Message is null.
 func (m Message) AppendJSON(dst []byte) []byte {
 	if m.b == nil {
@@ -35,6 +36,7 @@ func appendPart(dst []byte, p Part) []byte {
 	switch p := p.(type) {
 	case Text:
 		dst = member(append(dst, `{"type":"text"`...), "text", p.Text)
+		dst = appendCitations(dst, "citations", p.Citations)
 		dst = appendOrigin(dst, p.Origin)
 	case Reasoning:
 		dst = member(append(dst, `{"type":"reasoning"`...), "text", p.Text)
@@ -64,13 +66,55 @@ func appendPart(dst []byte, p Part) []byte {
 		if p.IsError {
 			dst = append(dst, `,"is_error":true`...)
 		}
+	case ProviderCall:
+		dst = appendOpaque(append(dst, `{"type":"provider_call"`...), p.Opaque)
+		dst = optional(dst, "call", p.Call)
+		dst = optional(dst, "name", p.Name)
+		if p.Input != "" {
+			dst = object(append(dst, `,"input":`...), p.Input)
+		}
+		dst = optional(dst, "content", p.Output)
+		dst = appendCitations(dst, "sources", p.Sources)
+		if p.IsError {
+			dst = append(dst, `,"is_error":true`...)
+		}
 	case Opaque:
-		dst = member(append(dst, `{"type":"opaque"`...), "provider", p.Provider)
-		dst = object(append(dst, `,"json":`...), p.JSON)
+		dst = appendOpaque(append(dst, `{"type":"opaque"`...), p)
 	default:
 		panic(fmt.Sprintf("message: a part of type %T", p)) // the set is closed
 	}
 	return append(dst, '}')
+}
+
+func appendOpaque(dst []byte, o Opaque) []byte {
+	dst = member(dst, "provider", o.Provider)
+	return object(append(dst, `,"json":`...), o.JSON)
+}
+
+func appendCitations(dst []byte, name string, cs []Citation) []byte {
+	for i, c := range cs {
+		if i == 0 {
+			dst = append(append(append(dst, `,"`...), name...), `":[{`...)
+		} else {
+			dst = append(dst, ",{"...)
+		}
+		n := len(dst)
+		dst = optional(dst, "url", c.URL)
+		dst = optional(dst, "title", c.Title)
+		dst = optional(dst, "quote", c.Quote)
+		if c.Start != 0 || c.End != 0 {
+			dst = strconv.AppendInt(append(dst, `,"start":`...), int64(c.Start), 10)
+			dst = strconv.AppendInt(append(dst, `,"end":`...), int64(c.End), 10)
+		}
+		if len(dst) > n { // the first comma
+			dst = append(dst[:n], dst[n+1:]...)
+		}
+		dst = append(dst, '}')
+	}
+	if len(cs) > 0 {
+		dst = append(dst, ']')
+	}
+	return dst
 }
 
 func appendFile(dst []byte, f File) []byte {
@@ -78,6 +122,8 @@ func appendFile(dst []byte, f File) []byte {
 	dst = optional(dst, "name", f.Name)
 	dst = optional(dst, "url", f.URL)
 	dst = optional(dst, "hash", f.Hash)
+	dst = optional(dst, "provider", f.Provider)
+	dst = optional(dst, "id", f.ID)
 	if f.Data != "" {
 		dst = wire.AppendBase64(append(dst, `,"data":`...), f.Data)
 	}
@@ -163,6 +209,7 @@ type fields struct {
 	kind, text, signature, provider, extra, id, name, input, call, content, json string
 	mime, url, hash, data                                                        string
 	files                                                                        []File
+	cited                                                                        []Citation
 	isError                                                                      bool
 }
 
@@ -174,7 +221,7 @@ func parsePart(raw []byte) (Part, error) {
 	from := Origin{f.provider, f.extra}
 	switch f.kind {
 	case "text":
-		return Text{f.text, from}, nil
+		return Text{f.text, f.cited, from}, nil
 	case "reasoning":
 		return Reasoning{f.text, f.signature, from}, nil
 	case "file":
@@ -183,14 +230,16 @@ func parsePart(raw []byte) (Part, error) {
 		return ToolCall{f.id, f.name, f.input, from}, nil
 	case "tool_result":
 		return ToolResult{f.call, f.name, f.content, f.files, f.isError}, nil
+	case "provider_call":
+		return ProviderCall{Opaque{f.provider, f.json}, f.call, f.name, f.input, f.content, f.cited, f.isError}, nil
 	case "opaque":
 		return Opaque{f.provider, f.json}, nil
 	}
-	return nil, errdefs.Validation.Errorf("message: a part of type %q: this version knows text, reasoning, file, tool_call, tool_result and opaque", f.kind)
+	return nil, errdefs.Validation.Errorf("message: a part of type %q: this version knows text, reasoning, file, tool_call, tool_result, provider_call and opaque", f.kind)
 }
 
 func (f fields) file() File {
-	return File{MIME: f.mime, Name: f.name, URL: f.url, Hash: f.hash, Data: f.data}
+	return File{MIME: f.mime, Name: f.name, URL: f.url, Hash: f.hash, Data: f.data, Provider: f.provider, ID: f.id}
 }
 
 func parseFields(raw []byte) (f fields, err error) {
@@ -210,6 +259,8 @@ func parseFields(raw []byte) (f fields, err error) {
 				return f, errdefs.Validation.Errorf("message: file data: %w", err)
 			}
 			f.data = string(b)
+		case "citations", "sources":
+			f.cited = parseCitations(o.Value)
 		case "files":
 			a := wire.Array(o.Value)
 			for a.Next() {
@@ -231,6 +282,28 @@ func parseFields(raw []byte) (f fields, err error) {
 		return f, errdefs.Validation.Errorf("message: part: %w", err)
 	}
 	return f, nil
+}
+
+func parseCitations(raw []byte) (cs []Citation) {
+	for a := wire.Array(raw); a.Next(); {
+		var c Citation
+		for o := wire.Object(a.Value); o.Next(); {
+			switch string(o.Key) {
+			case "url":
+				c.URL = wire.String(o.Value)
+			case "title":
+				c.Title = wire.String(o.Value)
+			case "quote":
+				c.Quote = wire.String(o.Value)
+			case "start":
+				c.Start = int(wire.Int(o.Value))
+			case "end":
+				c.End = int(wire.Int(o.Value))
+			}
+		}
+		cs = append(cs, c)
+	}
+	return cs
 }
 
 // MarshalJSON writes the messages as a list. A message without a role, the zero Message too, is an error: it could not be read back.

@@ -25,9 +25,16 @@ func anyPart() *rapid.Generator[message.Part] {
 			from = message.Origin{Provider: "p", Extra: rapid.SampledFrom([]string{"", `{"a":1}`, `{"b":"<"}`}).Draw(t, "extra")}
 		}
 		file := message.File{MIME: "image/png", Name: text("name"), Data: string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "data"))}
+		cited := rapid.SampledFrom([][]message.Citation{nil, {{}}, {{URL: "https://x", Title: text("title"), Quote: text("quote")}, {Start: 2, End: 7}}}).Draw(t, "cited")
 		input := rapid.SampledFrom([]string{`{}`, `{"a":[1,2.50,"<x>"]}`, `{"broken`, ``, `"text"`, `[1]`}).Draw(t, "input")
 		return rapid.SampledFrom([]message.Part{
 			message.Text{Text: text("text"), Origin: from},
+			message.Text{Text: text("text"), Citations: cited},
+			message.ProviderCall{
+				Opaque: message.Opaque{Provider: "p", JSON: `{"type":"x"}`}, Call: text("id"), Name: text("n"), Input: input,
+				Output: text("out"), Sources: cited, IsError: rapid.Bool().Draw(t, "error"),
+			},
+			message.File{MIME: "a/b", Provider: "p", ID: text("id")},
 			message.Reasoning{Text: text("r"), Signature: text("sig"), Origin: from},
 			file,
 			message.File{MIME: "a/b", URL: text("url")},

@@ -1,6 +1,6 @@
 package message
 
-// Part is a piece of a message: [Text], [Reasoning], [File], [ToolCall], [ToolResult] or [Opaque]. The set is closed.
+// Part is a piece of a message: [Text], [Reasoning], [File], [ToolCall], [ToolResult], [ProviderCall] or [Opaque]. The set is closed.
 type Part interface{ part() }
 
 // Origin is what a provider attached to a part beyond the part's common fields. It is sent back to that provider unchanged and
@@ -12,8 +12,17 @@ type Origin struct {
 
 // Text is plain text, UTF-8.
 type Text struct {
-	Text string
+	Text      string
+	Citations []Citation // what a provider says that it rests on; must not be written to any more
 	Origin
+}
+
+// Citation is a source that a provider names for a text. It is for readers: what the provider wants back is in the text's Origin.
+type Citation struct {
+	URL        string // of a page; "" for a file of the conversation
+	Title      string // of the page or file
+	Quote      string // the source's own words, where the provider gives them
+	Start, End int    // which bytes of the Text it is for, End not included; 0 and 0: all of them
 }
 
 // Reasoning is a model's thinking. Signature is the provider's proof of it (or its encrypted form) and is sent back unchanged, to
@@ -23,14 +32,17 @@ type Reasoning struct {
 	Origin
 }
 
-// File is an image, sound or document. Exactly one of Data, URL and Hash says where the bytes are: inline, at an address that the
-// provider can reach, or in the journal's store of large parts.
+// File is an image, sound or document. One of Data, URL and Hash says where the bytes are: inline, at an address that the
+// provider can reach, or in the journal's store of large parts. A provider that keeps them itself has given them an ID, by which it is sent
+// instead, to that provider only; with an ID alone no other one can be asked.
 type File struct {
 	MIME string // "image/png"; required
 	Name string // file name shown to the model where the provider has a place for it; optional
 	URL  string
 	Hash string
 	Data string // the bytes themselves; a string, because they never change
+
+	Provider, ID string // who keeps the bytes, as in Origin.Provider, and under which name; both or none
 }
 
 // ToolCall is a model's wish to use a tool.
@@ -49,16 +61,29 @@ type ToolResult struct {
 	IsError    bool
 }
 
-// Opaque is a provider's own part (a search that it ran itself, a redacted thought), kept byte for byte for that provider and
+// ProviderCall is what a provider did with a tool that it ran itself, such as a search: what it asked for, what came of it, or both, as
+// the provider tells it. It is sent back as it came, to that provider, like the Opaque that it is; its other fields are for readers.
+type ProviderCall struct {
+	Opaque
+	Call    string     // the provider's id, which what it asked for and what came of it share; "" where it has none
+	Name    string     // "web_search", "code_execution", …, or the provider's own word
+	Input   string     // what was asked for: JSON, or code; "" in what came of it
+	Output  string     // what came of it, as text, where the provider tells it; "" in what was asked for
+	Sources []Citation // what a search found; must not be written to any more
+	IsError bool
+}
+
+// Opaque is a provider's own part (a redacted thought, a kind that is not known here), kept byte for byte for that provider and
 // left out for every other one.
 type Opaque struct {
 	Provider string
 	JSON     string
 }
 
-func (Text) part()       {}
-func (Reasoning) part()  {}
-func (File) part()       {}
-func (ToolCall) part()   {}
-func (ToolResult) part() {}
-func (Opaque) part()     {}
+func (Text) part()         {}
+func (Reasoning) part()    {}
+func (File) part()         {}
+func (ToolCall) part()     {}
+func (ToolResult) part()   {}
+func (ProviderCall) part() {}
+func (Opaque) part()       {}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -22,14 +23,17 @@ type Capabilities struct {
 	Stop      bool
 	MaxTokens bool // an output limit can be set
 	Penalties bool // Settings.FrequencyPenalty and PresencePenalty
+
+	Reasoning     []ReasoningLevel // what Settings.Reasoning may be, from least to most; read-only
+	ProviderTools []string         // names of tools that it can run itself; read-only
 }
 
-// Describer is implemented by models that know their capabilities; any other one is taken to be able to do all. Wrappers forward it.
+// Describer is implemented by models that know their capabilities; any other one is taken to be able to do all.
 type Describer interface{ Capabilities() Capabilities }
 
 // CapabilitiesOf gives what m says of itself; ok is false when it says nothing.
 func CapabilitiesOf(m Model) (c Capabilities, ok bool) {
-	if d, is := m.(Describer); is {
+	if d, is := As[Describer](m); is {
 		return d.Capabilities(), true
 	}
 	return c, false
@@ -52,16 +56,20 @@ func (c Capabilities) Admit(req Request) error {
 	want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
 	want(req.FrequencyPenalty != nil, c.Penalties, "frequency_penalty")
 	want(req.PresencePenalty != nil, c.Penalties, "presence_penalty")
+	want(req.Reasoning != ReasoningDefault, slices.Contains(c.Reasoning, req.Reasoning), c.reasoning(req.Reasoning))
+	for _, t := range req.ProviderTools {
+		want(true, slices.Contains(c.ProviderTools, t.Name), c.providerTool(t.Name))
+	}
 	for i, m := range req.Messages.All() {
 		if !m.HasFiles() {
 			continue
 		}
 		for f := range message.Of[message.File](m) {
-			want(true, c.Takes(f.MIME), fmt.Sprintf("a file of type %q (message %d)", f.MIME, i+1))
+			want(true, c.takes(f), c.file(f)+fmt.Sprintf(" (message %d)", i+1))
 		}
 		for r := range message.Of[message.ToolResult](m) {
 			for _, f := range r.Files {
-				want(true, c.Takes(f.MIME), fmt.Sprintf("a file of type %q (result of %s, message %d)", f.MIME, r.Name, i+1))
+				want(true, c.takes(f), c.file(f)+fmt.Sprintf(" (result of %s, message %d)", r.Name, i+1))
 			}
 		}
 	}
@@ -82,4 +90,34 @@ func (c Capabilities) Takes(mime string) bool {
 		return c.Documents
 	}
 	return false
+}
+
+// takes reports whether f can be sent: what another provider keeps, and nobody else has, can't.
+func (c Capabilities) takes(f message.File) bool { return c.Takes(f.MIME) && !c.elsewhere(f) }
+
+func (c Capabilities) elsewhere(f message.File) bool {
+	return f.ID != "" && f.Provider != c.Provider && f.Data == "" && f.URL == "" && f.Hash == ""
+}
+
+func (c Capabilities) file(f message.File) string {
+	if c.elsewhere(f) {
+		return fmt.Sprintf("a file that only %s keeps", f.Provider)
+	}
+	return fmt.Sprintf("a file of type %q", f.MIME)
+}
+
+func (c Capabilities) reasoning(l ReasoningLevel) string {
+	what := fmt.Sprintf("reasoning %q", string(l))
+	if len(c.Reasoning) > 0 {
+		what += fmt.Sprintf(" (of %q)", c.Reasoning)
+	}
+	return what
+}
+
+func (c Capabilities) providerTool(name string) string {
+	what := fmt.Sprintf("a tool %q that it runs itself", name)
+	if len(c.ProviderTools) > 0 {
+		what += fmt.Sprintf(" (of %q)", c.ProviderTools)
+	}
+	return what
 }

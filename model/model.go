@@ -40,31 +40,6 @@ type Request struct {
 	Output json.RawMessage // JSON Schema of the reply; nil: free text
 }
 
-// Settings shape the sampling of a reply. The zero value leaves everything to the provider. A setting that the provider can't
-// honour is an error before the call, never ignored: see [Capabilities].
-type Settings struct {
-	MaxTokens   int      // output limit in tokens; 0: the model's own (from the provider, or the catalogue where the provider needs one)
-	Temperature *float64 // provider's range, usually 0 to 2
-	TopP        *float64 // 0 to 1
-	TopK        *int
-	Seed        *int64
-	Stop        []string // texts that end the reply
-	ToolChoice  ToolChoice
-
-	FrequencyPenalty *float64 // -2 to 2: against tokens, the more often they were said
-	PresencePenalty  *float64 // -2 to 2: against tokens that were said at all
-}
-
-// ToolChoice says whether and which tool has to be called: [ToolsAuto], [ToolsNone], [ToolsRequired], or the name of a tool.
-type ToolChoice string
-
-// The choices that are no names. They begin with a character that no tool's name has.
-const (
-	ToolsAuto     ToolChoice = ""          // the model decides
-	ToolsNone     ToolChoice = "#none"     // no call
-	ToolsRequired ToolChoice = "#required" // at least one call, of any tool
-)
-
 // Tool is what a model is told of a tool.
 type Tool struct {
 	Name        string          `json:"name"` // 1 to 64 of a-z, A-Z, 0-9, _ and -
@@ -118,15 +93,3 @@ func (u Usage) Total() int { return u.Input + u.CacheRead + u.CacheWrite + u.Out
 
 // Context is what the conversation takes of the model's window after this call.
 func (u Usage) Context() int { return u.Total() }
-
-// Middleware wraps a model. What must see or hold back a model's words before the user does is a Middleware, not a hook. A wrapper
-// forwards Describer.
-type Middleware func(Model) Model
-
-// Wrap applies middleware; the first is the outermost.
-func Wrap(m Model, ws ...Middleware) Model {
-	for i := len(ws) - 1; i >= 0; i-- {
-		m = ws[i](m)
-	}
-	return m
-}

@@ -1,8 +1,10 @@
 package model_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,5 +84,89 @@ func TestTheAttemptTravelsInTheContext(t *testing.T) {
 	}
 	if n := model.Attempt(model.WithAttempt(t.Context(), 2)); n != 2 {
 		t.Error(n)
+	}
+}
+
+func TestWhatAModelThinksRunsAndKeepsHasToBeInItsPower(t *testing.T) {
+	can := model.Capabilities{Name: "p/m", Provider: "p", Documents: true, Reasoning: []model.ReasoningLevel{model.ReasoningLow, model.ReasoningHigh}, ProviderTools: []string{model.WebSearch}}
+	kept := func(f message.File) message.History {
+		f.MIME = "application/pdf"
+		return message.NewHistory(message.New(message.RoleUser, f))
+	}
+	for name, c := range map[string]struct {
+		req  model.Request
+		want string
+	}{
+		"a level":               {model.Request{Settings: model.Settings{Reasoning: model.ReasoningHigh}}, ""},
+		"a level too many":      {model.Request{Settings: model.Settings{Reasoning: model.ReasoningMax}}, `reasoning "max" (of ["low" "high"])`},
+		"a tool":                {model.Request{Settings: model.Settings{ProviderTools: []model.ProviderTool{{Name: model.WebSearch}}}}, ""},
+		"a tool too many":       {model.Request{Settings: model.Settings{ProviderTools: []model.ProviderTool{{Name: model.CodeExecution}}}}, `a tool "code_execution" that it runs itself (of ["web_search"])`},
+		"a file that it keeps":  {model.Request{Messages: kept(message.File{Provider: "p", ID: "f"})}, ""},
+		"another's file":        {model.Request{Messages: kept(message.File{Provider: "q", ID: "f"})}, "a file that only q keeps (message 1)"},
+		"another's, with bytes": {model.Request{Messages: kept(message.File{Provider: "q", ID: "f", Data: "x"})}, ""},
+	} {
+		err := can.Admit(c.req)
+		if c.want == "" && err != nil || c.want != "" && (!errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type uploads struct{ model.Model }
+
+func (uploads) Upload(context.Context, message.File) (message.File, error) {
+	return message.File{ID: "kept"}, nil
+}
+func (uploads) Discard(context.Context, message.File) error { return nil }
+
+type around struct{ model.Model }
+
+func (a around) Unwrap() model.Model { return a.Model }
+
+func TestWhatAWrappedModelCanDoIsFound(t *testing.T) {
+	m := model.Wrap(uploads{}, func(m model.Model) model.Model { return around{m} }, func(m model.Model) model.Model { return around{m} })
+	u, ok := model.As[model.Uploader](m)
+	if !ok {
+		t.Fatal("it is under two wrappers")
+	}
+	if f, err := u.Upload(t.Context(), message.File{}); err != nil || f.ID != "kept" {
+		t.Error(f, err)
+	}
+	if _, ok := model.As[model.Counter](m); ok {
+		t.Error("none of them counts")
+	}
+	if _, ok := model.CapabilitiesOf(m); ok {
+		t.Error("none of them says what it can do")
+	}
+}
+
+func TestSettingsAreComparedAndCopiedWhole(t *testing.T) {
+	full := func() model.Settings {
+		return model.Settings{
+			MaxTokens: 1, Temperature: ptr(0.5), TopP: ptr(0.5), TopK: ptr(1), Seed: ptr(int64(1)), Stop: []string{"a"}, ToolChoice: "t", Reasoning: model.ReasoningLow,
+			ProviderTools: []model.ProviderTool{{Name: "w", Options: []byte(`{}`)}}, FrequencyPenalty: ptr(0.5), PresencePenalty: ptr(0.5),
+		}
+	}
+	s := full()
+	copied := s.Clone()
+	if !s.Equal(full()) || !copied.Equal(s) {
+		t.Fatal("they are equal")
+	}
+	changes := map[string]func(*model.Settings){
+		"MaxTokens": func(s *model.Settings) { s.MaxTokens++ }, "Temperature": func(s *model.Settings) { *s.Temperature++ }, "TopP": func(s *model.Settings) { *s.TopP++ },
+		"TopK": func(s *model.Settings) { *s.TopK++ }, "Seed": func(s *model.Settings) { *s.Seed++ }, "Stop": func(s *model.Settings) { s.Stop[0] = "b" },
+		"ToolChoice": func(s *model.Settings) { s.ToolChoice = "" }, "Reasoning": func(s *model.Settings) { s.Reasoning = "" },
+		"ProviderTools": func(s *model.Settings) { s.ProviderTools[0].Options[0] = 'x' }, "FrequencyPenalty": func(s *model.Settings) { *s.FrequencyPenalty++ },
+		"PresencePenalty": func(s *model.Settings) { *s.PresencePenalty++ },
+	}
+	if n := reflect.TypeFor[model.Settings]().NumField(); n != len(changes) {
+		t.Errorf("there are %d settings, and %d are tried", n, len(changes))
+	}
+	for name, change := range changes {
+		s := full()
+		copied := s.Clone()
+		if change(&s); s.Equal(copied) || !copied.Equal(full()) {
+			t.Errorf("%s is not compared, or not copied", name)
+		}
 	}
 }

@@ -17,16 +17,15 @@ const OutputTool = "final_answer"
 //
 // A schema that is not of an object is put into one, as its member value.
 func OutputByTool(m Model) Model {
-	d, ok := m.(Describer)
-	if !ok || d.Capabilities().Schema || !d.Capabilities().Tools {
+	can, ok := CapabilitiesOf(m)
+	if !ok || can.Schema || !can.Tools {
 		return m
 	}
-	return &byTool{Model: m, Describer: d}
+	return &byTool{Model: m}
 }
 
 type byTool struct {
 	Model
-	Describer
 	last atomic.Pointer[offered]
 }
 
@@ -40,10 +39,13 @@ type offered struct {
 
 // Capabilities has a Schema.
 func (b *byTool) Capabilities() Capabilities {
-	c := b.Describer.Capabilities()
+	c, _ := CapabilitiesOf(b.Model)
 	c.Schema = true
 	return c
 }
+
+// Unwrap gives the model that is asked.
+func (b *byTool) Unwrap() Model { return b.Model }
 
 func (b *byTool) with(req Request) (Request, *offered) {
 	if len(req.Output) == 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -42,6 +43,8 @@ func init() { // they refer to each other
 		"permissions":      func(d *decoder, n node) { d.object(n, "permissions", ofPermissions) },
 		"env":              (*decoder).env,
 		"model":            (*decoder).model,
+		"reasoning":        (*decoder).reasoning,
+		"providerTools":    (*decoder).providerTools,
 		"hooks":            (*decoder).hooks,
 		"disableAllHooks":  (*decoder).disableAllHooks,
 		"mcp":              func(d *decoder, n node) { d.object(n, "mcp", ofMCP) },
@@ -238,6 +241,31 @@ func (d *decoder) model(n node) {
 		e.apply = func(s *Settings) { s.Model = name }
 		d.add(n, e)
 	}
+}
+
+func (d *decoder) reasoning(n node) {
+	v, ok := d.text(n, "reasoning")
+	level := model.ReasoningLevel(v)
+	switch {
+	case !ok:
+	case d.claude:
+		d.problem(Problem{d.place(n.keyAt), "reasoning has no effect in this file", "say it in .agents/settings.json"})
+	case level != model.ReasoningDefault && !slices.Contains(model.ReasoningLevels(), level):
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("reasoning %q is no level", clip(v)), fmt.Sprintf("want one of %q", model.ReasoningLevels())})
+	default:
+		d.add(n, entry{key: "reasoning", single: true, apply: func(s *Settings) { s.Reasoning = level }})
+	}
+}
+
+// providerTools are run elsewhere, unasked, with what they are told.
+func (d *decoder) providerTools(n node) {
+	d.texts(n, "providerTools", func(n node, v string) {
+		if d.claude {
+			d.problem(Problem{d.place(n.at), "providerTools has no effect in this file", "say it in .agents/settings.json"})
+			return
+		}
+		d.listed(n, "providerTools", v, true, func(s *Settings) *[]string { return &s.ProviderTools })
+	})
 }
 
 // scriptedModel begins the name of a model that is a file.

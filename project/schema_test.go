@@ -101,6 +101,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 		`{"permissions": {"allow": ["Bash(go test:*)"], "deny": [], "ask": null, "defaultMode": "plan", "additionalDirectories": ["~/x", ".."]}}`,
 		`{"permissions": {"defaultMode": null}, "model": null, "hooks": null, "sandbox": {"network": null, "limits": null, "enabled": null}, "env": null, "mcp": null, "disableAllHooks": null, "disallowedTools": null}`,
 		`{"env": {"A": "1", "B": ""}}`,
+		`{"reasoning": "high", "providerTools": ["web_search"]}`, `{"reasoning": "", "providerTools": []}`, `{"reasoning": null, "providerTools": null}`,
 		`{"hooks": {"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [{"type": "command", "command": "./x", "timeout": 1.5, "args": [], "env": {"A": "1"}, "async": true, "once": false, "name": "n", "statusMessage": "s", "shell": "bash", "if": "Bash(git:*)", "payload": "x"}]}], "Stop": {"*": "./y", "": ["./z"]}, "SessionEnd": null}}`,
 		`{"mcp": {"servers": {"a": {"command": "x", "args": ["", "-y"], "env": {"A": "1"}, "timeout": 5, "enabledTools": ["a"], "disabledTools": []}, "b": {"type": "sse", "url": "http://localhost:1/x", "headers": {"A": "b"}}}}}`,
 		`{"mcpServers": {"a": {"url": "https://x.example", "timeout": "1m30s"}, "c": {"type": "streamable-http", "url": "https://x.example/mcp"}}}`,
@@ -119,7 +120,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "x", "timeout": 0}}}`, `{"mcpServers": {"a": {"command": ["x"]}}}`,
 		`{"sandbox": true}`, `{"sandbox": {"enabled": 1}}`, `{"sandbox": {"off": true}}`, `{"sandbox": {"network": "all"}}`, `{"sandbox": {"network": {"hosts": "x"}}}`, `{"sandbox": {"limits": {"files": -1}}}`,
 		`{"sandbox": {"limits": {"files": 1.5}}}`, `{"sandbox": {"limits": {"cpu": "1"}}}`, `{"sandbox": {"limits": {"cpu": -1}}}`, `{"sandbox": {"limits": {"memory": 1}}}`, `{"sandbox": {"env": ["=1"]}}`,
-		`{"disallowedTools": "bash"}`, `{"respectGitignore": 0}`, `{"compat": "yes"}`,
+		`{"disallowedTools": "bash"}`, `{"reasoning": "much"}`, `{"reasoning": 3}`, `{"providerTools": "web_search"}`, `{"providerTools": [""]}`, `{"respectGitignore": 0}`, `{"compat": "yes"}`,
 	}
 	check := func(text string, want bool) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
@@ -39,6 +40,8 @@ type Settings struct {
 	MCP             []mcp.Server          // by name, with their variables not yet in place
 	Sandbox         sandbox.Policy        // Root is the project
 	SandboxSet      bool                  // some layer says something of the sandbox, so it is not to be left out silently where there is none
+	Reasoning       model.ReasoningLevel  // how much the model thinks; "" when no layer says
+	ProviderTools   []string              // that the model's provider runs itself, in the order of the layers
 	DisallowedTools []string              // in the order of the layers
 	Gitignore       bool                  // searches leave out what git ignores
 	Compat          bool                  // .claude was read, too

@@ -309,10 +309,11 @@ func TestTheLinesOfJSONAreInTheManual(t *testing.T) {
 
 	var out bytes.Buffer
 	cost, origin := int64(1), message.Origin{Provider: "p", Extra: `{}`}
-	file := message.File{MIME: "image/png", Name: "n", URL: "u", Hash: "h", Data: "d"}
-	m := message.New(message.RoleAssistant, message.Text{Text: "t", Origin: origin}, message.Reasoning{Text: "r", Signature: "s", Origin: origin}, file,
+	file := message.File{MIME: "image/png", Name: "n", URL: "u", Hash: "h", Data: "d", Provider: "p", ID: "i"}
+	cited := []message.Citation{{URL: "u", Title: "t", Quote: "q", End: 1}}
+	m := message.New(message.RoleAssistant, message.Text{Text: "t", Origin: origin, Citations: cited}, message.Reasoning{Text: "r", Signature: "s", Origin: origin}, file,
 		message.ToolCall{ID: "c", Name: "n", Input: `{}`, Origin: origin}, message.ToolResult{Call: "c", Name: "n", Content: "x", Files: []message.File{file}, IsError: true},
-		message.Opaque{Provider: "p", JSON: `{}`})
+		message.ProviderCall{Opaque: message.Opaque{Provider: "p", JSON: `{}`}, Call: "c", Name: "n", Input: "i", Output: "o", Sources: cited, IsError: true}, message.Opaque{Provider: "p", JSON: `{}`})
 	called := journal.Called{ID: "c", Name: "n", Input: `{}`}
 	j := newJSONL(&out)
 	for _, d := range []journal.Data{

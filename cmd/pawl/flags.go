@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -34,19 +35,19 @@ const maxPrompt = 4 << 20
 
 // common are the flags that commands which run an agent share.
 type common struct {
-	model, baseURL, dir, session, journal, engine, system, output string
-	unknown                                                       string             // resume only
-	settingsModel                                                 string             // that the project's settings name
-	began                                                         journal.RunStarted // resume only: what is on record of the run
-	json, wait, trust                                             bool
-	person                                                        bool // somebody is there to answer questions
-	begins                                                        bool // the command begins a run: its model and directory go on record
-	maxSteps                                                      int
-	budgetUSD                                                     float64
-	budgetTokens                                                  int64
-	timeout                                                       time.Duration
-	policy                                                        policy
-	mcp                                                           []string
+	model, baseURL, dir, session, journal, engine, system, output, reasoning string
+	unknown                                                                  string             // resume only
+	settingsModel                                                            string             // that the project's settings name
+	began                                                                    journal.RunStarted // resume only: what is on record of the run
+	json, wait, trust                                                        bool
+	person                                                                   bool // somebody is there to answer questions
+	begins                                                                   bool // the command begins a run: its model and directory go on record
+	maxSteps                                                                 int
+	budgetUSD                                                                float64
+	budgetTokens                                                             int64
+	timeout                                                                  time.Duration
+	policy                                                                   policy
+	mcp, providerTools                                                       []string
 }
 
 func (c *common) add(cmd *cobra.Command) {
@@ -68,6 +69,8 @@ func (c *common) addKept(cmd *cobra.Command) {
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
 	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `"+engineFlag()+"`")
 	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
+	f.StringVar(&c.reasoning, "reasoning", "", "how much the model thinks: `LEVEL` is none, minimal, low, medium, high or max")
+	f.StringArrayVar(&c.providerTools, "provider-tool", nil, "a tool that the provider runs itself, unasked, by its `NAME`, such as web_search (repeat)")
 	f.StringVar(&c.output, "output-schema", "", "the answer is JSON of the JSON Schema in `FILE`")
 	f.IntVar(&c.maxSteps, "max-steps", maxSteps, "end the run before model call `N`+1")
 	f.Float64Var(&c.budgetUSD, "budget-usd", 0, "end the run before the next model call once `X` dollars are spent")
@@ -217,6 +220,9 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.System, err = textOrFile("--system-prompt", c.system); err != nil {
 		return o, err
 	}
+	if o.Settings, err = c.settings(); err != nil {
+		return o, err
+	}
 	if o.Output, err = c.schema(); err != nil {
 		return o, err
 	}
@@ -237,6 +243,17 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// settings are those of model calls.
+func (c *common) settings() (s model.Settings, err error) {
+	if s.Reasoning = model.ReasoningLevel(c.reasoning); s.Reasoning != "" && !slices.Contains(model.ReasoningLevels(), s.Reasoning) {
+		return s, usage("--reasoning %q: want one of %q", c.reasoning, model.ReasoningLevels())
+	}
+	for _, name := range c.providerTools {
+		s.ProviderTools = append(s.ProviderTools, model.ProviderTool{Name: name})
+	}
+	return s, nil
 }
 
 // schema is that of --output-schema.

@@ -37,7 +37,7 @@ func (c common) answering(words ...string) string {
 
 // keptFlags are the names of the flags in kept.
 var keptFlags = []string{
-	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "output-schema", "max-steps", "budget-usd", "budget-tokens", "timeout",
+	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "reasoning", "provider-tool", "output-schema", "max-steps", "budget-usd", "budget-tokens", "timeout",
 }
 
 // kept are the flags that were given and that whoever goes on has to give again, but for the journal: what lets more happen, limits and the rest are not taken from the record. Of a run that began here
@@ -46,6 +46,9 @@ func (c common) kept(further bool) (words []string) {
 	words = c.policy.flags()
 	for _, server := range c.mcp {
 		words = append(words, "--mcp", server)
+	}
+	for _, name := range c.providerTools {
+		words = append(words, "--provider-tool", name)
 	}
 	if c.trust {
 		words = append(words, "--trust")
@@ -60,6 +63,7 @@ func (c common) kept(further bool) (words []string) {
 		{"--dir", inFull(c.dir, ""), further && c.dir != ""},
 		{"--engine", c.engineInFull(), c.engine != "" && c.engine != "loop"},
 		{"--system-prompt", inFull(c.system, "@"), c.system != ""},
+		{"--reasoning", c.reasoning, c.reasoning != ""},
 		{"--output-schema", inFull(c.output, ""), c.output != ""},
 		{"--max-steps", fmt.Sprint(c.maxSteps), c.maxSteps != 0 && c.maxSteps != maxSteps},
 		{"--budget-usd", fmt.Sprint(c.budgetUSD), c.budgetUSD != 0},

@@ -290,6 +290,9 @@ func words(m message.Message) string {
 		switch p := p.(type) {
 		case message.Text:
 			fmt.Fprintln(&b, p.Text)
+			for _, c := range p.Citations {
+				fmt.Fprintf(&b, "[source] %s\n", source(c))
+			}
 		case message.Reasoning:
 			if p.Text != "" {
 				fmt.Fprintf(&b, "(thinking) %s\n", p.Text)
@@ -298,11 +301,27 @@ func words(m message.Message) string {
 			fmt.Fprintf(&b, "[file %s %s, %d bytes]\n", p.MIME, p.Name, len(p.Data))
 		case message.ToolCall:
 			fmt.Fprintf(&b, "→ %s %s %s\n", p.ID, p.Name, p.Input)
+		case message.ProviderCall:
+			fmt.Fprintf(&b, "[%s] %s %s %s\n", p.Provider, p.Name, clip(p.Input, 200), clip(p.Output, 200))
+			for _, c := range p.Sources {
+				fmt.Fprintf(&b, "[source] %s\n", source(c))
+			}
 		case message.Opaque:
 			fmt.Fprintf(&b, "[%s] %s\n", p.Provider, clip(p.JSON, 200))
 		}
 	}
 	return b.String()
+}
+
+// source is a citation in a line.
+func source(c message.Citation) string {
+	switch {
+	case c.Title == "":
+		return c.URL
+	case c.URL == "":
+		return c.Title
+	}
+	return c.Title + " " + c.URL
 }
 
 func indent(text string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -224,7 +225,7 @@ edges: [{from: each, to: __end__}]
 	if res.Usage.Input != 2 {
 		t.Errorf("the model was asked %d times", res.Usage.Input)
 	}
-	if last := board.Channel("main").Last(); last.Len() != 1 || last.Part(0) != (message.Text{Text: "you said about a"}) {
+	if last := board.Channel("main").Last(); last.Len() != 1 || !reflect.DeepEqual(last.Part(0), message.Part(message.Text{Text: "you said about a"})) {
 		t.Errorf("%#v", last.Part(0))
 	}
 	replayed(t, g, store)

@@ -69,7 +69,7 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 			s.add(path+".model", "", "%v", err)
 			return w
 		}
-		cfg.Model = m
+		cfg = cfg.For(m)
 	case cfg.Model == loop.NoModel() && !s.kinds.Absent:
 		s.add(path, "name one at the node, or give the run one: --model, in Go Kinds.Loop.Model", "there is no model")
 	}

@@ -31,6 +31,14 @@ type Config struct {
 	Channel    string           // the board's channel to talk on, and the scope of its effects; "" is engine.MainChannel, and no scope
 }
 
+// For gives the same for another model: how much to think, and with which tools of the provider's, is said of one model, and another one may know
+// nothing of it.
+func (c Config) For(m model.Model) Config {
+	c.Model = m
+	c.Settings.Reasoning, c.Settings.ProviderTools = model.ReasoningDefault, nil
+	return c
+}
+
 // Limits end a run with errdefs.BudgetExceeded. They are looked at before each call, so that no call is cut off; what a call takes is known when
 // it is over, and the last one may go over a limit of tokens. 0 is the default given here, negative none.
 // Tokens and money of a whole tree of runs are limited by engine.Budget, the time of a run by agent.WithTimeout.

@@ -238,7 +238,7 @@ func (w wanted) change(e *Engine) func(cfg *loop.Config) error {
 		if err != nil {
 			return fmt.Errorf("the model %q: %w", w.Model, err)
 		}
-		cfg.Model = m
+		*cfg = cfg.For(m)
 		return nil
 	}
 }

@@ -49,6 +49,8 @@ func spoken(m message.Message, more ...attribute.KeyValue) attribute.Value {
 			for _, f := range p.Files {
 				parts = append(parts, file(f))
 			}
+		case message.ProviderCall:
+			parts = append(parts, part("server_tool_call", attribute.String("id", p.Call), attribute.String("name", p.Name), attribute.String("arguments", valid(p.Input)), attribute.String("result", valid(p.Output))))
 		case message.Opaque: // the provider's own
 		}
 	}

@@ -21,15 +21,7 @@ type Rules struct {
 }
 
 // Middleware holds m to the rules.
-func (r Rules) Middleware(m model.Model) model.Model {
-	if d, ok := m.(model.Describer); ok {
-		return struct {
-			ruled
-			model.Describer
-		}{ruled{m, r}, d}
-	}
-	return ruled{m, r}
-}
+func (r Rules) Middleware(m model.Model) model.Model { return ruled{m, r} }
 
 // Ask asks m a validator's question.
 func Ask(ctx context.Context, m model.Model, q guard.Question) (string, error) {
@@ -99,6 +91,9 @@ func (r ruled) choose(req model.Request) model.Request {
 	}
 	return req
 }
+
+// Unwrap implements model.Wrapper.
+func (r ruled) Unwrap() model.Model { return r.Model }
 
 // Complete implements model.Model.
 func (r ruled) Complete(ctx context.Context, req model.Request) (*model.Response, error) {

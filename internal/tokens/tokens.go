@@ -27,8 +27,10 @@ func Of(m message.Message) int {
 			n += Text(p.Name) + Text(p.Input)
 		case message.ToolResult:
 			n += Text(p.Content) + file*len(p.Files)
+		case message.ProviderCall:
+			n += Text(p.JSON)
 		case message.Opaque:
-			n += Text(string(p.JSON))
+			n += Text(p.JSON)
 		case message.File:
 			n += file
 		}

@@ -14,10 +14,12 @@ import (
 func Samples() []journal.Entry {
 	cost := int64(1234)
 	tough := "tough: <b>&amp;</b> \"quoted\" \\ \u2028\x00\t é 👋🏽 \u202eabc \ufffd"
-	file := message.File{MIME: "image/png", Name: "a.png", Data: "\x89PNG\r\n\x1a\n\x00\xff"}
+	file := message.File{MIME: "image/png", Name: "a.png", Data: "\x89PNG\r\n\x1a\n\x00\xff", Provider: "anthropic", ID: "file_1"}
 	call := message.ToolCall{ID: "c1", Name: "read", Input: `{"path":"go.mod","n":[1,2.5]}`, Origin: message.Origin{Provider: "anthropic", Extra: `{"x":1}`}}
 	reply := message.New(message.RoleAssistant,
-		message.Reasoning{Text: "hm", Signature: "sig"}, message.Text{Text: tough}, call, message.Opaque{Provider: "openai", JSON: `{"type":"search","q":"<>"}`})
+		message.Reasoning{Text: "hm", Signature: "sig"}, message.Text{Text: tough, Citations: []message.Citation{{URL: "https://example.com", Title: tough, Quote: tough, Start: 3, End: 8}}}, call,
+		message.ProviderCall{Opaque: message.Opaque{Provider: "anthropic", JSON: `{"type":"x"}`}, Call: "s1", Name: "web_search", Input: `{"q":"<>"}`, Output: tough, Sources: []message.Citation{{URL: "https://example.com"}}, IsError: true},
+		message.Opaque{Provider: "openai", JSON: `{"type":"search","q":"<>"}`})
 	results := message.Results(message.ToolResult{Call: "c1", Name: "read", Content: tough, Files: []message.File{file}, IsError: true})
 	edit := message.Edit{Head: []message.Message{message.User("head")}, From: 1, To: 3, Tail: []message.Message{message.Assistant("tail"), results}}
 	called := journal.Called{ID: "c1", Name: "read", Input: `{"path": "go.mod"}`}

@@ -284,16 +284,33 @@ func (p *page) parts(m message.Message) {
 			if part.Text != "" {
 				p.element("div", "text", part.Text)
 			}
+			if len(part.Citations) > 0 {
+				p.folded("Sources", strings.TrimSpace(sources(part.Citations)))
+			}
 		case message.Reasoning:
 			p.folded("Reasoning", part.Text)
 		case message.File:
 			p.file(part)
 		case message.ToolResult:
 			p.folded("Result of a call", part.Content)
+		case message.ProviderCall:
+			p.folded("What the provider did: "+part.Name, strings.TrimSpace(part.Input+"\n"+part.Output)+sources(part.Sources))
 		case message.Opaque:
 			p.folded("The provider's own part", part.JSON)
 		}
 	}
+}
+
+// sources are what a text or a search names, a line each. They are no links: nothing on a page leads out of it.
+func sources(cs []message.Citation) string {
+	var b strings.Builder
+	for _, c := range cs {
+		b.WriteString("\n" + strings.TrimSpace(c.Title+" "+c.URL))
+		if c.Quote != "" {
+			b.WriteString(": " + c.Quote)
+		}
+	}
+	return b.String()
 }
 
 // pictures are what browsers show, and run nothing of.

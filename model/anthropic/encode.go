@@ -63,6 +63,8 @@ func appendAssistantBlock(b []byte, p message.Part) []byte {
 		b = appendWord(append(b, `,"name":`...), p.Name)
 		b = appendInput(append(b, `,"input":`...), p.Input)
 		return append(appendExtra(b, p.Origin), '}')
+	case message.ProviderCall:
+		return appendOpaque(b, p.Opaque)
 	case message.Opaque:
 		return appendOpaque(b, p)
 	}
@@ -75,6 +77,8 @@ func appendUserBlock(b []byte, p message.Part) []byte {
 		return appendText(b, p)
 	case message.File:
 		return appendFile(b, p)
+	case message.ProviderCall:
+		return appendOpaque(b, p.Opaque)
 	case message.Opaque:
 		return appendOpaque(b, p)
 	}
@@ -231,6 +235,8 @@ func size(m message.Message) int {
 			for _, f := range p.Files {
 				file(f)
 			}
+		case message.ProviderCall:
+			n += len(p.JSON)
 		case message.Opaque:
 			n += len(p.JSON)
 		}

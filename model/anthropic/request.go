@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -100,7 +99,7 @@ func marks(req model.Request) (last, earlier int) {
 func markable(m message.Message) bool {
 	for i := range m.Len() { // without Parts: this is done for every call, and costs nothing so
 		switch p := m.Part(i).(type) {
-		case message.Opaque:
+		case message.ProviderCall, message.Opaque:
 			return false
 		case message.Text:
 			if p.Extra != "" {
@@ -129,19 +128,14 @@ func (m *Model) headOf(req model.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := req.Settings // the caller may change what it points to
-	s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop = copied(s.Temperature), copied(s.TopP), copied(s.TopK), copied(s.Seed), slices.Clone(s.Stop)
-	m.head.Store(&head{req.System, req.Tools, s, bytes.Clone(req.Output), b})
+	m.head.Store(&head{req.System, req.Tools, req.Settings.Clone(), bytes.Clone(req.Output), b})
 	return b, nil
 }
 
 // fits reports whether h was made of the same tools, which are read-only and told by identity, and of equal other things.
 func (h *head) fits(req model.Request) bool {
-	s, t := &h.settings, &req.Settings
 	return len(h.tools) == len(req.Tools) && (len(h.tools) == 0 || &h.tools[0] == &req.Tools[0]) &&
-		s.MaxTokens == t.MaxTokens && s.ToolChoice == t.ToolChoice && slices.Equal(s.Stop, t.Stop) &&
-		same(s.Temperature, t.Temperature) && same(s.TopP, t.TopP) && same(s.TopK, t.TopK) && same(s.Seed, t.Seed) &&
-		h.system == req.System && bytes.Equal(h.output, req.Output)
+		h.settings.Equal(req.Settings) && h.system == req.System && bytes.Equal(h.output, req.Output)
 }
 
 func (m *Model) encodeHead(req model.Request) ([]byte, error) {
@@ -246,16 +240,4 @@ func appendObject(b, raw []byte, what string) ([]byte, error) {
 		return b, errdefs.Validation.Errorf("%s is no JSON object", what)
 	}
 	return b, nil
-}
-
-func copied[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
-}
-
-func same[T comparable](p, q *T) bool {
-	return p == q || p != nil && q != nil && *p == *q
 }

@@ -296,6 +296,8 @@ func everything(file string) model.Capabilities {
 	for _, can := range abilities(&c) {
 		*can.has = true
 	}
+	c.Reasoning = model.ReasoningLevels()
+	c.ProviderTools = []string{model.WebSearch, model.WebFetch, model.CodeExecution}
 	return c
 }
 
@@ -323,10 +325,13 @@ type capabilitiesDoc struct {
 	Name     string   `json:"name"`
 	Provider string   `json:"provider"`
 	Can      []string `json:"can"`
+
+	Reasoning     []model.ReasoningLevel `json:"reasoning,omitempty"`
+	ProviderTools []string               `json:"provider_tools,omitempty"`
 }
 
 func newCapabilities(c model.Capabilities) []byte {
-	doc := capabilitiesDoc{Name: c.Name, Provider: c.Provider, Can: []string{}}
+	doc := capabilitiesDoc{Name: c.Name, Provider: c.Provider, Can: []string{}, Reasoning: c.Reasoning, ProviderTools: c.ProviderTools}
 	for _, can := range abilities(&c) {
 		if *can.has {
 			doc.Can = append(doc.Can, can.name)
@@ -340,7 +345,7 @@ func readCapabilities(raw []byte) (c model.Capabilities, err error) {
 	if err := decode(raw, &doc); err != nil {
 		return c, err
 	}
-	c.Name, c.Provider = doc.Name, doc.Provider
+	c.Name, c.Provider, c.Reasoning, c.ProviderTools = doc.Name, doc.Provider, doc.Reasoning, doc.ProviderTools
 	known := map[string]*bool{}
 	for _, can := range abilities(&c) {
 		known[can.name] = can.has

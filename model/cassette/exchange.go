@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,6 +85,9 @@ type settingsDoc struct {
 	ToolChoice       model.ToolChoice `json:"tool_choice,omitempty"`
 	FrequencyPenalty *float64         `json:"frequency_penalty,omitempty"`
 	PresencePenalty  *float64         `json:"presence_penalty,omitempty"`
+
+	Reasoning     model.ReasoningLevel `json:"reasoning,omitempty"`
+	ProviderTools []model.ProviderTool `json:"provider_tools,omitempty"`
 }
 
 // asked is a request whose secrets are gone, in the form in which it is compared. Its parts are compact JSON.
@@ -117,13 +121,15 @@ func newAsked(call string, req model.Request, s *scrubber) (*asked, error) {
 	}
 	a.messages = make([]json.RawMessage, req.Messages.Len())
 	for i, m := range req.Messages.All() {
-		a.messages[i] = s.message(m)
+		if a.messages[i] = []byte("null"); !m.IsZero() {
+			a.messages[i] = m.Encoded(s, s.message) // each once: a conversation has all that was said in every request
+		}
 	}
 	return a, nil
 }
 
 func mustSettings(s model.Settings) []byte {
-	return mustJSON(settingsDoc{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop, s.ToolChoice, s.FrequencyPenalty, s.PresencePenalty})
+	return mustJSON(settingsDoc{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop, s.ToolChoice, s.FrequencyPenalty, s.PresencePenalty, s.Reasoning, s.ProviderTools})
 }
 
 // sum is the fingerprint of system, tools and the first n messages.
@@ -149,8 +155,11 @@ func (a *asked) after(earlier []*recorded) requestDoc {
 	doc := requestDoc{Messages: a.messages, Settings: a.settings, Output: a.output}
 	var from *recorded
 	most := 0
-	for _, e := range earlier {
-		if n := a.common(e.asked); n >= most && n > 0 {
+	for _, e := range slices.Backward(earlier) {
+		if len(e.asked.messages) <= most { // it can't be: mostly the last one is all that this one begins with
+			continue
+		}
+		if n := a.common(e.asked); n > most {
 			from, most = e, n
 		}
 	}

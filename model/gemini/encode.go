@@ -135,6 +135,8 @@ func appendPart(b []byte, p message.Part, signed bool) []byte {
 		return appendCall(b, p, signed)
 	case message.ToolResult:
 		return appendResult(b, p)
+	case message.ProviderCall:
+		return appendPart(b, p.Opaque, signed)
 	case message.Opaque:
 		if p.Provider == provider {
 			return append(b, p.JSON...)

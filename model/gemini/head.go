@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -24,10 +23,10 @@ type head struct {
 
 // headOf gives the head, the last one again if it says the same.
 func (m *Model) headOf(req model.Request) ([]byte, error) {
-	if h := m.head.Load(); h != nil && h.system == req.System && same(h.tools, req.Tools) && same(h.output, req.Output) && equal(h.settings, req.Settings) {
+	if h := m.head.Load(); h != nil && h.system == req.System && same(h.tools, req.Tools) && same(h.output, req.Output) && h.settings.Equal(req.Settings) {
 		return h.bytes, nil
 	}
-	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: snapshot(req.Settings)}
+	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: req.Settings.Clone()}
 	var err error
 	if h.bytes, err = appendHead(nil, req); err != nil {
 		return nil, err
@@ -38,29 +37,6 @@ func (m *Model) headOf(req model.Request) ([]byte, error) {
 
 func same[S ~[]E, E any](a, b S) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-func equal(a, b model.Settings) bool {
-	return a.MaxTokens == b.MaxTokens && a.ToolChoice == b.ToolChoice && slices.Equal(a.Stop, b.Stop) &&
-		value(a.Temperature, b.Temperature) && value(a.TopP, b.TopP) && value(a.TopK, b.TopK) && value(a.Seed, b.Seed) &&
-		value(a.FrequencyPenalty, b.FrequencyPenalty) && value(a.PresencePenalty, b.PresencePenalty)
-}
-
-func value[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// snapshot copies what the caller may change later.
-func snapshot(s model.Settings) model.Settings {
-	s.Temperature, s.TopP, s.TopK, s.Seed, s.Stop = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed), slices.Clone(s.Stop)
-	s.FrequencyPenalty, s.PresencePenalty = clone(s.FrequencyPenalty), clone(s.PresencePenalty)
-	return s
-}
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	v := *p
-	return &v
 }
 
 // appendHead appends everything before the first message, which is also what a prefix cache keys on.

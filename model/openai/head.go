@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/pawl-dev/pawl/internal/httpapi"
@@ -54,20 +53,14 @@ func (c *client) body(
 var end = []byte("]}")
 
 func newHead(req *model.Request, stream bool) *head {
-	s := req.Settings
-	s.Temperature, s.TopP, s.TopK, s.Seed = clone(s.Temperature), clone(s.TopP), clone(s.TopK), clone(s.Seed)
-	s.FrequencyPenalty, s.PresencePenalty = clone(s.FrequencyPenalty), clone(s.PresencePenalty)
-	s.Stop = slices.Clone(s.Stop)
 	return &head{
-		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: s, output: bytes.Clone(req.Output),
+		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: req.Settings.Clone(), output: bytes.Clone(req.Output),
 	}
 }
 
 func (h *head) fits(req *model.Request, stream bool) bool {
-	a, b := &h.settings, &req.Settings
 	return h.stream == stream && h.tools == first(req.Tools) && h.count == len(req.Tools) && h.system == req.System &&
-		a.MaxTokens == b.MaxTokens && same(a.Temperature, b.Temperature) && same(a.TopP, b.TopP) && same(a.TopK, b.TopK) &&
-		same(a.Seed, b.Seed) && same(a.FrequencyPenalty, b.FrequencyPenalty) && same(a.PresencePenalty, b.PresencePenalty) && slices.Equal(a.Stop, b.Stop) && a.ToolChoice == b.ToolChoice && bytes.Equal(h.output, req.Output)
+		h.settings.Equal(req.Settings) && bytes.Equal(h.output, req.Output)
 }
 
 func first(tools []model.Tool) *model.Tool {
@@ -75,15 +68,6 @@ func first(tools []model.Tool) *model.Tool {
 		return nil
 	}
 	return &tools[0]
-}
-
-func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
-
-func clone[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
 }
 
 // appendSampling appends the settings that have the same names in both protocols.

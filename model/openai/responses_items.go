@@ -27,11 +27,10 @@ func encodeResponsesAssistant(m message.Message) []byte {
 			w.reason(p)
 		case message.ToolCall:
 			w.call(p)
+		case message.ProviderCall:
+			w.opaque(p.Opaque)
 		case message.Opaque:
-			if p.Provider == responses {
-				w.begin()
-				w.dst = append(append(w.dst, ','), p.JSON...)
-			}
+			w.opaque(p)
 		}
 	}
 	w.close()
@@ -39,6 +38,14 @@ func encodeResponsesAssistant(m message.Message) []byte {
 		w.dst = w.dst[:w.reasoning] // reasoning without the item that it led to is refused
 	}
 	return w.dst
+}
+
+// opaque writes an item that this wire made as it was.
+func (w *itemWriter) opaque(o message.Opaque) {
+	if o.Provider == responses {
+		w.begin()
+		w.dst = append(append(w.dst, ','), o.JSON...)
+	}
 }
 
 // begin readies the writer for an item that isn't reasoning.

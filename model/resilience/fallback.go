@@ -84,6 +84,22 @@ func union(c model.Capabilities, t target) model.Capabilities {
 	add(&c.Stop, t.can.Stop)
 	add(&c.MaxTokens, t.can.MaxTokens)
 	add(&c.Penalties, t.can.Penalties)
+	levels, tools := t.can.Reasoning, t.can.ProviderTools
+	if !t.described {
+		levels = model.ReasoningLevels()
+	}
+	var both []model.ReasoningLevel // in their order
+	for _, l := range model.ReasoningLevels() {
+		if slices.Contains(c.Reasoning, l) || slices.Contains(levels, l) {
+			both = append(both, l)
+		}
+	}
+	c.Reasoning = both
+	for _, name := range tools {
+		if !slices.Contains(c.ProviderTools, name) {
+			c.ProviderTools = append(slices.Clip(c.ProviderTools), name)
+		}
+	}
 	return c
 }
 

@@ -70,16 +70,16 @@ func (w *watch) void(why error) error {
 	return w.take(model.StreamResult{Void: why})
 }
 
-// forwarding gives m the capabilities of what it wraps.
-func forwarding(m, inner model.Model) model.Model {
-	if d, ok := inner.(model.Describer); ok {
-		return struct {
-			model.Model
-			model.Describer
-		}{m, d}
-	}
-	return m
+// forwarding makes what m wraps be found.
+func forwarding(m, inner model.Model) model.Model { return &wrapper{m, inner} }
+
+type wrapper struct {
+	model.Model
+	inner model.Model
 }
+
+// Unwrap implements model.Wrapper.
+func (w *wrapper) Unwrap() model.Model { return w.inner }
 
 func nameOf(m model.Model) string {
 	c, _ := model.CapabilitiesOf(m)

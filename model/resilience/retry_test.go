@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,7 @@ func TestARetryGivesTheReply(t *testing.T) {
 			if diff := cmp.Diff([]int{5, 6, 7}, m.attempts); diff != "" {
 				t.Error(diff)
 			}
-			if c, ok := model.CapabilitiesOf(model.Wrap(m, resilience.Retry(resilience.RetryPolicy{}))); !ok || c != m.can {
+			if c, ok := model.CapabilitiesOf(model.Wrap(m, resilience.Retry(resilience.RetryPolicy{}))); !ok || !reflect.DeepEqual(c, m.can) {
 				t.Error("the capabilities are the model's")
 			}
 			if _, ok := model.CapabilitiesOf(resilience.Retry(resilience.RetryPolicy{})(struct{ model.Model }{m})); ok {

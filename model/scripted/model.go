@@ -71,6 +71,7 @@ func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.name(), Provider: provider,
 		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
+		Reasoning: model.ReasoningLevels(), ProviderTools: []string{model.WebSearch, model.WebFetch, model.CodeExecution},
 	}
 }
 
