@@ -140,6 +140,8 @@ func ours(t *testing.T, r *model.Response) *reply {
 		case message.File:
 			raw, _ := json.Marshal(object{"inlineData": object{"mimeType": p.MIME, "data": base64.StdEncoding.EncodeToString([]byte(p.Data))}})
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(string(raw))})
+		case message.ProviderCall:
+			out.Said = append(out.Said, said{Kind: "other", Other: canonical(p.JSON)})
 		case message.Opaque:
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(p.JSON)})
 		default:
