@@ -196,7 +196,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e.answer(), nil
 }
 
-func answered(kind string, body []byte) func() *http.Response {
+func answering(kind string, body []byte) func() *http.Response {
 	return func() *http.Response {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(bytes.NewReader(body))}
 	}
@@ -253,9 +253,9 @@ func TestBedrockIsAskedAsAnthropicsSDKAsksIt(t *testing.T) {
 	keys := sigv4.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret-of-mine", SessionToken: "token-of-mine"}
 	for _, name := range []string{"eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-x-v1:0"} {
 		for _, stream := range []bool{false, true} {
-			answer := answered("application/json", []byte(claudeSays))
+			answer := answering("application/json", []byte(claudeSays))
 			if stream {
-				answer = answered("application/vnd.amazon.eventstream", claudeFrames(t))
+				answer = answering("application/vnd.amazon.eventstream", claudeFrames(t))
 			}
 			theirs, ours := &exchange{answer: answer}, &exchange{answer: answer}
 			client := sdk.NewClient(option.WithHTTPClient(&http.Client{Transport: theirs}), option.WithHeader("anthropic-beta", "one, two"), bedrock.WithConfig(aws.Config{

@@ -27,7 +27,7 @@ const gptSays = `{"id":"c","object":"chat.completion","created":1,"model":"gpt-5
 // An application asks Entra ID for a token as Azure's SDK does, but for what that one tells of itself.
 func TestAnApplicationAsksForATokenAsAzuresSDKDoes(t *testing.T) {
 	const tenant = "11111111-2222-3333-4444-555555555555"
-	var all []asked
+	var all []cloudCall
 	var s *httptest.Server
 	s = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func TestAnApplicationAsksForATokenAsAzuresSDKDoes(t *testing.T) {
 			t.Error(err)
 		}
 		kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-		all = append(all, asked{r.Method, r.URL.Path, kind, form})
+		all = append(all, cloudCall{r.Method, r.URL.Path, kind, form})
 		_, _ = io.WriteString(w, `{"token_type":"Bearer","expires_in":3599,"access_token":"eyJ-token"}`)
 	}))
 	defer s.Close()
@@ -57,7 +57,7 @@ func TestAnApplicationAsksForATokenAsAzuresSDKDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &exchange{answer: answered("application/json", []byte(gptSays))}
+	e := &exchange{answer: answering("application/json", []byte(gptSays))}
 	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/oauth2/") {
 			return s.Client().Transport.RoundTrip(r)
@@ -87,7 +87,7 @@ func TestAnApplicationAsksForATokenAsAzuresSDKDoes(t *testing.T) {
 
 func TestAzureIsAskedAsOpenAIsSDKAsksIt(t *testing.T) {
 	for _, version := range []string{"2024-10-21", "2025-04-01-preview"} {
-		theirs, ours := &exchange{answer: answered("application/json", []byte(gptSays))}, &exchange{answer: answered("application/json", []byte(gptSays))}
+		theirs, ours := &exchange{answer: answering("application/json", []byte(gptSays))}, &exchange{answer: answering("application/json", []byte(gptSays))}
 		client := openaisdk.NewClient(option.WithHTTPClient(&http.Client{Transport: theirs}), azure.WithEndpoint("https://x.openai.azure.com", version), azure.WithAPIKey("the-key"))
 		if _, err := client.Chat.Completions.New(t.Context(), openaisdk.ChatCompletionNewParams{Model: "my deployment", Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("Hello")}}); err != nil {
 			t.Fatal(err)

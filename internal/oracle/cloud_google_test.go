@@ -30,17 +30,17 @@ import (
 	"github.com/pawl-dev/pawl/model/gemini"
 )
 
-// asked is what a server of tokens was asked.
-type asked struct {
+// cloudCall is what a server of tokens was asked.
+type cloudCall struct {
 	Method, URI, Type string
 	Form              url.Values
 }
 
 // tokens is a server that gives one, and keeps what it was asked.
-func tokens(t *testing.T) (address string, all func() []asked) {
+func tokens(t *testing.T) (address string, all func() []cloudCall) {
 	t.Helper()
 	var mu sync.Mutex
-	var list []asked
+	var list []cloudCall
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		form, err := url.ParseQuery(string(body))
@@ -48,13 +48,13 @@ func tokens(t *testing.T) (address string, all func() []asked) {
 			t.Error(err)
 		}
 		mu.Lock()
-		list = append(list, asked{r.Method, r.RequestURI, r.Header.Get("Content-Type"), form})
+		list = append(list, cloudCall{r.Method, r.RequestURI, r.Header.Get("Content-Type"), form})
 		mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"access_token":"ya29.token","expires_in":3599,"token_type":"Bearer"}`)
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, func() []asked { mu.Lock(); defer mu.Unlock(); return list }
+	return s.URL, func() []cloudCall { mu.Lock(); defer mu.Unlock(); return list }
 }
 
 const flashSays = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Bonjour"}]},"finishReason":"STOP"}]}`
@@ -62,7 +62,7 @@ const flashSays = `{"candidates":[{"content":{"role":"model","parts":[{"text":"B
 // asVertex asks one question by credentials of ours, so that a token is fetched.
 func asVertex(t *testing.T, credentials []byte) (authorization string) {
 	t.Helper()
-	e := &exchange{answer: answered("application/json", []byte(flashSays))}
+	e := &exchange{answer: answering("application/json", []byte(flashSays))}
 	only := roundTrip(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/publishers/") {
 			return e.RoundTrip(r)
@@ -181,18 +181,18 @@ func TestAUsersLoginIsRefreshedAsByGooglesLibrary(t *testing.T) {
 	}
 }
 
-func token(context.Context) (cloud.Token, error) { return cloud.Token{Value: "ya29.token"}, nil }
+func cloudToken(context.Context) (cloud.Token, error) { return cloud.Token{Value: "ya29.token"}, nil }
 
 func TestVertexIsAskedAsAnthropicsSDKAsksIt(t *testing.T) {
 	const name = "claude-sonnet-4-5@20250929"
 	for _, location := range []string{"global", "us", "eu", "us-east5"} {
 		for _, stream := range []bool{false, true} {
 			// What comes back is of no account here: the whole reply is understood by us in both cases, and not looked at of theirs.
-			theirs, ours := &exchange{answer: answered("application/json", []byte(claudeSays))}, &exchange{answer: answered("application/json", []byte(claudeSays))}
+			theirs, ours := &exchange{answer: answering("application/json", []byte(claudeSays))}, &exchange{answer: answering("application/json", []byte(claudeSays))}
 			client := sdk.NewClient(option.WithHTTPClient(&http.Client{Transport: theirs}), option.WithMaxRetries(0), vertex.WithCredentials(t.Context(), location, "my-project", &google.Credentials{
 				TokenSource: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: "ya29.token"}),
 			}))
-			m := anthropic.New(name, model.WithHTTPClient(&http.Client{Transport: ours}), cloud.Vertex(cloud.GCP{Project: "my-project", Location: location, Token: token}))
+			m := anthropic.New(name, model.WithHTTPClient(&http.Client{Transport: ours}), cloud.Vertex(cloud.GCP{Project: "my-project", Location: location, Token: cloudToken}))
 			if stream {
 				s := client.Messages.NewStreaming(t.Context(), helloOfTheirs(name))
 				s.Next()
@@ -222,12 +222,12 @@ func TestVertexIsAskedAsAnthropicsSDKAsksIt(t *testing.T) {
 func TestVertexIsAskedAsGooglesSDKAsksIt(t *testing.T) {
 	for _, location := range []string{"global", "europe-west1", "us"} {
 		for _, stream := range []bool{false, true} {
-			theirs, ours := &exchange{answer: answered("application/json", []byte(flashSays))}, &exchange{answer: answered("application/json", []byte(flashSays))}
+			theirs, ours := &exchange{answer: answering("application/json", []byte(flashSays))}, &exchange{answer: answering("application/json", []byte(flashSays))}
 			client, err := genai.NewClient(t.Context(), &genai.ClientConfig{Backend: genai.BackendVertexAI, Project: "my-project", Location: location, HTTPClient: &http.Client{Transport: theirs}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := gemini.New("gemini-2.5-flash", model.WithHTTPClient(&http.Client{Transport: ours}), cloud.Vertex(cloud.GCP{Project: "my-project", Location: location, Token: token}))
+			m := gemini.New("gemini-2.5-flash", model.WithHTTPClient(&http.Client{Transport: ours}), cloud.Vertex(cloud.GCP{Project: "my-project", Location: location, Token: cloudToken}))
 			question := genai.Text("Hello")
 			if stream {
 				for range client.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", question, nil) {

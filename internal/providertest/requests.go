@@ -80,7 +80,7 @@ var requests = []request{
 	setting("top_k", model.Settings{TopK: ptr(40)}, func(s Seen) any { return s.TopK }, ptr(40)),
 	setting("frequency_penalty", model.Settings{FrequencyPenalty: ptr(0.5)}, func(s Seen) any { return s.Frequency }, ptr(0.5)),
 	setting("presence_penalty", model.Settings{PresencePenalty: ptr(-1.5)}, func(s Seen) any { return s.Presence }, ptr(-1.5)),
-	setting("seed", model.Settings{Seed: ptr(int64(1234567890123))}, func(s Seen) any { return s.Seed }, ptr(int64(1234567890123))),
+	setting("seed", model.Settings{Seed: ptr(int64(1234567890))}, func(s Seen) any { return s.Seed }, ptr(int64(1234567890))),
 	setting("stop", model.Settings{Stop: []string{"END", "\n\"stop\""}}, func(s Seen) any { return s.Stop }, []string{"END", "\n\"stop\""}),
 	choice("tool_choice_auto", model.ToolsAuto, "auto"),
 	choice("tool_choice_none", model.ToolsNone, "none"),

@@ -156,11 +156,42 @@ func appendExtra(b []byte, o message.Origin) []byte {
 		switch string(m.Key) {
 		case "type", "text", "thinking", "signature", "id", "name", "input":
 			continue // they have fields
+		case "citations":
+			if m.Value[0] == '[' {
+				b = appendCitations(append(b, `,"citations":`...), m.Value)
+				continue
+			}
 		}
 		b = append(wire.AppendString(append(b, ','), string(m.Key)), ':')
 		b, _ = wire.AppendCompact(b, m.Value)
 	}
 	return b
+}
+
+// appendCitations leaves out file_id, which replies have in a citation and requests have no place for.
+func appendCitations(b, list []byte) []byte {
+	b = append(b, '[')
+	for e := wire.Array(list); e.Next(); {
+		b = next(b)
+		if e.Value[0] != '{' {
+			b, _ = wire.AppendCompact(b, e.Value)
+			continue
+		}
+		sep := byte('{')
+		for m := wire.Object(e.Value); m.Next(); {
+			if string(m.Key) == "file_id" {
+				continue
+			}
+			b = append(wire.AppendString(append(b, sep), string(m.Key)), ':')
+			b, _ = wire.AppendCompact(b, m.Value)
+			sep = ','
+		}
+		if sep == '{' {
+			b = append(b, sep)
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
 }
 
 // next begins another block of a list, or member of an object.

@@ -102,6 +102,21 @@ func TestRequestsAreTheGoldenOnes(t *testing.T) {
 	}
 }
 
+func TestACitationGoesBackWithoutTheFileThatRequestsHaveNoPlaceFor(t *testing.T) {
+	for kept, sent := range map[string]string{
+		`{"citations":[{"type":"char_location","file_id":null,"cited_text":"a"},{"file_id":"f"},{}]}`: `"citations":[{"type":"char_location","cited_text":"a"},{},{}]`,
+		`{"citations":[{"type":"page_location","file_id":"file_1"}],"x":1}`:                           `"citations":[{"type":"page_location"}],"x":1`,
+		`{"citations":[]}`:       `"citations":[]`,
+		`{"citations":[1,null]}`: `"citations":[1,null]`,
+	} {
+		said := message.New(message.RoleAssistant, message.Text{Text: "So.", Origin: message.Origin{Provider: provider, Extra: kept}})
+		got := joined(t, New("claude-sonnet-4-5"), model.Request{Messages: message.NewHistory(message.User("Hi"), said, message.User("Go on"))}, false)
+		if want := `{"type":"text","text":"So.",` + sent + `}`; !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}
+
 func TestAMessageWithNothingToSayIsLeftOut(t *testing.T) {
 	ours := message.Origin{Provider: provider}
 	for name, m := range map[string]message.Message{

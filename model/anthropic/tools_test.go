@@ -219,7 +219,7 @@ func TestCitationsAreRead(t *testing.T) {
 		want []message.Citation
 	}{
 		"characters of a text": {
-			`[{"type":"char_location","cited_text":"A.","document_index":0,"document_title":"a.txt","file_id":null,"start_char_index":5,"end_char_index":7}]`,
+			`[{"type":"char_location","cited_text":"A.","document_index":0,"document_title":"a.txt","start_char_index":5,"end_char_index":7}]`,
 			[]message.Citation{{Title: "a.txt", Quote: "A."}},
 		},
 		"pages":  {`[{"type":"page_location","cited_text":"A.","document_title":null,"start_page_number":1,"end_page_number":2}]`, []message.Citation{{Quote: "A."}}},

@@ -171,7 +171,7 @@ func (r *reply) stop() model.StopReason {
 			return model.StopTools
 		}
 		return model.StopEnd // a stop sequence is not told apart
-	case "MAX_TOKENS":
+	case "MAX_TOKENS", "CONTINUATION": // of the model, of one request: both are told to go on
 		return model.StopLength
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR",
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":

@@ -152,6 +152,7 @@ func TestFinishReasons(t *testing.T) {
 		{"STOP", `{"text":"a"}`, model.StopEnd, ""},
 		{"STOP", call, model.StopTools, ""},
 		{"MAX_TOKENS", call, model.StopLength, ""},
+		{"CONTINUATION", `{"text":"half of"}`, model.StopLength, ""},
 		{"SAFETY", ``, model.StopFilter, "note"},
 		{"RECITATION", ``, model.StopFilter, "note"},
 		{"BLOCKLIST", ``, model.StopFilter, "note"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -200,10 +201,25 @@ func TestWhatCannotBeSentIsRefusedBeforeTheCall(t *testing.T) {
 		"a choice without tools":  {Messages: hi, Settings: model.Settings{ToolChoice: model.ToolsRequired}},
 		"a schema that isn't":     {Messages: hi, Tools: []model.Tool{{Name: "x", Schema: json.RawMessage(`{`)}}},
 		"an output that isn't":    {Messages: hi, Output: json.RawMessage(`{`)},
+		"a long seed":             {Messages: hi, Settings: model.Settings{Seed: ptr(int64(math.MaxInt32 + 1))}},
+		"a long negative seed":    {Messages: hi, Settings: model.Settings{Seed: ptr(int64(math.MinInt32 - 1))}},
+		"a long limit":            {Messages: hi, Settings: model.Settings{MaxTokens: math.MaxInt32 + 1}},
+		"a long top_k":            {Messages: hi, Settings: model.Settings{TopK: ptr(math.MaxInt32 + 1)}},
 		"a temperature that's no": {Messages: hi, Settings: model.Settings{Temperature: ptr(inf())}},
 	} {
 		if _, err := New("gemini-2.5-flash", model.WithKey("k")).Complete(t.Context(), req); !errors.Is(err, errdefs.Validation) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheLongestNumbersOfTheAPIAreSent(t *testing.T) {
+	got := bodyOf(t, New("gemini-2.5-flash"), model.Request{
+		Messages: message.NewHistory(message.User("Hi")), Settings: model.Settings{Seed: ptr(int64(math.MinInt32)), MaxTokens: math.MaxInt32},
+	})
+	for _, want := range []string{`"seed":-2147483648`, `"maxOutputTokens":2147483647`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -102,6 +103,9 @@ func appendConfig(b []byte, req model.Request) ([]byte, error) {
 		}
 		b = append(append(append(b, '"'), name...), `":`...)
 	}
+	if err := fit32(req.Settings); err != nil {
+		return nil, err
+	}
 	if req.MaxTokens > 0 {
 		name("maxOutputTokens")
 		b = strconv.AppendInt(b, int64(req.MaxTokens), 10)
@@ -146,4 +150,22 @@ func appendConfig(b []byte, req model.Request) ([]byte, error) {
 		return b[:before], nil
 	}
 	return append(b, "},"...), nil
+}
+
+// fit32 refuses whole numbers that are longer than the API's, which has 32 bits for each and would refuse the body.
+func fit32(s model.Settings) error {
+	check := func(name string, n int64) error {
+		if n < math.MinInt32 || n > math.MaxInt32 {
+			return errdefs.Validation.Errorf("gemini: %s is %d: the API takes %d to %d", name, n, math.MinInt32, math.MaxInt32)
+		}
+		return nil
+	}
+	err := check("maxOutputTokens", int64(s.MaxTokens))
+	if s.TopK != nil {
+		err = cmp.Or(err, check("topK", int64(*s.TopK)))
+	}
+	if s.Seed != nil {
+		err = cmp.Or(err, check("seed", *s.Seed))
+	}
+	return err
 }

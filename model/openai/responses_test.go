@@ -176,13 +176,20 @@ func TestAReplyThatIsNoneIsAnError(t *testing.T) {
 		class *errdefs.Class
 		code  string
 	}{
-		"failed":           {`{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"The model failed"},"output":[]}`, errdefs.NotAvailable, "server_error"},
-		"failed: too fast": {`{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"},"output":[]}`, errdefs.RateLimit, "rate_limit_exceeded"},
-		"failed: an image": {`{"id":"resp_1","status":"failed","error":{"code":"invalid_image_format","message":"bad"},"output":[]}`, errdefs.Validation, "invalid_image_format"},
-		"failed silently":  {`{"id":"resp_1","status":"failed","error":null,"output":[]}`, errdefs.NotAvailable, "failed"},
-		"queued":           {`{"id":"resp_1","status":"queued","output":[]}`, errdefs.NotAvailable, "queued"},
-		"in progress":      {`{"id":"resp_1","status":"in_progress","output":[]}`, errdefs.NotAvailable, "in_progress"},
-		"cancelled":        {`{"id":"resp_1","status":"cancelled","output":[]}`, errdefs.NotAvailable, "cancelled"},
+		"failed":                     {`{"id":"resp_1","status":"failed","error":{"code":"server_error","message":"The model failed"},"output":[]}`, errdefs.NotAvailable, "server_error"},
+		"failed: too fast":           {`{"id":"resp_1","status":"failed","error":{"code":"rate_limit_exceeded","message":"slow"},"output":[]}`, errdefs.RateLimit, "rate_limit_exceeded"},
+		"failed: an image":           {`{"id":"resp_1","status":"failed","error":{"code":"invalid_image_format","message":"bad"},"output":[]}`, errdefs.Validation, "invalid_image_format"},
+		"failed: a base64":           {`{"id":"resp_1","status":"failed","error":{"code":"invalid_base64_image","message":"bad"},"output":[]}`, errdefs.Validation, "invalid_base64_image"},
+		"failed: too large":          {`{"id":"resp_1","status":"failed","error":{"code":"image_too_large","message":"bad"},"output":[]}`, errdefs.Validation, "image_too_large"},
+		"failed: no image":           {`{"id":"resp_1","status":"failed","error":{"code":"failed_to_download_image","message":"bad"},"output":[]}`, errdefs.Validation, "failed_to_download_image"},
+		"failed: an image's content": {`{"id":"resp_1","status":"failed","error":{"code":"image_content_policy_violation","message":"bad"},"output":[]}`, errdefs.Refused, "image_content_policy_violation"},
+		"failed: a policy":           {`{"id":"resp_1","status":"failed","error":{"code":"bio_policy","message":"bad"},"output":[]}`, errdefs.Refused, "bio_policy"},
+		"failed: a region":           {`{"id":"resp_1","status":"failed","error":{"code":"data_residency_mismatch","message":"bad"},"output":[]}`, errdefs.Validation, "data_residency_mismatch"},
+		"failed: a store":            {`{"id":"resp_1","status":"failed","error":{"code":"vector_store_timeout","message":"late"},"output":[]}`, errdefs.Timeout, "vector_store_timeout"},
+		"failed silently":            {`{"id":"resp_1","status":"failed","error":null,"output":[]}`, errdefs.NotAvailable, "failed"},
+		"queued":                     {`{"id":"resp_1","status":"queued","output":[]}`, errdefs.NotAvailable, "queued"},
+		"in progress":                {`{"id":"resp_1","status":"in_progress","output":[]}`, errdefs.NotAvailable, "in_progress"},
+		"cancelled":                  {`{"id":"resp_1","status":"cancelled","output":[]}`, errdefs.NotAvailable, "cancelled"},
 	} {
 		_, err := stateless().decode([]byte(c.body))
 		var e *model.Error
