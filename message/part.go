@@ -62,7 +62,7 @@ type ToolResult struct {
 }
 
 // ProviderCall is what a provider did with a tool that it ran itself, such as a search: what it asked for, what came of it, or both, as
-// the provider tells it. It is sent back as it came, to that provider, like the Opaque that it is; its other fields are for readers.
+// the provider tells it. It is sent back as it came, to that provider, like the Opaque that it is, whose JSON is "" where the provider wants nothing back; its other fields are for readers.
 type ProviderCall struct {
 	Opaque
 	Call    string     // the provider's id, which what it asked for and what came of it share; "" where it has none

@@ -14,7 +14,7 @@ type Content interface {
 	Reader() io.ReadCloser // reads them from the beginning; each Reader is its own
 }
 
-// Form is a multipart form (RFC 7578) with a file. The file's bytes are sent from where they lie.
+// Form is a multipart form (RFC 7578), or another body of several parts, with a file. The file's bytes are sent from where they lie.
 type Form struct{ kind, head, data, tail string }
 
 // NewForm makes a form with a file in its field "file", and before it the fields that are given by name and value in turn.
@@ -28,6 +28,18 @@ func NewForm(name, mime, data string, fields ...string) *Form {
 	head := b.String()
 	_ = w.Close()
 	return &Form{w.FormDataContentType(), head, data, b.String()[len(head):]}
+}
+
+// NewRelated makes a body of two parts (RFC 2387): a JSON document that tells of a file, and the file.
+func NewRelated(about []byte, mime, data string) *Form {
+	var b strings.Builder
+	w := multipart.NewWriter(&b)
+	part, _ := w.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/json; charset=UTF-8"}})
+	_, _ = part.Write(about)
+	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Type": {mime}})
+	head := b.String()
+	_ = w.Close()
+	return &Form{"multipart/related; boundary=" + w.Boundary(), head, data, b.String()[len(head):]}
 }
 
 // Header has the form's own type. It may be added to.

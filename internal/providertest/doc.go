@@ -81,6 +81,7 @@
 //	reasoning_tokens  no count of reasoning tokens: 0 is expected
 //	signature         reasoning has no signature
 //	provider_search   there are no steps of a search, or they don't tell what was looked for
+//	provider_tools_beside  tools that the provider runs don't go with the caller's: a request that has both is refused
 //	provider_code     there are no steps of code
 //	quote             a citation doesn't tell what the source says
 //	is_error          a failed result has no mark: its text has to contain the content

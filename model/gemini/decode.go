@@ -33,6 +33,8 @@ type reply struct {
 	text  []byte // its text so far
 	calls int
 
+	grounding grounding
+
 	usage             model.Usage
 	finish            string // finishReason in Gemini's word
 	note              string // what Gemini says about it
@@ -130,6 +132,12 @@ func (r *reply) candidate(data []byte) error {
 			}
 		case "finishMessage":
 			r.note = wire.String(c.Value)
+		case "groundingMetadata":
+			r.grounding.ground(c.Value)
+		case "urlContextMetadata":
+			r.grounding.fetched(c.Value)
+		case "citationMetadata":
+			r.grounding.recited(c.Value)
 		}
 	}
 	if parts == nil { // cut off before the first one
@@ -147,7 +155,7 @@ func (r *reply) candidate(data []byte) error {
 func (r *reply) response(asked string) *model.Response {
 	r.close()
 	resp := &model.Response{
-		Message: message.New(message.RoleAssistant, r.parts...),
+		Message: message.New(message.RoleAssistant, r.grounding.cite(r.parts)...),
 		Usage:   r.usage,
 		Stop:    r.stop(),
 		Model:   cmp.Or(r.modelName, asked),

@@ -91,7 +91,7 @@ func TestPartsOfAStreamMergeUnlessTheyAreSigned(t *testing.T) {
 				message.File{MIME: "image/png", Data: "PNG"},
 				message.File{MIME: "image/png", URL: "https://x"},
 				message.Opaque{Provider: provider, JSON: `{"inlineData":{"mimeType":"image/png","data":"UE5H"},"thoughtSignature":"ZQ=="}`},
-				message.Opaque{Provider: provider, JSON: `{"executableCode":{"code":"1 + 1"}}`},
+				message.ProviderCall{Opaque: message.Opaque{Provider: provider, JSON: `{"executableCode":{"code":"1 + 1"}}`}, Name: model.CodeExecution, Input: "1 + 1"},
 				message.Opaque{Provider: provider, JSON: `{"inlineData":{"mimeType":"image/png","data":"%"}}`},
 				message.Opaque{Provider: provider, JSON: `{}`},
 			},

@@ -69,7 +69,7 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 func checkFiles(i int, m message.Message) error {
 	check := func(fs ...message.File) error {
 		for _, f := range fs {
-			if f.Data == "" && f.URL == "" {
+			if f.Data == "" && f.URL == "" && !kept(f) {
 				return errdefs.Validation.Errorf("gemini: message %d: the file %q (%s) has neither data nor a URL: resolve it before the call", i+1, f.Name, f.MIME)
 			}
 		}
@@ -168,9 +168,13 @@ func appendReasoning(b []byte, p message.Reasoning) []byte {
 }
 
 func appendFile(b []byte, f message.File) []byte {
-	if f.URL != "" {
+	at := f.URL
+	if kept(f) {
+		at = addressOf(f.ID)
+	}
+	if at != "" {
 		b = wire.AppendString(append(b, `{"fileData":{"mimeType":`...), f.MIME)
-		b = wire.AppendString(append(b, `,"fileUri":`...), f.URL)
+		b = wire.AppendString(append(b, `,"fileUri":`...), at)
 		return append(b, "}}"...)
 	}
 	b = wire.AppendString(append(b, `{"inlineData":{"mimeType":`...), f.MIME)

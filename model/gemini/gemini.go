@@ -23,14 +23,15 @@ type Model struct {
 	name   string // as the caller wrote it
 	path   string // "/models/NAME:"
 	format any    // the key of messages' encodings
-	signed bool   // every turn's first call needs a signature
+	family family
+	signed bool // every turn's first call needs a signature
 	head   atomic.Pointer[head]
 }
 
 // New makes a model: "gemini-2.5-flash", or with its collection, "tunedModels/mine". It never fails: what is wrong with the options
 // is said by the first call.
 func New(name string, opts ...model.Option) *Model {
-	m := &Model{name: name, signed: needsSignatures(name)}
+	m := &Model{name: name, signed: needsSignatures(name), family: familyOf(name)}
 	m.api = httpapi.New(provider, ownBase, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, opts, func(key string) (string, string) {
 		return keyName, key
 	})
@@ -62,6 +63,7 @@ func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.api.Provider + "/" + m.name, Provider: provider,
 		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
+		Reasoning: m.family.levels, ProviderTools: m.family.tools(),
 	}
 }
 

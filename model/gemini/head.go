@@ -28,7 +28,7 @@ func (m *Model) headOf(req model.Request) ([]byte, error) {
 	}
 	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: req.Settings.Clone()}
 	var err error
-	if h.bytes, err = appendHead(nil, req); err != nil {
+	if h.bytes, err = m.family.appendHead(nil, req); err != nil {
 		return nil, err
 	}
 	m.head.Store(h)
@@ -40,59 +40,24 @@ func same[S ~[]E, E any](a, b S) bool {
 }
 
 // appendHead appends everything before the first message, which is also what a prefix cache keys on.
-func appendHead(b []byte, req model.Request) ([]byte, error) {
+func (f *family) appendHead(b []byte, req model.Request) ([]byte, error) {
 	b = append(b, '{')
 	if req.System != "" {
 		b = wire.AppendString(append(b, `"systemInstruction":{"parts":[{"text":`...), req.System)
 		b = append(b, "}]},"...)
 	}
-	b, err := appendTools(b, req.Tools, req.ToolChoice)
+	b, err := f.appendTools(b, req)
 	if err != nil {
 		return nil, err
 	}
-	if b, err = appendConfig(b, req); err != nil {
+	if b, err = f.appendConfig(b, req); err != nil {
 		return nil, err
 	}
 	return append(b, `"contents":[`...), nil
 }
 
-func appendTools(b []byte, tools []model.Tool, choice model.ToolChoice) ([]byte, error) {
-	if len(tools) == 0 {
-		if choice != model.ToolsAuto && choice != model.ToolsNone {
-			return nil, errdefs.Validation.Errorf("gemini: the tool choice %q needs tools", choice)
-		}
-		return b, nil
-	}
-	b = append(b, `"tools":[{"functionDeclarations":[`...)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(append(b, `{"name":`...), t.Name)
-		b = wire.AppendString(append(b, `,"description":`...), t.Description)
-		if len(t.Schema) > 0 {
-			var ok bool
-			if b, ok = wire.AppendCompact(append(b, `,"parametersJsonSchema":`...), t.Schema); !ok {
-				return nil, errdefs.Validation.Errorf("gemini: the schema of the tool %q is not JSON", t.Name)
-			}
-		}
-		b = append(b, '}')
-	}
-	b = append(b, "]}],"...)
-	switch choice {
-	case model.ToolsAuto:
-		return b, nil
-	case model.ToolsNone:
-		return append(b, `"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},`...), nil
-	case model.ToolsRequired:
-		return append(b, `"toolConfig":{"functionCallingConfig":{"mode":"ANY"}},`...), nil
-	}
-	b = wire.AppendString(append(b, `"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":[`...), string(choice))
-	return append(b, "]}},"...), nil
-}
-
 // appendConfig appends the settings and the schema of the reply; nothing when nothing is set.
-func appendConfig(b []byte, req model.Request) ([]byte, error) {
+func (f *family) appendConfig(b []byte, req model.Request) ([]byte, error) {
 	const open = `"generationConfig":{`
 	before := len(b)
 	b = append(b, open...)
@@ -137,6 +102,14 @@ func appendConfig(b []byte, req model.Request) ([]byte, error) {
 			b = wire.AppendString(append(b, "[,"[min(i, 1)]), s)
 		}
 		b = append(b, ']')
+	}
+	thinking, err := f.thinking(req.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if thinking != "" {
+		name("thinkingConfig")
+		b = append(b, thinking...)
 	}
 	if len(req.Output) > 0 {
 		name("responseMimeType")

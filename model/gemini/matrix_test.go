@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,12 +20,13 @@ func TestMatrix(t *testing.T) {
 		Read: readRequest,
 		Dir:  "testdata",
 		Lacks: map[string]string{
-			"half_call":       "arguments arrive whole",
-			"refusal":         "a refusal is ordinary text",
-			"pause":           "there are no turns to go on with",
-			"terminal":        "a stream ends with its connection",
-			"reasoning_level": "not said yet", "provider_tools": "not asked for yet", "citations": "not read yet", "file_id": "not sent yet", "upload": "not there yet", "count": "not there yet",
-			"cache_write": "writes to the implicit cache are not counted",
+			"half_call":             "arguments arrive whole",
+			"refusal":               "a refusal is ordinary text",
+			"pause":                 "there are no turns to go on with",
+			"terminal":              "a stream ends with its connection",
+			"quote":                 "a page's words are not told",
+			"provider_tools_beside": "before Gemini 3 the API's own tools don't go with others",
+			"cache_write":           "writes to the implicit cache are not counted",
 		},
 	})
 }
@@ -38,22 +40,33 @@ type wireRequest struct {
 			Description          string         `json:"description"`
 			ParametersJSONSchema map[string]any `json:"parametersJsonSchema"`
 		} `json:"functionDeclarations"`
+		GoogleSearch  json.RawMessage `json:"googleSearch"`
+		URLContext    json.RawMessage `json:"urlContext"`
+		CodeExecution json.RawMessage `json:"codeExecution"`
+		GoogleMaps    json.RawMessage `json:"googleMaps"`
+		FileSearch    json.RawMessage `json:"fileSearch"`
 	} `json:"tools"`
 	ToolConfig struct {
 		FunctionCallingConfig struct {
 			Mode                 string   `json:"mode"`
 			AllowedFunctionNames []string `json:"allowedFunctionNames"`
 		} `json:"functionCallingConfig"`
+		IncludeServerSideToolInvocations bool `json:"includeServerSideToolInvocations"`
 	} `json:"toolConfig"`
 	GenerationConfig struct {
-		MaxOutputTokens    int            `json:"maxOutputTokens"`
-		Temperature        *float64       `json:"temperature"`
-		TopP               *float64       `json:"topP"`
-		TopK               *int           `json:"topK"`
-		Seed               *int64         `json:"seed"`
-		Frequency          *float64       `json:"frequencyPenalty"`
-		Presence           *float64       `json:"presencePenalty"`
-		StopSequences      []string       `json:"stopSequences"`
+		MaxOutputTokens int      `json:"maxOutputTokens"`
+		Temperature     *float64 `json:"temperature"`
+		TopP            *float64 `json:"topP"`
+		TopK            *int     `json:"topK"`
+		Seed            *int64   `json:"seed"`
+		Frequency       *float64 `json:"frequencyPenalty"`
+		Presence        *float64 `json:"presencePenalty"`
+		StopSequences   []string `json:"stopSequences"`
+		ThinkingConfig  *struct {
+			IncludeThoughts bool   `json:"includeThoughts"`
+			ThinkingBudget  *int   `json:"thinkingBudget"`
+			ThinkingLevel   string `json:"thinkingLevel"`
+		} `json:"thinkingConfig"`
 		ResponseMIMEType   string         `json:"responseMimeType"`
 		ResponseJSONSchema map[string]any `json:"responseJsonSchema"`
 	} `json:"generationConfig"`
@@ -92,8 +105,20 @@ type wirePart struct {
 func readRequest(t *testing.T, path string, h http.Header, body []byte) providertest.Seen {
 	t.Helper()
 	var r wireRequest
-	strict(t, body, &r)
 	name, method, _ := strings.Cut(strings.TrimPrefix(path, "/models/"), ":")
+	if method == "countTokens" {
+		var count struct{ GenerateContentRequest json.RawMessage }
+		strict(t, body, &count)
+		var of map[string]json.RawMessage
+		strict(t, count.GenerateContentRequest, &of)
+		if string(of["model"]) != `"models/`+name+`"` {
+			t.Errorf("the model whose tokens are counted is %s", of["model"])
+		}
+		delete(of, "model")
+		body, _ = json.Marshal(of)
+		method = "generateContent"
+	}
+	strict(t, body, &r)
 	s := providertest.Seen{
 		Model: name, Key: h.Get("X-Goog-Api-Key"), Stream: method == "streamGenerateContent?alt=sse",
 		MaxTokens: r.GenerationConfig.MaxOutputTokens, Temperature: r.GenerationConfig.Temperature, TopP: r.GenerationConfig.TopP,
@@ -111,6 +136,22 @@ func readRequest(t *testing.T, path string, h http.Header, body []byte) provider
 	for _, group := range r.Tools {
 		for _, tool := range group.FunctionDeclarations {
 			s.Tools = append(s.Tools, tool.Name)
+		}
+		for name, options := range map[string]json.RawMessage{model.WebSearch: group.GoogleSearch, model.WebFetch: group.URLContext, model.CodeExecution: group.CodeExecution, "google_maps": group.GoogleMaps, "file_search": group.FileSearch} {
+			if string(options) == "{}" {
+				s.ProviderTools = append(s.ProviderTools, model.ProviderTool{Name: name})
+			} else if options != nil {
+				s.ProviderTools = append(s.ProviderTools, model.ProviderTool{Name: name, Options: options})
+			}
+		}
+	}
+	if c := r.GenerationConfig.ThinkingConfig; c != nil {
+		s.Reasoning = c.ThinkingLevel
+		if c.ThinkingBudget != nil {
+			s.Reasoning = strconv.Itoa(*c.ThinkingBudget)
+		}
+		if c.IncludeThoughts != (s.Reasoning != "0") {
+			t.Error("thoughts are not asked for, or although there are none")
 		}
 	}
 	switch c := r.ToolConfig.FunctionCallingConfig; {
@@ -163,7 +204,7 @@ func readParts(t *testing.T, raw []json.RawMessage) (out []providertest.SeenPart
 			}
 			seen.Kind, seen.MIME, seen.Data = "file", p.InlineData.MIMEType, string(data)
 		case p.FileData != nil:
-			seen.Kind, seen.MIME, seen.Data = "file", p.FileData.MIMEType, p.FileData.FileURI
+			seen.Kind, seen.MIME, seen.Data = "file", p.FileData.MIMEType, strings.TrimPrefix(p.FileData.FileURI, "https://generativelanguage.googleapis.com/v1beta/files/")
 		case p.Text != nil && p.Thought:
 			seen.Kind, seen.Text = "reasoning", *p.Text
 		case p.Text != nil:

@@ -62,7 +62,12 @@ func (r *reply) part(data []byte) error {
 		}
 	}
 	compact, _ := wire.AppendCompact(make([]byte, 0, len(data)), data)
-	r.add(message.Opaque{Provider: provider, JSON: string(compact)})
+	o := message.Opaque{Provider: provider, JSON: string(compact)}
+	if step, ok := stepOf(o, data); ok {
+		r.add(step)
+		return nil
+	}
+	r.add(o)
 	return nil
 }
 

@@ -1,0 +1,143 @@
+package gemini
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
+)
+
+// maxUpload is the most bytes of a file, by Google's page on files: "up to 2 GB of files per file".
+const maxUpload = 2 << 30
+
+var (
+	_ model.Uploader = (*Model)(nil)
+	_ model.Counter  = (*Model)(nil)
+)
+
+// kept reports whether the API keeps a file.
+func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
+
+// addressOf is what a file that was uploaded is sent as. The API gives files this address wherever it was asked.
+func addressOf(id string) string { return ownBase + "/files/" + id }
+
+// Upload gives a file to the API, which keeps it for 48 hours, for all keys of the same project: up to 2 GB a file and 20 GB in all. It waits until the API has looked at the file, which takes seconds for sounds and films. See [model.Uploader].
+func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error) {
+	_, _, err := mime.ParseMediaType(f.MIME)
+	switch {
+	case f.Data == "":
+		return f, errdefs.Validation.Errorf("gemini: upload: file %q has no Data", f.Name)
+	case err != nil:
+		return f, errdefs.Validation.Errorf("gemini: upload: file %q: its MIME type %q is wrong: want one such as image/png", f.Name, f.MIME)
+	case len(f.Data) > maxUpload:
+		return f, errdefs.Validation.Errorf("gemini: upload: file %q is larger than 2 GB, which is all that the API takes", f.Name)
+	}
+	up, err := m.uploads()
+	if err != nil {
+		return f, err
+	}
+	about := []byte(`{"file":{}}`)
+	if f.Name != "" {
+		about = append(wire.AppendString([]byte(`{"file":{"displayName":`), f.Name), "}}"...)
+	}
+	form := httpapi.NewRelated(about, f.MIME, f.Data)
+	header := form.Header()
+	header.Set("X-Goog-Upload-Protocol", "multipart")
+	answer, err := call(ctx, up, http.MethodPost, "/files?uploadType=multipart", form, header)
+	if err != nil {
+		return f, err
+	}
+	file := wire.Get(answer, "file")
+	id, ok := strings.CutPrefix(wire.String(wire.Get(file, "name")), "files/")
+	if !ok || id == "" {
+		return f, m.api.Malformed("the reply has no name of the file", answer)
+	}
+	if err := m.ready(ctx, id, file); err != nil {
+		return f, err
+	}
+	f.Provider, f.ID = provider, id
+	return f, nil
+}
+
+// uploads is the API under the address that takes files.
+func (m *Model) uploads() (*httpapi.API, error) {
+	at, err := url.Parse(m.api.Base)
+	if err != nil || m.api.Provider != provider {
+		return nil, errdefs.Validation.Errorf("%s: upload: it keeps no files: send them inline, or by a URL", m.api.Provider)
+	}
+	at.Path = "/upload" + at.Path
+	up := *m.api
+	up.Base = at.String()
+	return &up, nil
+}
+
+// ready waits until a file can be used.
+func (m *Model) ready(ctx context.Context, id string, file []byte) error {
+	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		switch state := wire.String(wire.Get(file, "state")); state {
+		case "PROCESSING":
+		case "FAILED":
+			return &model.Error{Provider: provider, Kind: errdefs.Validation, Code: state, Message: "the file can't be used: " + wire.String(wire.Get(file, "error", "message"))}
+		default:
+			return nil
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case <-t.C:
+		}
+		var err error
+		if file, err = call(ctx, m.api, http.MethodGet, "/files/"+url.PathEscape(id), nil, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// Discard deletes a file that was uploaded. See [model.Uploader].
+func (m *Model) Discard(ctx context.Context, f message.File) error {
+	if !kept(f) {
+		return errdefs.Validation.Errorf("gemini: discard: file %q is not kept by %s", f.Name, provider)
+	}
+	_, err := call(ctx, m.api, http.MethodDelete, "/files/"+url.PathEscape(f.ID), nil, nil)
+	return err
+}
+
+// call makes a request other than for a reply, and gives the answer.
+func call(ctx context.Context, api *httpapi.API, method, path string, body httpapi.Content, header http.Header) ([]byte, error) {
+	resp, err := api.Do(ctx, method, path, body, header) //nolint:bodyclose // httpapi.ReadAll closes it
+	if err != nil {
+		return nil, err
+	}
+	return api.ReadAll(ctx, resp)
+}
+
+// CountTokens asks how many tokens a request takes. See [model.Counter].
+func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error) {
+	body, err := m.prepare(req)
+	if err != nil {
+		return 0, err
+	}
+	if m.api.Provider == provider { // Vertex takes the request as it is
+		head := wire.AppendString([]byte(`{"generateContentRequest":{"model":`), strings.TrimSuffix(m.path[1:], ":"))
+		body = append(append(httpapi.Body{append(head, ',')}, body[0][1:]), append(body[1:], []byte("}"))...)
+	}
+	answer, err := call(ctx, m.api, http.MethodPost, m.path+"countTokens", body, nil)
+	if err != nil {
+		return 0, err
+	}
+	n := wire.Get(answer, "totalTokens")
+	if wire.IsNull(n) {
+		return 0, m.api.Malformed("the reply has no count", answer)
+	}
+	return int(wire.Int(n)), nil
+}
