@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"strconv"
+
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -89,7 +91,9 @@ func (g *grounding) ground(data []byte) {
 				segment := wire.Get(s.Value, "segment")
 				one := support{said: wire.String(wire.Get(segment, "text")), start: int(wire.Int(wire.Get(segment, "startIndex"))), end: int(wire.Int(wire.Get(segment, "endIndex")))}
 				for i := wire.Array(wire.Get(s.Value, "groundingChunkIndices")); i.Next(); {
-					one.chunks = append(one.chunks, int(wire.Int(i.Value)))
+					if n, err := strconv.Atoi(string(i.Value)); err == nil {
+						one.chunks = append(one.chunks, n)
+					}
 				}
 				g.supports = append(g.supports, one)
 			}
