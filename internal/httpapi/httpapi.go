@@ -1,4 +1,4 @@
-// Package httpapi is what the providers share: one POST whose body is bytes that were encoded before, and one classified error.
+// Package httpapi is what the providers share: one POST whose body is bytes that were encoded before, the upload of a file, and one classified error.
 package httpapi
 
 import (
@@ -93,10 +93,19 @@ func CloseIdle() { shared.CloseIdleConnections() }
 // Post sends body and gives a response with status 2xx. The caller closes its body, and before that calls [Finish] when it read all
 // that it wanted. Anything else is an error, a *model.Error unless ctx ended or the base URL is none.
 func (a *API) Post(ctx context.Context, path string, body Body, accept string) (*http.Response, error) {
+	var header []string
+	if accept != "" {
+		header = []string{"Accept", accept}
+	}
+	return a.send(ctx, http.MethodPost, path, body.Reader, body.Len(), header)
+}
+
+// send makes a request, whose body open gives, each time anew; nil for none. header has names and values in turn.
+func (a *API) send(ctx context.Context, method, path string, open func() io.ReadCloser, size int64, header []string) (*http.Response, error) {
 	if a.keys != nil {
 		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.Unauthorized, Code: "missing_key", Message: "no API key: set " + strings.Join(a.keys, " or ") + ", or give one with model.WithKey"}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.Base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, a.Base+path, nil)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) { // its text has the whole URL, which may carry a password
@@ -112,11 +121,13 @@ func (a *API) Post(ctx context.Context, path string, body Body, accept string) (
 		return nil, errdefs.Validation.Errorf("%s: base URL %q is none: write it as https://host/path", a.Provider, shown)
 	}
 	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
-	if accept != "" {
-		req.Header.Set("Accept", accept)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
-	req.Body, req.ContentLength = body.Reader(), body.Len()
-	req.GetBody = func() (io.ReadCloser, error) { return body.Reader(), nil }
+	if open != nil {
+		req.Body, req.ContentLength = open(), size
+		req.GetBody = func() (io.ReadCloser, error) { return open(), nil }
+	}
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return nil, a.broken(ctx, err, "no answer")

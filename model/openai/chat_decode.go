@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 
@@ -36,6 +37,7 @@ type chatReply struct {
 	field                   string // the member that reasoning comes in
 	details                 details
 	calls                   []chatCall
+	annotations             [][]byte // lists of them
 	begun                   bool // a choice was seen
 	finish                  string
 	usage                   model.Usage
@@ -137,6 +139,10 @@ func (r *chatReply) member(key, value []byte) error {
 				r.call(e.Value)
 			}
 		}
+	case "annotations":
+		if !wire.IsNull(value) {
+			r.annotations = append(r.annotations, bytes.Clone(value))
+		}
 	case "function_call": // what tool_calls replaced
 		if !wire.IsNull(value) {
 			r.last().add(value)
@@ -197,7 +203,7 @@ func (r *chatReply) response() (*model.Response, error) {
 		parts = append(parts, message.Reasoning{Text: string(r.reasoning), Origin: message.Origin{Provider: chat, Extra: x.String()}})
 	}
 	if len(r.text) > 0 {
-		parts = append(parts, message.Text{Text: string(r.text), Origin: message.Origin{Provider: chat}})
+		parts = append(parts, message.Text{Text: string(r.text), Citations: citations(string(r.text), r.annotations...), Origin: message.Origin{Provider: chat}})
 	}
 	if len(r.refuse) > 0 {
 		member := append(wire.AppendString([]byte(`{"refusal":`), string(r.refuse)), '}')

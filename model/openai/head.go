@@ -35,8 +35,13 @@ func (c *client) body(
 		h.bytes = begin(nil, req, stream)
 		c.last.Store(h)
 	}
-	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), h.bytes)
-	first := h.bytes[len(h.bytes)-1] == '['
+	return c.join(h.bytes, req, encoded)
+}
+
+// join puts a body together of a head and the messages' own bytes.
+func (c *client) join(head []byte, req *model.Request, encoded func(message.Message) []byte) httpapi.Body {
+	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), head)
+	first := head[len(head)-1] == '['
 	for _, m := range req.Messages.All() {
 		b := encoded(m)
 		if len(b) == 0 {

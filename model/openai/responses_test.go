@@ -28,7 +28,7 @@ func back(t *testing.T, items ...string) (*model.Response, []any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, list(t, encodeResponses(r.Message))
+	return r, list(t, responsesFormat{}.encode(r.Message))
 }
 
 // list parses items as the encoder gives them, each after a comma.
@@ -106,7 +106,7 @@ func TestReasoningStaysBehindWhereSomethingElseIsInThePlaceOfWhatItLedTo(t *test
 		"an answer": message.Text{Text: "42"},
 		"a call":    message.ToolCall{ID: "c", Name: "f", Input: "{}"},
 	} {
-		got := string(encodeResponses(message.New(message.RoleAssistant, parts(r.Message)[0], thought, instead)))
+		got := string(responsesFormat{}.encode(message.New(message.RoleAssistant, parts(r.Message)[0], thought, instead)))
 		if strings.Contains(got, `"reasoning"`) || strings.Count(got, `"type":"message"`)+strings.Count(got, `"type":"function_call"`) != 2 {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -133,7 +133,7 @@ func TestWhatSomebodyChangedGoesBackChanged(t *testing.T) {
 			changed = append(changed, p)
 		}
 	}
-	got := string(encodeResponses(message.New(message.RoleAssistant, changed...)))
+	got := string(responsesFormat{}.encode(message.New(message.RoleAssistant, changed...)))
 	const want = `,{"type":"reasoning","summary":[{"type":"summary_text","text":"gone"}],"encrypted_content":"c2ln","id":"rs_1"}` +
 		`,{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"a"}]}` +
 		`,{"type":"function_call","call_id":"call_1","name":"f","arguments":"{\"a\":\"gone\"}","id":"fc_1"}`
@@ -288,5 +288,5 @@ func FuzzResponsesStream(f *testing.F) {
 	f.Add(events(event("response.output_item.done", `"item":{"type":"function_call","arguments":"{"}`), `{"type":"response.incomplete"}`))
 	f.Add(events(event("response.completed", `"response":`+output(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"output_text","text":"b"}]}`))))
 	f.Add("event: error\ndata: {}\n\n")
-	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, encodeResponses, sse) })
+	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, responsesFormat{}.encode, sse) })
 }

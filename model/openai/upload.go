@@ -1,0 +1,63 @@
+package openai
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/wire"
+	"github.com/pawl-dev/pawl/message"
+)
+
+const filesPath = "/files"
+
+// maxUpload is the largest file that OpenAI keeps, in bytes, as its reference says of POST /v1/files.
+const maxUpload = 512 << 20
+
+// Upload implements [model.Uploader]. What OpenAI keeps is there until it is discarded, up to 512 MB a file; models made by [New] and [NewResponses] both send it by its
+// ID. Over Chat Completions that goes for PDF alone.
+func (c *client) Upload(ctx context.Context, f message.File) (message.File, error) {
+	switch {
+	case f.Data == "":
+		return message.File{}, errdefs.Validation.Errorf("%s: upload %s: it has no data: give the bytes as Data", c.vendor.Name, uploadName(f))
+	case len(f.Data) > maxUpload:
+		return message.File{}, errdefs.Validation.Errorf("%s: upload %s: it has %d bytes, and at most %d (512 MiB) are kept: split it", c.vendor.Name, uploadName(f), len(f.Data), maxUpload)
+	}
+	purpose := "user_data"
+	if kindOf(f) == "image" {
+		purpose = "vision"
+	}
+	reply, err := c.api.PostFile(ctx, filesPath, httpapi.Upload{Fields: [][2]string{{"purpose", purpose}}, Field: "file", Name: uploadName(f), MIME: f.MIME, Data: f.Data})
+	if err != nil {
+		return message.File{}, err
+	}
+	id := wire.String(wire.Get(reply, "id"))
+	if id == "" {
+		return message.File{}, c.api.Malformed("the reply has no id of the file", reply)
+	}
+	f.Provider, f.ID = c.keeper, id
+	return f, nil
+}
+
+// Discard implements [model.Uploader].
+func (c *client) Discard(ctx context.Context, f message.File) error {
+	if !kept(f, c.keeper) {
+		return errdefs.Validation.Errorf("%s: discard %s: %s keeps no such file: it has the provider %q and the ID %q", c.vendor.Name, uploadName(f), c.keeper, f.Provider, f.ID)
+	}
+	_, err := c.api.Delete(ctx, filesPath+"/"+url.PathEscape(f.ID))
+	return err
+}
+
+// uploadName gives a file's name, or one that ends as its type says: the provider tells types apart by it.
+func uploadName(f message.File) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	_, kind, _ := strings.Cut(mediaType(f), "/")
+	if kind == "plain" {
+		kind = "txt"
+	}
+	return "file." + kind
+}
