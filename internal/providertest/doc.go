@@ -30,6 +30,10 @@
 //	pause          an opaque block at least; pause_turn
 //	cache          any text; usage: input 7, cache_read 100, cache_write 50, output 3
 //	unknown_block  {"type":"holo_gram","data":{"x":1}} beside the text "ok"; end_turn. It is sent back as it came.
+//	provider_tools a web search for "go release", which found https://go.dev/dl/ among others; code, print(6*7), which wrote 42; then "Go 1.26; 42.";
+//	               end_turn. What the provider wants back is sent back as it came.
+//	citations      "Größe 👋: Go 1.26 is out. More later.", in four deltas at least, where "Go 1.26 is out." rests on https://go.dev/dl/,
+//	               "Downloads — Go"; end_turn
 //
 // # Failures
 //
@@ -49,6 +53,14 @@
 // temperature, top_p, top_k, seed, stop, tool_choice_auto, tool_choice_none, tool_choice_required, tool_choice_name, output,
 // invalid_input, consecutive, unicode, prefix.
 //
+// Besides, each level of reasoning; the provider's own tools, beside ours and alone, with options; files by ID.
+//
+// # Files and counts
+//
+//	upload.json   the answer to an upload: the ID is "file_1"
+//	discard.json  the answer to a deletion
+//	count.json    the answer to a count: 42 tokens
+//
 // # What a wire lacks
 //
 // Provider.Lacks has the name of a case, of a reply, failure or request. A request that a wire lacks has to be refused with
@@ -60,5 +72,9 @@
 //	reasoning_tokens  no count of reasoning tokens: 0 is expected
 //	signature         reasoning has no signature
 //	is_error          a failed result has no mark: its text has to contain the content
+//	reasoning_level   the model can't be told how much to think
+//	provider_tools    the provider runs no tools
+//	provider_tools_required  the provider's own tools alone can't be required
+//	upload, count     the provider keeps no files, counts no tokens
 //	ping              an event "ping" with the data {"type": "ping"} can't be told from a chunk, and isn't sent
 package providertest

@@ -41,8 +41,10 @@ type Seen struct {
 	Presence          *float64 // penalty
 	Seed              *int64
 	Stop              []string
-	Output            bool   // the reply has to follow a JSON Schema
-	Key               string // the API key, without a word such as Bearer before it
+	Reasoning         string   // as in model.Settings; "" when nothing is said of it
+	ProviderTools     []string // by our names, in order
+	Output            bool     // the reply has to follow a JSON Schema
+	Key               string   // the API key, without a word such as Bearer before it
 }
 
 // SeenMessage is one message, of role "user", "assistant" or "tool". Neighbours of one role count as one, and so do "tool" and
@@ -56,7 +58,7 @@ type SeenMessage struct {
 //
 //	text         Text
 //	reasoning    Text, Signature
-//	file         MIME where the wire tells it, and Data: the bytes themselves, or the URL
+//	file         MIME where the wire tells it, and Data: the bytes themselves, or the URL; ID alone of what the provider keeps
 //	tool_call    ID, Name, Input: JSON, or the text that stands where the arguments would; Signature if the wire has one there
 //	tool_result  ID of its call, Text, IsError; Name where the wire has it. A file in a result is a part "file" after it.
 //	opaque       Data: the JSON of the block
@@ -71,6 +73,10 @@ func Run(t *testing.T, p Provider) {
 	t.Run("requests", p.requests)
 	t.Run("failures", p.failures)
 	t.Run("endings", p.endings)
+	t.Run("reasoning", p.reasoning)
+	t.Run("provider tools", p.providerTools)
+	t.Run("files", p.files)
+	t.Run("count", p.count)
 }
 
 // lacks reports whether the wire lacks one of the names.

@@ -44,6 +44,8 @@ var replies = []reply{
 	{name: "pause", stop: []model.StopReason{model.StopPause}, more: wantOpaque},
 	{name: "cache", usage: &model.Usage{Input: 7, CacheRead: 100, CacheWrite: 50, Output: 3}},
 	{name: "unknown_block", text: text("ok"), stop: []model.StopReason{model.StopEnd}, more: wantHologram},
+	{name: "provider_tools", text: text("Go 1.26; 42."), stop: []model.StopReason{model.StopEnd}, more: wantProviderTools},
+	{name: "citations", text: text("Größe 👋: Go 1.26 is out. More later."), stop: []model.StopReason{model.StopEnd}, more: wantCitation},
 }
 
 func (p Provider) replies(t *testing.T) {

@@ -17,6 +17,7 @@ const patience = 10 * time.Second
 
 // call is one request that a server got.
 type call struct {
+	method string
 	path   string
 	header http.Header
 	body   []byte
@@ -38,7 +39,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, c c
 		if err != nil {
 			return // the client went away
 		}
-		c := call{r.URL.RequestURI(), r.Header, body}
+		c := call{r.Method, r.URL.RequestURI(), r.Header, body}
 		s.mu.Lock()
 		s.calls = append(s.calls, c)
 		s.mu.Unlock()

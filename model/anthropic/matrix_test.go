@@ -19,6 +19,7 @@ func TestMatrix(t *testing.T) {
 		Read: readRequest,
 		Dir:  "testdata",
 		Lacks: map[string]string{
+			"reasoning_level": "not built yet", "provider_tools": "not built yet", "citations": "not built yet", "upload": "not built yet", "count": "not built yet",
 			"seed":              "the Messages API has none",
 			"frequency_penalty": "the Messages API has none", "presence_penalty": "the Messages API has none",
 			"filter": "the API's filter ends a reply as a refusal, or answers with an error",

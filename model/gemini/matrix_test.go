@@ -19,6 +19,7 @@ func TestMatrix(t *testing.T) {
 		Read: readRequest,
 		Dir:  "testdata",
 		Lacks: map[string]string{
+			"reasoning_level": "not built yet", "provider_tools": "not built yet", "citations": "not built yet", "upload": "not built yet", "count": "not built yet",
 			"half_call":   "arguments arrive whole",
 			"refusal":     "a refusal is ordinary text",
 			"pause":       "there are no turns to go on with",

@@ -38,7 +38,7 @@ type chatReply struct {
 	details                 details
 	calls                   []chatCall
 	annotations             [][]byte // lists of them
-	begun                   bool // a choice was seen
+	begun                   bool     // a choice was seen
 	finish                  string
 	usage                   model.Usage
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,10 +20,12 @@ func TestChatMatrix(t *testing.T) {
 		Read: readChat,
 		Dir:  "testdata/chat",
 		Lacks: map[string]string{
-			"top_k":         "Chat Completions has none",
-			"is_error":      "a tool message has no mark for failure",
-			"pause":         "no tools of the provider's own",
-			"unknown_block": "a message has members, not blocks",
+			"top_k":          "Chat Completions has none",
+			"is_error":       "a tool message has no mark for failure",
+			"pause":          "no tools of the provider's own",
+			"unknown_block":  "a message has members, not blocks",
+			"provider_tools": "Chat Completions has none but for models that are gone",
+			"count":          "Chat Completions has none",
 		},
 	})
 }
@@ -54,6 +57,8 @@ type common struct {
 	Frequency   *float64        `json:"frequency_penalty"`
 	Presence    *float64        `json:"presence_penalty"`
 	ToolChoice  json.RawMessage `json:"tool_choice"`
+	Effort      string          `json:"reasoning_effort"`
+	Reasoning   struct{ Effort string }
 }
 
 func (c common) seen(t *testing.T, h http.Header, body []byte) providertest.Seen {
@@ -61,7 +66,8 @@ func (c common) seen(t *testing.T, h http.Header, body []byte) providertest.Seen
 	decodeInto(t, body, &c)
 	s := providertest.Seen{
 		Model: c.Model, Stream: c.Stream, Temperature: c.Temperature, TopP: c.TopP, Frequency: c.Frequency, Presence: c.Presence,
-		Key: strings.TrimPrefix(h.Get("Authorization"), "Bearer "),
+		Key:       strings.TrimPrefix(h.Get("Authorization"), "Bearer "),
+		Reasoning: c.Effort + c.Reasoning.Effort,
 	}
 	var named struct {
 		Name     string
@@ -179,13 +185,21 @@ type contentPart struct {
 	File                struct {
 		Filename string
 		FileData string `json:"file_data"`
+		FileID   string `json:"file_id"`
 	}
+	FileID   string `json:"file_id"`
 	FileData string `json:"file_data"`
 	FileURL  string `json:"file_url"`
 }
 
 func (c contentPart) seen(t *testing.T) providertest.SeenPart {
 	t.Helper()
+	if id := c.FileID + c.File.FileID; id != "" {
+		if (c.Type == "file") != (c.FileID == "") || c.FileData+c.FileURL+c.File.FileData+c.File.Filename != "" || c.ImageURL != nil {
+			t.Errorf("a file by ID and otherwise, or where it has no place: %+v", c)
+		}
+		return providertest.SeenPart{Kind: "file", ID: id}
+	}
 	switch c.Type {
 	case "text", "input_text", "output_text":
 		return providertest.SeenPart{Kind: "text", Text: c.Text}
@@ -242,20 +256,27 @@ func readResponses(t *testing.T, path string, h http.Header, body []byte) provid
 		Tools []struct {
 			Type, Name string
 			Parameters map[string]any
+			Container  struct{ Type string }
 		}
 		Input []json.RawMessage
 	}
 	decodeInto(t, body, &r)
-	if r.Store == nil || *r.Store || len(r.Include) != 1 || r.Include[0] != "reasoning.encrypted_content" {
+	if r.Store == nil || *r.Store || !slices.Contains(r.Include, "reasoning.encrypted_content") {
 		t.Errorf("not stateless: %s", body)
 	}
 	s := common{}.seen(t, h, body)
 	s.System, s.MaxTokens, s.Output = r.Instructions, r.MaxTokens, r.Text.Format.Name != "" && r.Text.Format.Schema != nil
 	for _, tool := range r.Tools {
-		if tool.Type != "function" || tool.Parameters == nil {
+		switch {
+		case tool.Type == "web_search" && slices.Contains(r.Include, "web_search_call.action.sources"):
+			s.ProviderTools = append(s.ProviderTools, model.WebSearch)
+		case tool.Type == "code_interpreter" && tool.Container.Type == "auto" && slices.Contains(r.Include, "code_interpreter_call.outputs"):
+			s.ProviderTools = append(s.ProviderTools, model.CodeExecution)
+		case tool.Type == "function" && tool.Parameters != nil:
+			s.Tools = append(s.Tools, tool.Name)
+		default:
 			t.Errorf("tool %+v", tool)
 		}
-		s.Tools = append(s.Tools, tool.Name)
 	}
 	for _, raw := range r.Input {
 		s.Messages = append(s.Messages, seenItem(t, raw))
