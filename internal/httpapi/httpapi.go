@@ -124,7 +124,9 @@ func (a *API) send(ctx context.Context, method, path string, open func() io.Read
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	if open != nil {
+	if open == nil {
+		req.Header.Del("Content-Type")
+	} else {
 		req.Body, req.ContentLength = open(), size
 		req.GetBody = func() (io.ReadCloser, error) { return open(), nil }
 	}

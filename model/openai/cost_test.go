@@ -110,6 +110,8 @@ func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {
 		"seed":        func(r *model.Request) { r.Seed = ptr(int64(1)) },
 		"stop":        func(r *model.Request) { r.Stop = []string{"x"} },
 		"tool choice": func(r *model.Request) { r.ToolChoice = "" },
+		"reasoning":   func(r *model.Request) { r.Reasoning = model.ReasoningLow },
+		"provider":    func(r *model.Request) { r.ProviderTools = []model.ProviderTool{{Name: model.WebSearch}} },
 		"output":      func(r *model.Request) { r.Output = []byte(`{}`) },
 	} {
 		other := base

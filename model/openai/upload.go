@@ -19,11 +19,8 @@ const maxUpload = 512 << 20
 // Upload implements [model.Uploader]. What OpenAI keeps is there until it is discarded, up to 512 MB a file; models made by [New] and [NewResponses] both send it by its
 // ID. Over Chat Completions that goes for PDF alone.
 func (c *client) Upload(ctx context.Context, f message.File) (message.File, error) {
-	switch {
-	case f.Data == "":
-		return message.File{}, errdefs.Validation.Errorf("%s: upload %s: it has no data: give the bytes as Data", c.vendor.Name, uploadName(f))
-	case len(f.Data) > maxUpload:
-		return message.File{}, errdefs.Validation.Errorf("%s: upload %s: it has %d bytes, and at most %d (512 MiB) are kept: split it", c.vendor.Name, uploadName(f), len(f.Data), maxUpload)
+	if err := c.admitUpload(f, maxUpload); err != nil {
+		return message.File{}, err
 	}
 	purpose := "user_data"
 	if kindOf(f) == "image" {
@@ -39,6 +36,16 @@ func (c *client) Upload(ctx context.Context, f message.File) (message.File, erro
 	}
 	f.Provider, f.ID = c.keeper, id
 	return f, nil
+}
+
+func (c *client) admitUpload(f message.File, most int) error {
+	switch {
+	case f.Data == "":
+		return errdefs.Validation.Errorf("%s: upload %s: it has no data: give the bytes as Data", c.vendor.Name, uploadName(f))
+	case len(f.Data) > most:
+		return errdefs.Validation.Errorf("%s: upload %s: it has %d bytes, and at most %d are kept: split it", c.vendor.Name, uploadName(f), len(f.Data), most)
+	}
+	return nil
 }
 
 // Discard implements [model.Uploader].
