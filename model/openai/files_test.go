@@ -104,7 +104,7 @@ func TestAnUploadIsAFormWithItsPurpose(t *testing.T) {
 		var said []string
 		for {
 			part, err := form.NextPart()
-			if err == io.EOF { //nolint:errorlint // the end as multipart says it
+			if err == io.EOF {
 				break
 			}
 			if err != nil {

@@ -59,7 +59,7 @@ var end = []byte("]}")
 
 func newHead(req *model.Request, stream bool) *head {
 	return &head{
-		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: req.Settings.Clone(), output: bytes.Clone(req.Output),
+		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: req.Clone(), output: bytes.Clone(req.Output),
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 //	ollama := openai.Vendor{Name: "ollama", BaseURL: "http://localhost:11434/v1"}
 //	m := ollama.New("llama3")
 type Vendor struct {
-	Name    string   // in error texts, and before the model's name in Capabilities.Name: "ollama"
+	Name    string   // in error texts, before the model's name in Capabilities.Name, and the Provider of files that it keeps: "ollama"
 	BaseURL string   // where it is, "/v1" included; model.WithBaseURL goes before it
 	Env     []string // environment variables that may have the key, in order; none: it needs no key
 }

@@ -99,8 +99,11 @@ func (c *client) admitReasoning(req *model.Request) error {
 		name string
 		set  bool
 	}{
-		{"temperature (but 1)", req.Temperature != nil && *req.Temperature != 1}, {"top_p", req.TopP != nil},
-		{"frequency_penalty", req.FrequencyPenalty != nil}, {"presence_penalty", req.PresencePenalty != nil},
+		{"temperature (but 1)", req.Temperature != nil && *req.Temperature != 1},
+		{"top_p", req.TopP != nil},
+		{"frequency_penalty", req.FrequencyPenalty != nil},
+		{"presence_penalty", req.PresencePenalty != nil},
+		{"the tool web_search", req.Reasoning == model.ReasoningMinimal && slices.ContainsFunc(req.ProviderTools, func(t model.ProviderTool) bool { return t.Name == model.WebSearch })},
 	} {
 		if s.set {
 			with = append(with, s.name)

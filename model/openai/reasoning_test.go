@@ -77,6 +77,8 @@ func TestWhatOpenAIRefusesTogetherWithThinkingIsRefusedBeforeACall(t *testing.T)
 		"the only temperature":        {"gpt-5", "", model.Settings{Reasoning: "low", Temperature: ptr(1.0)}, nil, "", ""},
 		"top_p":                       {"o3", "", model.Settings{Reasoning: "high", TopP: ptr(0.9)}, nil, "top_p", "top_p"},
 		"a penalty":                   {"o3", "", model.Settings{Reasoning: "high", PresencePenalty: ptr(0.9)}, nil, "presence_penalty", "presence_penalty"},
+		"a search, hardly thinking":   {"gpt-5", "", model.Settings{Reasoning: "minimal", ProviderTools: []model.ProviderTool{{Name: model.WebSearch}}}, nil, "", "web_search"},
+		"a search, thinking":          {"gpt-5", "", model.Settings{Reasoning: "low", ProviderTools: []model.ProviderTool{{Name: model.WebSearch}}}, nil, "", ""},
 		"without thinking":            {"gpt-5.1", "", model.Settings{Reasoning: "none", Temperature: ptr(0.2)}, nil, "", ""},
 		"with the default":            {"gpt-5.1", "", model.Settings{Temperature: ptr(0.2)}, nil, "", ""},
 		"a model that isn't known":    {"gpt-7", "", model.Settings{Reasoning: "low", Temperature: ptr(0.2)}, nil, "", ""},
@@ -94,6 +96,9 @@ func TestWhatOpenAIRefusesTogetherWithThinkingIsRefusedBeforeACall(t *testing.T)
 		both := map[model.Model]string{}
 		s := &server{status: 200, body: chatOK}
 		both[New(c.name, s.option(), model.WithKey("k"), model.WithBaseURL(c.base))] = c.chat
+		if c.s.ProviderTools != nil {
+			clear(both)
+		}
 		if c.s.PresencePenalty == nil {
 			r := &server{status: 200, body: responsesOK}
 			both[NewResponses(c.name, r.option(), model.WithKey("k"), model.WithBaseURL(c.base))] = c.resp

@@ -294,6 +294,7 @@ func FuzzResponsesStream(f *testing.F) {
 	f.Add(events(event("response.output_text.delta", `"delta":"x"`), event("response.completed", `"response":`+output(reasonItem, textItem))))
 	f.Add(events(event("response.output_item.done", `"item":{"type":"function_call","arguments":"{"}`), `{"type":"response.incomplete"}`))
 	f.Add(events(event("response.completed", `"response":`+output(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"output_text","text":"b"}]}`))))
+	f.Add(events(event("response.completed", `"response":`+output(`{"id":"ws_1","type":"web_search_call","action":{"type":"search","sources":[{"url":"https://x"}]}}`, `{"id":"mcp_1","type":"mcp_call","error":{"content":[{"text":"x"}]}}`, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"é👋b","annotations":[{"url":"https://x","start_index":1,"end_index":3}]}]}`))))
 	f.Add("event: error\ndata: {}\n\n")
 	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, responsesFormat{}.encode, sse) })
 }
