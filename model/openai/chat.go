@@ -25,7 +25,7 @@ type chatFormat struct {
 	files string // whose files are sent by their IDs
 }
 
-// Capabilities says what the protocol can do; a certain model behind it may do less.
+// Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less.
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.vendor.Name + "/" + m.name, Provider: chat, Files: m.keeper,

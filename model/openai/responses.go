@@ -24,7 +24,7 @@ type responsesFormat struct {
 	files string // whose files are sent by their IDs
 }
 
-// Capabilities says what the protocol can do; a certain model behind it may do less. It has no seed and no stop sequences.
+// Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less. It has no seed and no stop sequences.
 func (m *Responses) Capabilities() model.Capabilities {
 	return model.Capabilities{
 		Name: m.vendor.Name + "/" + m.name, Provider: responses, Files: m.keeper,
