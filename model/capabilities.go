@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 type Capabilities struct {
 	Name      string // provider/name, the catalogue's key
 	Provider  string // the wire format, as in message.Origin
+	Files     string // who keeps the files that are sent by ID, as in message.File.Provider; "": Provider
 	Tools     bool
 	Images    bool // image files in user messages
 	Documents bool // PDF and text files in user messages
@@ -100,7 +102,7 @@ func (c Capabilities) Takes(mime string) bool {
 func (c Capabilities) takes(f message.File) bool { return c.Takes(f.MIME) && !c.elsewhere(f) }
 
 func (c Capabilities) elsewhere(f message.File) bool {
-	return f.ID != "" && f.Provider != c.Provider && f.Data == "" && f.URL == "" && f.Hash == ""
+	return f.ID != "" && f.Provider != cmp.Or(c.Files, c.Provider) && f.Data == "" && f.URL == "" && f.Hash == ""
 }
 
 func (c Capabilities) file(f message.File) string {

@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -106,6 +107,12 @@ func TestWhatAModelThinksRunsAndKeepsHasToBeInItsPower(t *testing.T) {
 		"another's, with bytes": {model.Request{Messages: kept(message.File{Provider: "q", ID: "f", Data: "x"})}, ""},
 	} {
 		err := can.Admit(c.req)
+		if apart := can; strings.Contains(name, "file") { // the files' keeper has a name of its own
+			apart.Provider, apart.Files = "wire", "p"
+			if other := apart.Admit(c.req); fmt.Sprint(err) != fmt.Sprint(other) {
+				t.Errorf("%s: %v, and where they are kept under another name: %v", name, err, other)
+			}
+		}
 		if c.want == "" && err != nil || c.want != "" && (!errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}

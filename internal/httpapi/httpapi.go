@@ -176,6 +176,15 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 	return nil, e
 }
 
+// Call is [API.Do] where the answer is a JSON document, which it gives.
+func (a *API) Call(ctx context.Context, method, path string, content Content, header http.Header) ([]byte, error) {
+	resp, err := a.Do(ctx, method, path, content, header) //nolint:bodyclose // ReadAll closes it
+	if err != nil {
+		return nil, err
+	}
+	return a.ReadAll(ctx, resp)
+}
+
 // IsJSON reports whether a response is a JSON document: some servers answer so to a request for a stream. It says so, or its first byte
 // does, for which it waits: no line of an event stream begins with a bracket.
 func IsJSON(resp *http.Response) bool {

@@ -83,6 +83,7 @@
 //	provider_search   there are no steps of a search, or they don't tell what was looked for
 //	provider_tools_beside  tools that the provider runs don't go with the caller's: a request that has both is refused
 //	provider_code     there are no steps of code
+//	file_id_image     pictures are not sent by ID
 //	quote             a citation doesn't tell what the source says
 //	is_error          a failed result has no mark: its text has to contain the content
 //	terminal          no event says that the stream is over: what comes behind it counts, and its connection has to end

@@ -15,10 +15,10 @@ func (p Provider) providerTools(t *testing.T) {
 	if len(can.ProviderTools) == 0 && !p.lacks("provider_tools") {
 		t.Error("the model has none")
 	}
-	for _, mine := range [][]model.Tool{nil, tools} {
+	for _, mine := range [][]model.Tool{nil, tools} { // require_approval is what OpenAI's mcp needs
 		for i, name := range can.ProviderTools {
 			r := hi()
-			r.Tools, r.ProviderTools = mine, []model.ProviderTool{{Name: name, Options: json.RawMessage(`{ "a": [1, {"b": "c"}], "z": null }`)}}
+			r.Tools, r.ProviderTools = mine, []model.ProviderTool{{Name: name, Options: json.RawMessage(`{ "a": [1, {"b": "c"}], "require_approval": "never", "z": null }`)}}
 			if i > 0 { // those before it, too, without options
 				r.ProviderTools = append(r.ProviderTools, model.ProviderTool{Name: can.ProviderTools[0], Options: json.RawMessage(` {} `)})
 			}
@@ -27,7 +27,7 @@ func (p Provider) providerTools(t *testing.T) {
 				continue
 			}
 			got, _ := p.ask(t, r)
-			want := []model.ProviderTool{{Name: name, Options: json.RawMessage(`{"a":[1,{"b":"c"}],"z":null}`)}}
+			want := []model.ProviderTool{{Name: name, Options: json.RawMessage(`{"a":[1,{"b":"c"}],"require_approval":"never","z":null}`)}}
 			if i > 0 {
 				want = append(want, model.ProviderTool{Name: can.ProviderTools[0]})
 			}

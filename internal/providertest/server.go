@@ -18,6 +18,7 @@ const patience = 10 * time.Second
 
 // call is one request that a server got.
 type call struct {
+	method string
 	path   string
 	header http.Header
 	body   []byte
@@ -45,7 +46,7 @@ func serve(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, c c
 		if err != nil {
 			return // the client went away
 		}
-		c := call{r.URL.RequestURI(), r.Header, body}
+		c := call{r.Method, r.URL.RequestURI(), r.Header, body}
 		s.mu.Lock()
 		if c.speaks() {
 			if s.prompt != nil {

@@ -355,6 +355,7 @@ func abilities(c *model.Capabilities) []ability {
 type capabilitiesDoc struct {
 	Name     string   `json:"name"`
 	Provider string   `json:"provider"`
+	Files    string   `json:"files,omitempty"`
 	Can      []string `json:"can"`
 
 	Reasoning     []model.ReasoningLevel `json:"reasoning,omitempty"`
@@ -362,7 +363,7 @@ type capabilitiesDoc struct {
 }
 
 func newCapabilities(c model.Capabilities) []byte {
-	doc := capabilitiesDoc{Name: c.Name, Provider: c.Provider, Can: []string{}, Reasoning: c.Reasoning, ProviderTools: c.ProviderTools}
+	doc := capabilitiesDoc{Name: c.Name, Provider: c.Provider, Files: c.Files, Can: []string{}, Reasoning: c.Reasoning, ProviderTools: c.ProviderTools}
 	for _, can := range abilities(&c) {
 		if *can.has {
 			doc.Can = append(doc.Can, can.name)
@@ -376,7 +377,7 @@ func readCapabilities(raw []byte) (c model.Capabilities, err error) {
 	if err := decode(raw, &doc); err != nil {
 		return c, err
 	}
-	c.Name, c.Provider, c.Reasoning, c.ProviderTools = doc.Name, doc.Provider, doc.Reasoning, doc.ProviderTools
+	c.Name, c.Provider, c.Files, c.Reasoning, c.ProviderTools = doc.Name, doc.Provider, doc.Files, doc.Reasoning, doc.ProviderTools
 	known := map[string]*bool{}
 	for _, can := range abilities(&c) {
 		known[can.name] = can.has

@@ -192,7 +192,7 @@ func TestAReplaySaysWhatWasRecorded(t *testing.T) {
 	}
 	for _, stream := range []bool{false, true} {
 		n := -1
-		m := live{caps: model.Capabilities{Name: "p/m", Provider: "p", Tools: true, Audio: true}, say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
+		m := live{caps: model.Capabilities{Name: "p/m", Provider: "p", Files: "f", Tools: true, Audio: true}, say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
 			n++
 			return said[n].pieces, said[n].reply, said[n].err
 		}}

@@ -51,7 +51,7 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 	form := httpapi.NewRelated(about, f.MIME, f.Data)
 	header := form.Header()
 	header.Set("X-Goog-Upload-Protocol", "multipart")
-	answer, err := call(ctx, up, http.MethodPost, "/files?uploadType=multipart", form, header)
+	answer, err := up.Call(ctx, http.MethodPost, "/files?uploadType=multipart", form, header)
 	if err != nil {
 		return f, err
 	}
@@ -97,7 +97,7 @@ func (m *Model) ready(ctx context.Context, id string, file []byte) error {
 		case <-t.C:
 		}
 		var err error
-		if file, err = call(ctx, m.api, http.MethodGet, "/files/"+url.PathEscape(id), nil, nil); err != nil {
+		if file, err = m.api.Call(ctx, http.MethodGet, "/files/"+url.PathEscape(id), nil, nil); err != nil {
 			return err
 		}
 	}
@@ -108,17 +108,8 @@ func (m *Model) Discard(ctx context.Context, f message.File) error {
 	if !kept(f) {
 		return errdefs.Validation.Errorf("gemini: discard: file %q is not kept by %s", f.Name, provider)
 	}
-	_, err := call(ctx, m.api, http.MethodDelete, "/files/"+url.PathEscape(f.ID), nil, nil)
+	_, err := m.api.Call(ctx, http.MethodDelete, "/files/"+url.PathEscape(f.ID), nil, nil)
 	return err
-}
-
-// call makes a request other than for a reply, and gives the answer.
-func call(ctx context.Context, api *httpapi.API, method, path string, body httpapi.Content, header http.Header) ([]byte, error) {
-	resp, err := api.Do(ctx, method, path, body, header) //nolint:bodyclose // httpapi.ReadAll closes it
-	if err != nil {
-		return nil, err
-	}
-	return api.ReadAll(ctx, resp)
 }
 
 // CountTokens asks how many tokens a request takes. See [model.Counter].
@@ -131,7 +122,7 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 		head := wire.AppendString([]byte(`{"generateContentRequest":{"model":`), strings.TrimSuffix(m.path[1:], ":"))
 		body = append(append(httpapi.Body{append(head, ',')}, body[0][1:]), append(body[1:], []byte("}"))...)
 	}
-	answer, err := call(ctx, m.api, http.MethodPost, m.path+"countTokens", body, nil)
+	answer, err := m.api.Call(ctx, http.MethodPost, m.path+"countTokens", body, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -16,23 +16,28 @@ const chatPath = "/chat/completions"
 // Model is a model that is asked over Chat Completions. [New] makes it.
 type Model struct {
 	*client
-	format chatFormat
+	format any // a chatFormat; boxed once
+	encode func(message.Message) []byte
 }
 
-// chatFormat is the key of encoded messages. True for OpenAI's own servers, which refuse the members that others add to a message.
-type chatFormat bool
+// chatFormat is the key of encoded messages: what their bytes depend on besides themselves.
+type chatFormat struct {
+	own   bool   // OpenAI's own servers, which refuse the members that others add to a message
+	files string // whose files are sent by their IDs
+}
 
-// Capabilities says what the protocol can do; a certain model behind it may do less.
+// Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less.
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
-		Name: m.vendor.Name + "/" + m.name, Provider: chat,
+		Name: m.vendor.Name + "/" + m.name, Provider: chat, Files: m.keeper,
 		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
+		Reasoning: m.effort.levels,
 	}
 }
 
 // Complete asks for a whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
+	if err := m.admit(&req); err != nil {
 		return nil, err
 	}
 	resp, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded), m.decode)
@@ -44,18 +49,17 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	if err := m.admit(&req, m.Capabilities(), chatFile); err != nil {
+	if err := m.admit(&req); err != nil {
 		return err
 	}
 	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
 }
 
-func (m *Model) encoded(msg message.Message) []byte {
-	if m.format {
-		return msg.Encoded(m.format, encodeOwn)
-	}
-	return msg.Encoded(m.format, encodeCompatible)
-}
+func (m *Model) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
 
-func encodeOwn(m message.Message) []byte        { return encodeChat(m, true) }
-func encodeCompatible(m message.Message) []byte { return encodeChat(m, false) }
+func (m *Model) admit(req *model.Request) error {
+	if err := m.client.admit(req, m.Capabilities(), m.chatFile); err != nil {
+		return err
+	}
+	return m.admitChatTools(req)
+}

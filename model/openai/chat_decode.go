@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 
@@ -37,7 +38,8 @@ type chatReply struct {
 	field                   string // the member that reasoning comes in
 	details                 details
 	calls                   []chatCall
-	begun                   bool // a choice was seen
+	annotations             [][]byte // lists of them
+	begun                   bool     // a choice was seen
 	finish                  string
 	usage                   model.Usage
 }
@@ -140,6 +142,10 @@ func (r *chatReply) member(key, value []byte) error {
 				}
 			}
 		}
+	case "annotations":
+		if !wire.IsNull(value) {
+			r.annotations = append(r.annotations, bytes.Clone(value))
+		}
 	case "function_call": // what tool_calls replaced
 		if !wire.IsNull(value) {
 			return r.add(r.last(), value)
@@ -200,7 +206,7 @@ func (r *chatReply) response() (*model.Response, error) {
 		parts = append(parts, message.Reasoning{Text: string(r.reasoning), Origin: message.Origin{Provider: chat, Extra: x.String()}})
 	}
 	if len(r.text) > 0 {
-		parts = append(parts, message.Text{Text: string(r.text), Origin: message.Origin{Provider: chat}})
+		parts = append(parts, message.Text{Text: string(r.text), Citations: citations(string(r.text), r.annotations...), Origin: message.Origin{Provider: chat}})
 	}
 	if len(r.refuse) > 0 {
 		member := append(wire.AppendString([]byte(`{"refusal":`), string(r.refuse)), '}')

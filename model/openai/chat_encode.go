@@ -17,10 +17,13 @@ func (m *Model) begin(dst []byte, req *model.Request, stream bool) []byte {
 	}
 	if req.MaxTokens > 0 {
 		name := `,"max_tokens":`
-		if m.format {
+		if m.own() {
 			name = `,"max_completion_tokens":` // OpenAI's reasoning models refuse max_tokens
 		}
 		dst = strconv.AppendInt(append(dst, name...), int64(req.MaxTokens), 10)
+	}
+	if word := m.effort.word(req.Reasoning); word != "" {
+		dst = wire.AppendString(append(dst, `,"reasoning_effort":`...), word)
 	}
 	dst = appendSampling(dst, &req.Settings)
 	if req.FrequencyPenalty != nil {
@@ -61,19 +64,19 @@ func appendChatTools(dst []byte, req *model.Request) []byte {
 	return dst
 }
 
-// encodeChat gives a message as the wire has it, each of its wire messages after a comma. Neighbours of one role are allowed.
-func encodeChat(m message.Message, own bool) []byte {
+// encode gives a message as the wire has it, each of its wire messages after a comma. Neighbours of one role are allowed.
+func (f chatFormat) encode(m message.Message) []byte {
 	switch m.Role() {
 	case message.RoleAssistant:
-		return encodeChatAssistant(m, own)
+		return encodeChatAssistant(m, f.own)
 	case message.RoleTool:
-		return encodeChatResults(m, own)
+		return f.encodeResults(m)
 	}
-	return appendChatUser(nil, slices.Collect(m.Parts()))
+	return f.appendUser(nil, slices.Collect(m.Parts()))
 }
 
-// encodeChatResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
-func encodeChatResults(m message.Message, own bool) (dst []byte) {
+// encodeResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
+func (f chatFormat) encodeResults(m message.Message) (dst []byte) {
 	var rest []message.Part
 	for p := range m.Parts() {
 		r, ok := p.(message.ToolResult)
@@ -81,18 +84,18 @@ func encodeChatResults(m message.Message, own bool) (dst []byte) {
 			rest = append(rest, p)
 			continue
 		}
-		dst = appendChatID(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call, own)
+		dst = appendChatID(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call, f.own)
 		dst = append(wire.AppendString(append(dst, `,"content":`...), r.Content), '}')
-		for _, f := range r.Files {
-			rest = append(rest, f)
+		for _, file := range r.Files {
+			rest = append(rest, file)
 		}
 	}
-	return appendChatUser(dst, rest)
+	return f.appendUser(dst, rest)
 }
 
-// appendChatUser appends a user message of texts and files; nothing when there are none. A single text is sent as a string, which
+// appendUser appends a user message of texts and files; nothing when there are none. A single text is sent as a string, which
 // every server understands.
-func appendChatUser(dst []byte, parts []message.Part) []byte {
+func (f chatFormat) appendUser(dst []byte, parts []message.Part) []byte {
 	said := parts[:0:0]
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -120,14 +123,17 @@ func appendChatUser(dst []byte, parts []message.Part) []byte {
 		case message.Text:
 			dst = append(wire.AppendString(append(dst, `{"type":"text","text":`...), p.Text), '}')
 		case message.File:
-			dst = appendChatFile(dst, p)
+			dst = f.appendFile(dst, p)
 		}
 	}
 	return append(dst, "]}"...)
 }
 
 // chatFile tells why a file can't be sent; "" when it can.
-func chatFile(f message.File) string {
+func (m *Model) chatFile(f message.File) string {
+	if keptPDF(f, m.keeper) {
+		return ""
+	}
 	switch kindOf(f) {
 	case "image":
 		return misplaced(f, true)
@@ -142,7 +148,17 @@ func chatFile(f message.File) string {
 	return "only images, sound, text and PDF can be sent"
 }
 
-func appendChatFile(dst []byte, f message.File) []byte {
+// keptPDF reports whether a file is sent by its ID: the protocol has that for PDF alone.
+func keptPDF(f message.File, keeper string) bool { return kept(f, keeper) && kindOf(f) == "pdf" }
+
+func (f chatFormat) appendFile(dst []byte, file message.File) []byte {
+	if keptPDF(file, f.files) {
+		return append(wire.AppendString(append(dst, `{"type":"file","file":{"file_id":`...), file.ID), "}}"...)
+	}
+	return appendChatData(dst, file)
+}
+
+func appendChatData(dst []byte, f message.File) []byte {
 	switch kindOf(f) {
 	case "image":
 		dst = appendAddress(append(dst, `{"type":"image_url","image_url":{"url":`...), f)

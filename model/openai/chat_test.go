@@ -231,7 +231,7 @@ func TestReasoningComesInTheFieldOfTheServer(t *testing.T) {
 				t.Errorf("streamed %q", got)
 			}
 			call := message.New(message.RoleAssistant, want[0], message.ToolCall{ID: "a", Name: "f", Input: "{}"})
-			if got := string(encodeCompatible(call)); !strings.Contains(got, c.encoded) || strings.Contains(got, "#field") {
+			if got := string(chatFormat{}.encode(call)); !strings.Contains(got, c.encoded) || strings.Contains(got, "#field") {
 				t.Errorf("sent back: %s", got)
 			}
 		})
@@ -246,10 +246,10 @@ func TestReasoningGoesBackToWhoeverIsNotOpenAI(t *testing.T) {
 		got  []byte
 		want bool
 	}{
-		"beside a call":                 {encodeCompatible(call), true},
-		"without a call":                {encodeCompatible(alone), true},
-		"never to OpenAI":               {encodeOwn(call), false},
-		"nothing but reasoning is none": {encodeCompatible(message.New(message.RoleAssistant, r)), false},
+		"beside a call":                 {chatFormat{}.encode(call), true},
+		"without a call":                {chatFormat{}.encode(alone), true},
+		"never to OpenAI":               {chatFormat{own: true}.encode(call), false},
+		"nothing but reasoning is none": {chatFormat{}.encode(message.New(message.RoleAssistant, r)), false},
 	} {
 		if got := strings.Contains(string(c.got), `"reasoning":"hm"`); got != c.want {
 			t.Errorf("%s: %s", name, c.got)
@@ -262,7 +262,7 @@ func TestARefusalGoesBackAsOne(t *testing.T) {
 	if h.err != nil || h.final.Stop != model.StopRefusal || h.final.Reason != `I can't "do" that.` {
 		t.Fatalf("%+v", h)
 	}
-	if got, want := string(encodeOwn(h.final.Message)), `,{"role":"assistant","content":null,"refusal":"I can't \"do\" that."}`; got != want {
+	if got, want := string(chatFormat{own: true}.encode(h.final.Message)), `,{"role":"assistant","content":null,"refusal":"I can't \"do\" that."}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -280,15 +280,15 @@ func TestACallGoesBackAsItWasSpelled(t *testing.T) {
 	var got struct {
 		ToolCalls []json.RawMessage `json:"tool_calls"`
 	}
-	if err := json.Unmarshal(encodeCompatible(r.Message)[1:], &got); err != nil || string(got.ToolCalls[0]) != wanted {
+	if err := json.Unmarshal(chatFormat{}.encode(r.Message)[1:], &got); err != nil || string(got.ToolCalls[0]) != wanted {
 		t.Errorf("%v: got  %s\nwant %s", err, got.ToolCalls[0], wanted)
 	}
-	if own := string(encodeOwn(r.Message)); strings.Contains(own, "extra_content") {
+	if own := string(chatFormat{own: true}.encode(r.Message)); strings.Contains(own, "extra_content") {
 		t.Errorf("to OpenAI: %s", own)
 	}
 	changed := r.Message.ToolCalls()[0]
 	changed.Input = `{"p":2}`
-	if got := string(encodeCompatible(message.New(message.RoleAssistant, changed))); !strings.Contains(got, `"arguments":"{\"p\":2}"`) {
+	if got := string(chatFormat{}.encode(message.New(message.RoleAssistant, changed))); !strings.Contains(got, `"arguments":"{\"p\":2}"`) {
 		t.Errorf("a changed call is sent as it was before: %s", got)
 	}
 }
@@ -333,7 +333,7 @@ func FuzzChatStream(f *testing.F) {
 	f.Add(events(delta(`{"content":"Hi","reasoning":"x"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`), finish("stop"), "[DONE]"))
 	f.Add(events(delta(`{"content":[{"text":"x"}],"reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]}`), `{"error":{}}`))
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":")
-	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, compatible().stream, encodeCompatible, sse) })
+	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, compatible().stream, chatFormat{}.encode, sse) })
 }
 
 // fuzz wants an error or a reply of any bytes, and of the reply that it can be sent back.

@@ -21,10 +21,10 @@ func bodies(encoded *int) map[string]func(*model.Request) httpapi.Body {
 	}
 	return map[string]func(*model.Request) httpapi.Body{
 		"chat": func(req *model.Request) httpapi.Body {
-			return c.body(req, true, c.begin, func(m message.Message) []byte { return m.Encoded(chatCounted{}, count(encodeCompatible)) })
+			return c.body(req, true, c.begin, func(m message.Message) []byte { return m.Encoded(chatCounted{}, count(chatFormat{}.encode)) })
 		},
 		"responses": func(req *model.Request) httpapi.Body {
-			return r.body(req, true, r.begin, func(m message.Message) []byte { return m.Encoded(responsesCounted{}, count(encodeResponses)) })
+			return r.body(req, true, r.begin, func(m message.Message) []byte { return m.Encoded(responsesCounted{}, count(responsesFormat{}.encode)) })
 		},
 	}
 }
@@ -91,7 +91,7 @@ func (b buildChat) build(req *model.Request) httpapi.Body {
 type buildResponses struct{ m *Responses }
 
 func (b buildResponses) build(req *model.Request) httpapi.Body {
-	return b.m.body(req, true, b.m.begin, encodedResponses)
+	return b.m.body(req, true, b.m.begin, b.m.encoded)
 }
 
 func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {
@@ -110,6 +110,8 @@ func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {
 		"seed":        func(r *model.Request) { r.Seed = ptr(int64(1)) },
 		"stop":        func(r *model.Request) { r.Stop = []string{"x"} },
 		"tool choice": func(r *model.Request) { r.ToolChoice = "" },
+		"reasoning":   func(r *model.Request) { r.Reasoning = model.ReasoningLow },
+		"provider":    func(r *model.Request) { r.ProviderTools = []model.ProviderTool{{Name: model.WebSearch}} },
 		"output":      func(r *model.Request) { r.Output = []byte(`{}`) },
 	} {
 		other := base

@@ -11,6 +11,30 @@
 // only another provider can have made, are left out. Text files are sent as text. Everything else that can't be sent is an error of class
 // errdefs.Validation before the call.
 //
+// # Reasoning
+//
+// Levels are reasoning_effort (Chat Completions) and reasoning.effort (Responses), in the provider's words, which are ours but for [model.ReasoningMax]:
+// that is xhigh over Chat Completions, and over Responses max, or xhigh for a model of OpenAI's that has no max. Which of OpenAI's models takes which level is
+// a table in this package, by names; a model whose name isn't in it takes all of them, and its server has the last word. A model that
+// doesn't think (gpt-4o) takes none alone, and nothing is sent. OpenAI's own servers refuse sampling settings together with thinking, and over Chat Completions
+// from GPT-5.4 on tools as well: where a level is asked for, that is an error before the call. Summaries of
+// thoughts are not asked for: OpenAI refuses that to organizations that it has not verified. What comes unasked is read.
+//
+// # Tools that the provider runs
+//
+// Responses has [model.WebSearch], [model.CodeExecution] (in a container of its own, unless the options name one), file_search (the options have
+// vector_store_ids), image_generation, and mcp (a server of theirs to ask: server_label, server_url, require_approval). Options are members of the tool; a "type" in them takes
+// the place of ours. What they did is in the reply as [message.ProviderCall]: queries and sources, code and what it wrote, calls of MCP servers. An image is
+// in the part's JSON alone. Nobody can answer an approval request of mcp here, so its options have to say what needs none. Chat Completions has no such tools.
+//
+// # Citations and files
+//
+// Annotations of a text are its Citations. OpenAI counts characters; they are bytes here.
+//
+// Upload gives a file to the server's files API (512 MiB at most; images with the purpose vision, all else user_data), where it stays until Discard.
+// Its Provider is "openai" for both protocols, "azure" on Azure, and a [Vendor]'s name otherwise: IDs are sent to who gave them only. Responses takes images, text and PDF by
+// ID; Chat Completions PDF alone. What a request may have of files in all is less than what can be kept: 50 MB, as OpenAI says.
+//
 // # Chat Completions
 //
 // The output limit is max_completion_tokens on servers of OpenAI and Azure and max_tokens on all others, many of which know only that.

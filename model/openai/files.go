@@ -29,11 +29,16 @@ func mediaType(f message.File) string {
 	return t
 }
 
+// kept reports whether a file is one that keeper keeps.
+func kept(f message.File, keeper string) bool { return f.ID != "" && f.Provider == keeper }
+
 // misplaced tells what is wrong with where a file's bytes are; "" for nothing.
 func misplaced(f message.File, url bool) string {
 	switch {
 	case f.Hash != "" && f.Data == "" && f.URL == "":
 		return "it is still in the journal's store: resolve it before the call"
+	case f.Data == "" && f.URL == "" && f.ID != "":
+		return "this protocol takes only PDF by ID: give its data, or ask over Responses"
 	case f.Data == "" && f.URL == "":
 		return "it has neither data nor a URL"
 	case f.Data == "" && !url:

@@ -38,8 +38,13 @@ func (c *client) body(
 		h.bytes = begin(nil, req, stream)
 		c.last.Store(h)
 	}
-	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), h.bytes)
-	first := h.bytes[len(h.bytes)-1] == '['
+	return c.join(h.bytes, req, encoded)
+}
+
+// join puts a body together of a head and the messages' own bytes.
+func (c *client) join(head []byte, req *model.Request, encoded func(message.Message) []byte) httpapi.Body {
+	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), head)
+	first := head[len(head)-1] == '['
 	for _, m := range req.Messages.All() {
 		b := encoded(m)
 		if len(b) == 0 {
@@ -77,7 +82,7 @@ func (c *client) end(key string) []byte {
 
 func newHead(req *model.Request, stream bool) *head {
 	return &head{
-		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: req.Settings.Clone(), output: bytes.Clone(req.Output),
+		stream: stream, system: req.System, tools: first(req.Tools), count: len(req.Tools), settings: req.Clone(), output: bytes.Clone(req.Output),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,11 +20,14 @@ func TestChatMatrix(t *testing.T) {
 		Read: readChat,
 		Dir:  "testdata/chat",
 		Lacks: map[string]string{
-			"reasoning_level": "not said yet", "provider_tools": "not asked for yet", "citations": "not read yet", "file_id": "not sent yet", "upload": "not there yet", "count": "not there yet",
-			"top_k":         "Chat Completions has none",
-			"is_error":      "a tool message has no mark for failure",
-			"pause":         "no tools of the provider's own",
-			"unknown_block": "a message has members, not blocks",
+			"top_k":          "Chat Completions has none",
+			"is_error":       "a tool message has no mark for failure",
+			"pause":          "no tools of the provider's own",
+			"unknown_block":  "a message has members, not blocks",
+			"provider_tools": "Chat Completions has none but for models that are gone",
+			"count":          "Chat Completions has none",
+			"quote":          "a page's words are not told",
+			"file_id_image":  "only PDF is sent by ID",
 		},
 	})
 }
@@ -35,7 +39,7 @@ func TestResponsesMatrix(t *testing.T) {
 		Read: readResponses,
 		Dir:  "testdata/responses",
 		Lacks: map[string]string{
-			"reasoning_level": "not said yet", "provider_tools": "not asked for yet", "citations": "not read yet", "file_id": "not sent yet", "upload": "not there yet", "count": "not there yet",
+			"quote":             "a page's words are not told",
 			"top_k":             "the Responses API has none",
 			"seed":              "the Responses API has none",
 			"frequency_penalty": "the Responses API has none", "presence_penalty": "the Responses API has none",
@@ -56,6 +60,8 @@ type common struct {
 	Frequency   *float64        `json:"frequency_penalty"`
 	Presence    *float64        `json:"presence_penalty"`
 	ToolChoice  json.RawMessage `json:"tool_choice"`
+	Effort      string          `json:"reasoning_effort"`
+	Reasoning   struct{ Effort string }
 }
 
 func (c common) seen(t *testing.T, h http.Header, body []byte) providertest.Seen {
@@ -63,7 +69,8 @@ func (c common) seen(t *testing.T, h http.Header, body []byte) providertest.Seen
 	decodeInto(t, body, &c)
 	s := providertest.Seen{
 		Model: c.Model, Stream: c.Stream, Temperature: c.Temperature, TopP: c.TopP, Frequency: c.Frequency, Presence: c.Presence,
-		Key: strings.TrimPrefix(h.Get("Authorization"), "Bearer "),
+		Key:       strings.TrimPrefix(h.Get("Authorization"), "Bearer "),
+		Reasoning: c.Effort + c.Reasoning.Effort,
 	}
 	var named struct {
 		Name     string
@@ -181,13 +188,21 @@ type contentPart struct {
 	File                struct {
 		Filename string
 		FileData string `json:"file_data"`
+		FileID   string `json:"file_id"`
 	}
+	FileID   string `json:"file_id"`
 	FileData string `json:"file_data"`
 	FileURL  string `json:"file_url"`
 }
 
 func (c contentPart) seen(t *testing.T) providertest.SeenPart {
 	t.Helper()
+	if id := c.FileID + c.File.FileID; id != "" {
+		if (c.Type == "file") != (c.FileID == "") || c.FileData+c.FileURL+c.File.FileData+c.File.Filename != "" || c.ImageURL != nil {
+			t.Errorf("a file by ID and otherwise, or where it has no place: %+v", c)
+		}
+		return providertest.SeenPart{Kind: "file", Data: id}
+	}
 	switch c.Type {
 	case "text", "input_text", "output_text":
 		return providertest.SeenPart{Kind: "text", Text: c.Text}
@@ -227,7 +242,7 @@ func seenFile(t *testing.T, url string) providertest.SeenPart {
 
 func readResponses(t *testing.T, path string, h http.Header, body []byte) providertest.Seen {
 	t.Helper()
-	if path != "/responses" {
+	if path != "/responses" && path != "/responses/input_tokens" {
 		t.Errorf("path %q", path)
 	}
 	var r struct {
@@ -241,28 +256,53 @@ func readResponses(t *testing.T, path string, h http.Header, body []byte) provid
 				Schema json.RawMessage
 			}
 		}
-		Tools []struct {
-			Type, Name string
-			Parameters map[string]any
-		}
+		Tools []map[string]json.RawMessage
 		Input []json.RawMessage
 	}
 	decodeInto(t, body, &r)
-	if r.Store == nil || *r.Store || len(r.Include) != 1 || r.Include[0] != "reasoning.encrypted_content" {
+	if path == "/responses" && (r.Store == nil || *r.Store || !slices.Contains(r.Include, "reasoning.encrypted_content")) {
 		t.Errorf("not stateless: %s", body)
 	}
 	s := common{}.seen(t, h, body)
 	s.System, s.MaxTokens, s.Output = r.Instructions, r.MaxTokens, r.Text.Format.Name != "" && r.Text.Format.Schema != nil
 	for _, tool := range r.Tools {
-		if tool.Type != "function" || tool.Parameters == nil {
-			t.Errorf("tool %+v", tool)
-		}
-		s.Tools = append(s.Tools, tool.Name)
+		seenTool(t, tool, r.Include, &s)
 	}
 	for _, raw := range r.Input {
 		s.Messages = append(s.Messages, seenItem(t, raw))
 	}
 	return s
+}
+
+// seenTool reads a tool of ours, or one of the provider's, whose results have to be asked for.
+func seenTool(t *testing.T, tool map[string]json.RawMessage, include []string, s *providertest.Seen) {
+	t.Helper()
+	var kind, name string
+	decodeInto(t, tool["type"], &kind)
+	if kind == "function" {
+		decodeInto(t, tool["name"], &name)
+		if tool["parameters"] == nil {
+			t.Errorf("tool %s has no parameters", name)
+		}
+		s.Tools = append(s.Tools, name)
+		return
+	}
+	one := model.ProviderTool{Name: kind}
+	wants := map[string]string{"web_search": "web_search_call.action.sources", "code_interpreter": "code_interpreter_call.outputs", "file_search": "file_search_call.results"}[kind]
+	if wants != "" && !slices.Contains(include, wants) {
+		t.Errorf("what came of %s is not asked for: %q", kind, include)
+	}
+	if kind == "code_interpreter" {
+		if one.Name = model.CodeExecution; string(tool["container"]) != `{"type":"auto"}` {
+			t.Errorf("container %s", tool["container"])
+		}
+		delete(tool, "container")
+	}
+	delete(tool, "type")
+	if len(tool) > 0 {
+		one.Options, _ = json.Marshal(tool)
+	}
+	s.ProviderTools = append(s.ProviderTools, one)
 }
 
 func seenItem(t *testing.T, raw json.RawMessage) providertest.SeenMessage {

@@ -20,7 +20,7 @@ import (
 //	ollama := openai.Vendor{Name: "ollama", BaseURL: "http://localhost:11434/v1"}
 //	m := ollama.New("llama3")
 type Vendor struct {
-	Name    string   // in error texts, and before the model's name in Capabilities.Name: "ollama"
+	Name    string   // in error texts, before the model's name in Capabilities.Name, and the Provider of files that it keeps: "ollama"
 	BaseURL string   // where it is, "/v1" included; model.WithBaseURL goes before it
 	Env     []string // environment variables that may have the key, in order; none: it needs no key
 }
@@ -42,12 +42,17 @@ func vendor(name string) Vendor {
 // New makes a model of this vendor that is asked over Chat Completions. See the function [New].
 func (v Vendor) New(name string, opts ...model.Option) *Model {
 	c := v.client(name, opts)
-	return &Model{client: c, format: chatFormat(c.own())}
+	c.effort = effortOf(name, "xhigh") // what Chat Completions takes of OpenAI's newest, and all others understand who know more than high
+	f := chatFormat{own: c.own(), files: c.keeper}
+	return &Model{client: c, format: f, encode: f.encode}
 }
 
 // NewResponses makes a model of this vendor that is asked over the Responses API. See the function [NewResponses].
 func (v Vendor) NewResponses(name string, opts ...model.Option) *Responses {
-	return &Responses{client: v.client(name, opts)}
+	c := v.client(name, opts)
+	c.effort = effortOf(name, "max")
+	f := responsesFormat{files: c.keeper}
+	return &Responses{client: c, format: f, encode: f.encode}
 }
 
 // client is what both protocols share.
@@ -55,6 +60,8 @@ type client struct {
 	api    *httpapi.API
 	vendor Vendor
 	name   string // of the model
+	effort effort
+	keeper string // see keeper
 	last   atomic.Pointer[head]
 	routes bool // the server takes prompt_cache_key; others that speak the protocol may refuse what they don't know
 	tail   atomic.Pointer[tail]
@@ -66,6 +73,7 @@ func (v Vendor) client(name string, opts []model.Option) *client {
 	c.api.Explain = explain
 	c.routes = c.at(".openai.com")
 	c.vendor.Name = c.api.Provider
+	c.keeper = keeper(v.Name, c.api.Base)
 	return c
 }
 
@@ -78,6 +86,18 @@ func (c *client) at(domain string) bool {
 	return err == nil && strings.HasSuffix(strings.ToLower(u.Hostname()), domain)
 }
 
+// keeper says who keeps the files that are uploaded to a server, as message.File.Provider: OpenAI under one name for both protocols, everybody else under
+// their own, because nobody knows another one's IDs.
+func keeper(vendor, base string) string {
+	switch u, err := url.Parse(base); {
+	case err == nil && strings.HasSuffix(strings.ToLower(u.Hostname()), ".azure.com"):
+		return "azure"
+	case vendor == responses:
+		return chat
+	}
+	return vendor
+}
+
 // admit finds what is wrong with a request before it is sent. file tells what is wrong with a file, "" for nothing.
 func (c *client) admit(req *model.Request, can model.Capabilities, file func(message.File) string) error {
 	if err := can.Admit(*req); err != nil {
@@ -85,6 +105,14 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 	}
 	if req.Messages.Len() == 0 {
 		return errdefs.Validation.Errorf("%s: no messages to answer", c.vendor.Name)
+	}
+	if err := c.admitReasoning(req); err != nil {
+		return err
+	}
+	for _, t := range req.ProviderTools {
+		if err := c.admitProviderTool(t); err != nil {
+			return err
+		}
 	}
 	for _, f := range []*float64{req.Temperature, req.TopP, req.FrequencyPenalty, req.PresencePenalty} {
 		if f != nil && (math.IsNaN(*f) || math.IsInf(*f, 0)) {

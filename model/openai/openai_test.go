@@ -28,9 +28,12 @@ type server struct {
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil { // DELETE has none
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	s.asked, s.bodies = append(s.asked, r), append(s.bodies, body)
 	return &http.Response{
@@ -278,10 +281,10 @@ func TestFilesOfEachKindHaveTheirPlace(t *testing.T) {
 		"image":    {message.File{MIME: "image/gif", URL: "https://x/\"a"}, `{"type":"image_url","image_url":{"url":"https://x/\"a"}}`, `{"type":"input_image","detail":"auto","image_url":"https://x/\"a"}`},
 	} {
 		m := message.New(message.RoleUser, c.file)
-		if got := string(encodeCompatible(m)); c.chat != "" && got != `,{"role":"user","content":[`+c.chat+`]}` {
+		if got := string(chatFormat{}.encode(m)); c.chat != "" && got != `,{"role":"user","content":[`+c.chat+`]}` {
 			t.Errorf("%s: chat: %s", name, got)
 		}
-		if got := string(encodeResponses(m)); c.resp != "" && got != `,{"type":"message","role":"user","content":[`+c.resp+`]}` {
+		if got := string(responsesFormat{}.encode(m)); c.resp != "" && got != `,{"type":"message","role":"user","content":[`+c.resp+`]}` {
 			t.Errorf("%s: responses: %s", name, got)
 		}
 	}

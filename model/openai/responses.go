@@ -14,25 +14,32 @@ const responses = "openai-responses"
 const responsesPath = "/responses"
 
 // Responses is a model that is asked over the Responses API. [NewResponses] makes it.
-type Responses struct{ *client }
+type Responses struct {
+	*client
+	format any // a responsesFormat; boxed once
+	encode func(message.Message) []byte
+}
 
-// responsesFormat is the key of encoded messages.
-type responsesFormat struct{}
+// responsesFormat is the key of encoded messages: what their bytes depend on besides themselves.
+type responsesFormat struct {
+	files string // whose files are sent by their IDs
+}
 
-// Capabilities says what the protocol can do; a certain model behind it may do less. It has no seed and no stop sequences.
+// Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less. It has no seed and no stop sequences.
 func (m *Responses) Capabilities() model.Capabilities {
 	return model.Capabilities{
-		Name: m.vendor.Name + "/" + m.name, Provider: responses,
+		Name: m.vendor.Name + "/" + m.name, Provider: responses, Files: m.keeper,
 		Tools: true, Images: true, Documents: true, Schema: true, MaxTokens: true,
+		Reasoning: m.effort.levels, ProviderTools: providerToolNames,
 	}
 }
 
 // Complete asks for a whole reply.
 func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	if err := m.admit(&req, m.Capabilities(), responsesFile); err != nil {
+	if err := m.admit(&req); err != nil {
 		return nil, err
 	}
-	resp, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, encodedResponses), m.decode)
+	resp, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, m.encoded), m.decode)
 	if err == nil && boxed.Needed(req.Output) {
 		resp = unbox(resp)
 	}
@@ -41,10 +48,14 @@ func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Res
 
 // CompleteStream asks for a stream. A server that answers with a whole reply is understood too.
 func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	if err := m.admit(&req, m.Capabilities(), responsesFile); err != nil {
+	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, encodedResponses), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
 }
 
-func encodedResponses(m message.Message) []byte { return m.Encoded(responsesFormat{}, encodeResponses) }
+func (m *Responses) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
+
+func (m *Responses) admit(req *model.Request) error {
+	return m.client.admit(req, m.Capabilities(), m.responsesFile)
+}

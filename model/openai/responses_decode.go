@@ -122,7 +122,7 @@ func (r *responsesReply) item(data []byte) bool {
 		return false
 	}
 	known := false
-	switch wire.String(wire.Get(data, "type")) {
+	switch kind := wire.String(wire.Get(data, "type")); kind {
 	case "message":
 		if !shaped(data) || wire.IsNull(wire.Get(data, "content")) {
 			return false
@@ -135,6 +135,11 @@ func (r *responsesReply) item(data []byte) bool {
 		known = r.reasoning(data)
 	case "function_call":
 		known = r.call(data)
+	default:
+		var c message.ProviderCall
+		if c, known = providerCall(kind, data); known {
+			r.parts = append(r.parts, c)
+		}
 	}
 	if !known {
 		raw, _ := wire.AppendCompact(nil, data)
@@ -224,16 +229,20 @@ func (r *responsesReply) message(data []byte) bool {
 
 func textPart(data []byte, x *extra) message.Text {
 	var text string
+	var annotations []byte
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "text":
 			text = wire.String(o.Value)
 		case "type":
+		case "annotations":
+			annotations = o.Value
+			fallthrough
 		default:
 			x.add(string(o.Key), o.Value)
 		}
 	}
-	return message.Text{Text: text, Origin: message.Origin{Provider: responses, Extra: x.object()}}
+	return message.Text{Text: text, Citations: citations(text, annotations), Origin: message.Origin{Provider: responses, Extra: x.object()}}
 }
 
 // reasoning takes a reasoning item. Its summary and content are kept as they are unless the text alone says the same.

@@ -14,9 +14,7 @@ import (
 func (m *Responses) begin(dst []byte, req *model.Request, stream bool) []byte {
 	dst = wire.AppendString(append(dst, `{"model":`...), m.name)
 	dst = append(dst, `,"store":false`...)
-	if reasons(m.name) {
-		dst = append(dst, `,"include":["reasoning.encrypted_content"]`...)
-	}
+	dst = appendArray(dst, "include", included(m.name, req.ProviderTools), wire.AppendString)
 	if stream {
 		dst = append(dst, `,"stream":true`...)
 	}
@@ -24,6 +22,14 @@ func (m *Responses) begin(dst []byte, req *model.Request, stream bool) []byte {
 		dst = strconv.AppendInt(append(dst, `,"max_output_tokens":`...), int64(req.MaxTokens), 10)
 	}
 	dst = appendSampling(dst, &req.Settings)
+	return m.beginInput(dst, req)
+}
+
+// beginInput appends the members that say what the model reads, which a count has, too.
+func (m *Responses) beginInput(dst []byte, req *model.Request) []byte {
+	if word := m.effort.word(req.Reasoning); word != "" {
+		dst = append(wire.AppendString(append(dst, `,"reasoning":{"effort":`...), word), '}')
+	}
 	dst = appendResponsesTools(dst, req)
 	if len(req.Output) > 0 {
 		dst = append(appendSchema(append(dst, `,"text":{"format":{"type":"json_schema",`...), req.Output), "}}"...)
@@ -47,34 +53,44 @@ func reasons(name string) bool {
 }
 
 func appendResponsesTools(dst []byte, req *model.Request) []byte {
-	dst = appendArray(dst, "tools", req.Tools, func(dst []byte, t model.Tool) []byte {
-		return append(appendFunction(append(dst, `{"type":"function","strict":false,`...), t), '}') // strict is the default here
-	})
+	none := len(req.Tools)+len(req.ProviderTools) == 0
+	if n := len(dst); !none {
+		for _, t := range req.Tools {
+			dst = append(appendFunction(append(dst, `,{"type":"function","strict":false,`...), t), '}') // strict is the default here
+		}
+		for _, t := range req.ProviderTools {
+			dst = appendProviderTool(append(dst, ','), t)
+		}
+		dst[n] = '[' // where the first comma was
+		dst = append(slices.Insert(dst, n, []byte(`,"tools":`)...), ']')
+	}
 	switch c := req.ToolChoice; {
-	case c == model.ToolsAuto, c == model.ToolsNone && len(req.Tools) == 0:
+	case c == model.ToolsAuto, c == model.ToolsNone && none:
 	case c == model.ToolsNone:
 		dst = append(dst, `,"tool_choice":"none"`...)
 	case c == model.ToolsRequired:
 		dst = append(dst, `,"tool_choice":"required"`...)
+	case providerChoice(req) != nil:
+		dst = appendProviderChoice(append(dst, `,"tool_choice":`...), *providerChoice(req))
 	default:
 		dst = append(wire.AppendString(append(dst, `,"tool_choice":{"type":"function","name":`...), string(c)), '}')
 	}
 	return dst
 }
 
-// encodeResponses gives a message as items, each after a comma.
-func encodeResponses(m message.Message) []byte {
+// encode gives a message as items, each after a comma.
+func (f responsesFormat) encode(m message.Message) []byte {
 	switch m.Role() {
 	case message.RoleAssistant:
 		return encodeResponsesAssistant(m)
 	case message.RoleTool:
-		return encodeResponsesResults(m)
+		return f.encodeResults(m)
 	}
-	return appendResponsesUser(nil, slices.Collect(m.Parts()))
+	return f.appendUser(nil, slices.Collect(m.Parts()))
 }
 
-func appendResponsesUser(dst []byte, parts []message.Part) []byte {
-	content := appendContent(nil, parts)
+func (f responsesFormat) appendUser(dst []byte, parts []message.Part) []byte {
+	content := f.appendContent(nil, parts)
 	if len(content) == 0 {
 		return dst
 	}
@@ -83,13 +99,13 @@ func appendResponsesUser(dst []byte, parts []message.Part) []byte {
 }
 
 // appendContent appends texts and files as content parts, each after a comma.
-func appendContent(dst []byte, parts []message.Part) []byte {
+func (f responsesFormat) appendContent(dst []byte, parts []message.Part) []byte {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case message.Text:
 			dst = appendInputText(dst, p.Text)
 		case message.File:
-			dst = appendResponsesFile(dst, p)
+			dst = f.appendFile(dst, p)
 		}
 	}
 	return dst
@@ -102,8 +118,8 @@ func appendInputText(dst []byte, text string) []byte {
 	return append(wire.AppendString(append(dst, `,{"type":"input_text","text":`...), text), '}')
 }
 
-// encodeResponsesResults makes an item of each result.
-func encodeResponsesResults(m message.Message) (dst []byte) {
+// encodeResults makes an item of each result.
+func (f responsesFormat) encodeResults(m message.Message) (dst []byte) {
 	var rest []message.Part
 	for p := range m.Parts() {
 		r, ok := p.(message.ToolResult)
@@ -114,8 +130,8 @@ func encodeResponsesResults(m message.Message) (dst []byte) {
 		dst = wire.AppendWord(append(dst, `,{"type":"function_call_output","call_id":`...), r.Call, longestCallID)
 		dst = append(dst, `,"output":`...)
 		content := appendInputText(nil, r.Content)
-		for _, f := range r.Files {
-			content = appendResponsesFile(content, f)
+		for _, file := range r.Files {
+			content = f.appendFile(content, file)
 		}
 		if len(r.Files) == 0 || len(content) == 0 {
 			dst = append(wire.AppendString(dst, r.Content), '}')
@@ -124,33 +140,40 @@ func encodeResponsesResults(m message.Message) (dst []byte) {
 		dst = append(append(dst, '['), content[1:]...)
 		dst = append(dst, "]}"...)
 	}
-	return appendResponsesUser(dst, rest)
+	return f.appendUser(dst, rest)
 }
 
 // longestCallID is the most bytes of a call's id that the Responses API takes.
 const longestCallID = 64
 
 // responsesFile tells why a file can't be sent; "" when it can.
-func responsesFile(f message.File) string {
+func (m *Responses) responsesFile(f message.File) string {
 	switch kindOf(f) {
 	case "image", "text", "pdf":
+		if kept(f, m.keeper) {
+			return ""
+		}
 		return misplaced(f, true)
 	}
 	return "only images, text and PDF can be sent"
 }
 
-func appendResponsesFile(dst []byte, f message.File) []byte {
-	kind := kindOf(f)
+func (f responsesFormat) appendFile(dst []byte, file message.File) []byte {
+	kind := kindOf(file)
 	switch {
+	case kept(file, f.files) && kind == "image":
+		dst = wire.AppendString(append(dst, `,{"type":"input_image","detail":"auto","file_id":`...), file.ID)
+	case kept(file, f.files):
+		dst = wire.AppendString(append(dst, `,{"type":"input_file","file_id":`...), file.ID)
 	case kind == "image":
-		dst = appendAddress(append(dst, `,{"type":"input_image","detail":"auto","image_url":`...), f)
-	case f.Data == "":
-		dst = wire.AppendString(append(dst, `,{"type":"input_file","file_url":`...), f.URL)
+		dst = appendAddress(append(dst, `,{"type":"input_image","detail":"auto","image_url":`...), file)
+	case file.Data == "":
+		dst = wire.AppendString(append(dst, `,{"type":"input_file","file_url":`...), file.URL)
 	case kind == "text":
-		return appendInputText(dst, textOf(f))
+		return appendInputText(dst, textOf(file))
 	default:
-		dst = wire.AppendString(append(dst, `,{"type":"input_file","filename":`...), fileName(f))
-		dst = appendDataURL(append(dst, `,"file_data":`...), f)
+		dst = wire.AppendString(append(dst, `,{"type":"input_file","filename":`...), fileName(file))
+		dst = appendDataURL(append(dst, `,"file_data":`...), file)
 	}
 	return append(dst, '}')
 }

@@ -28,7 +28,7 @@ func back(t *testing.T, items ...string) (*model.Response, []any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, list(t, encodeResponses(r.Message))
+	return r, list(t, responsesFormat{}.encode(r.Message))
 }
 
 // list parses items as the encoder gives them, each after a comma.
@@ -68,6 +68,13 @@ func TestEveryItemGoesBackAsItCame(t *testing.T) {
 		"half a call":                 {`{"id":"fc_1","type":"function_call","status":"incomplete","arguments":"{\"a\":","call_id":"call_1","name":"f"}`},
 		"a search":                    {`{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"x y"}}`, textItem},
 		"an MCP call that failed":     {`{"id":"mcp_1","type":"mcp_call","arguments":"{}","error":{"type":"http_error","code":500},"name":"f","output":null,"server_label":"s"}`, textItem},
+		"a search with sources":       {`{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"x y","queries":["x y"],"sources":[{"type":"url","url":"https://x"}]}}`, textItem},
+		"a page that was opened":      {`{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"open_page","url":null}}`, textItem},
+		"code":                        {`{"id":"ci_1","type":"code_interpreter_call","status":"completed","code":"1","container_id":"c","outputs":[{"type":"logs","logs":"1"},{"type":"image","url":"https://x"}]}`, textItem},
+		"a search in files":           {`{"id":"fs_1","type":"file_search_call","status":"completed","queries":["q"],"results":null}`, textItem},
+		"an image":                    {`{"id":"ig_1","type":"image_generation_call","status":"completed","result":"aGk=","revised_prompt":"a cat"}`, textItem},
+		"MCP, all of it":              {`{"id":"mcpl_1","type":"mcp_list_tools","server_label":"s","tools":[{"name":"f","input_schema":{}}],"error":null}`, `{"id":"mcpr_1","type":"mcp_approval_request","arguments":"{}","name":"f","server_label":"s"}`, `{"id":"mcp_1","type":"mcp_call","arguments":"{ }","error":null,"name":"f","output":"ok","server_label":"s","approval_request_id":null}`},
+		"a tool from the future":      {`{"id":"x_1","type":"teleport_call","status":"completed"}`, textItem},
 		"a compaction":                {textItem, `{"id":"cmp_1","type":"compaction","encrypted_content":"x"}`},
 		"an item without a type":      {`{"x":1}`, textItem},
 		"all in their order":          {reasonItem, `{"type":"web_search_call","id":"ws_1"}`, strings.Replace(reasonItem, "rs_1", "rs_2", 1), textItem, `{"id":"fc_1","type":"function_call","status":"completed","arguments":"{}","call_id":"call_1","name":"f"}`},
@@ -106,7 +113,7 @@ func TestReasoningStaysBehindWhereSomethingElseIsInThePlaceOfWhatItLedTo(t *test
 		"an answer": message.Text{Text: "42"},
 		"a call":    message.ToolCall{ID: "c", Name: "f", Input: "{}"},
 	} {
-		got := string(encodeResponses(message.New(message.RoleAssistant, parts(r.Message)[0], thought, instead)))
+		got := string(responsesFormat{}.encode(message.New(message.RoleAssistant, parts(r.Message)[0], thought, instead)))
 		if strings.Contains(got, `"reasoning"`) || strings.Count(got, `"type":"message"`)+strings.Count(got, `"type":"function_call"`) != 2 {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -133,7 +140,7 @@ func TestWhatSomebodyChangedGoesBackChanged(t *testing.T) {
 			changed = append(changed, p)
 		}
 	}
-	got := string(encodeResponses(message.New(message.RoleAssistant, changed...)))
+	got := string(responsesFormat{}.encode(message.New(message.RoleAssistant, changed...)))
 	const want = `,{"type":"reasoning","summary":[{"type":"summary_text","text":"gone"}],"encrypted_content":"c2ln","id":"rs_1"}` +
 		`,{"type":"message","role":"assistant","id":"msg_1","content":[{"type":"output_text","text":"a"}]}` +
 		`,{"type":"function_call","call_id":"call_1","name":"f","arguments":"{\"a\":\"gone\"}","id":"fc_1"}`
@@ -324,6 +331,7 @@ func FuzzResponsesStream(f *testing.F) {
 	f.Add(events(event("response.output_text.delta", `"delta":"x"`), event("response.completed", `"response":`+output(reasonItem, textItem))))
 	f.Add(events(event("response.output_item.done", `"item":{"type":"function_call","arguments":"{"}`), `{"type":"response.incomplete"}`))
 	f.Add(events(event("response.completed", `"response":`+output(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"output_text","text":"b"}]}`))))
+	f.Add(events(event("response.completed", `"response":`+output(`{"id":"ws_1","type":"web_search_call","action":{"type":"search","sources":[{"url":"https://x"}]}}`, `{"id":"mcp_1","type":"mcp_call","error":{"content":[{"text":"x"}]}}`, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"é👋b","annotations":[{"url":"https://x","start_index":1,"end_index":3}]}]}`))))
 	f.Add("event: error\ndata: {}\n\n")
-	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, encodeResponses, sse) })
+	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, responsesFormat{}.encode, sse) })
 }

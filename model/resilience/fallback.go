@@ -48,7 +48,7 @@ func Fallback(p FallbackPolicy, models ...model.Model) model.Model {
 		}
 		f.targets = append(f.targets, t)
 		if i == 0 {
-			f.can = model.Capabilities{Name: t.can.Name, Provider: t.can.Provider}
+			f.can = model.Capabilities{Name: t.can.Name, Provider: t.can.Provider, Files: t.can.Files}
 		}
 		f.can = union(f.can, t)
 	}

@@ -93,7 +93,7 @@ func TestAModelThatCannotDoItIsLeftOut(t *testing.T) {
 	}
 	want := map[string]string{"text": "p/plain", "tools": "p/tools", "images": "p/images", "schema": "p/schema", "top k": "p/schema", "two": ""}
 	plain, tools, images, schema := plays(says("x")), plays(says("x")), plays(says("x")), plays(says("x"))
-	plain.can = model.Capabilities{Name: "p/plain", Provider: "p"}
+	plain.can = model.Capabilities{Name: "p/plain", Provider: "p", Files: "f"}
 	tools.can = model.Capabilities{Name: "p/tools", Provider: "q", Tools: true}
 	images.can = model.Capabilities{Name: "p/images", Images: true}
 	schema.can = model.Capabilities{Name: "p/schema", Schema: true, TopK: true}
@@ -108,7 +108,7 @@ func TestAModelThatCannotDoItIsLeftOut(t *testing.T) {
 		}
 	}
 	all, _ := model.CapabilitiesOf(f)
-	if diff := cmp.Diff(model.Capabilities{Name: "p/plain", Provider: "p", Tools: true, Images: true, Schema: true, TopK: true}, all); diff != "" {
+	if diff := cmp.Diff(model.Capabilities{Name: "p/plain", Provider: "p", Files: "f", Tools: true, Images: true, Schema: true, TopK: true}, all); diff != "" {
 		t.Error("together they can:", diff)
 	}
 	undescribed := struct{ model.Model }{tools}
