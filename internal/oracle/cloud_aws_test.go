@@ -101,7 +101,7 @@ func TestSignaturesAreThoseOfAWSsSDK(t *testing.T) {
 	}
 
 	seed := uint64(time.Now().UnixNano())
-	chance := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not for secrets
+	chance := rand.New(rand.NewPCG(seed, 1))
 	word := func(letters string, n int) string {
 		b := make([]byte, chance.IntN(n))
 		for i := range b {
@@ -133,7 +133,7 @@ func TestSignaturesAreThoseOfAWSsSDK(t *testing.T) {
 // Frames of AWS's encoder, with headers of every kind.
 func TestFramesOfAWSsEncoderAreUnderstood(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	chance := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // not for secrets
+	chance := rand.New(rand.NewPCG(seed, 2))
 	var wire bytes.Buffer
 	type frame struct{ Type, Payload string }
 	var want []frame

@@ -230,7 +230,7 @@ func TestVertexIsAskedAsGooglesSDKAsksIt(t *testing.T) {
 			m := gemini.New("gemini-2.5-flash", model.WithHTTPClient(&http.Client{Transport: ours}), cloud.Vertex(cloud.GCP{Project: "my-project", Location: location, Token: cloudToken}))
 			question := genai.Text("Hello")
 			if stream {
-				for range client.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", question, nil) {
+				for range client.Models.GenerateContentStream(t.Context(), "gemini-2.5-flash", question, nil) { //nolint:errcheck // what comes back is no stream
 					break
 				}
 				err = m.CompleteStream(t.Context(), helloAgain, func(model.StreamResult) error { return nil })
