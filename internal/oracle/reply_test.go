@@ -141,6 +141,9 @@ func ours(t *testing.T, r *model.Response) *reply {
 			raw, _ := json.Marshal(object{"inlineData": object{"mimeType": p.MIME, "data": base64.StdEncoding.EncodeToString([]byte(p.Data))}})
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(string(raw))})
 		case message.ProviderCall:
+			if p.JSON == "" { // told of beside the parts
+				continue
+			}
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(p.JSON)})
 		case message.Opaque:
 			out.Said = append(out.Said, said{Kind: "other", Other: canonical(p.JSON)})
