@@ -23,7 +23,7 @@ import (
 // Generate asks a model for a T: a struct, a slice, a string, whatever encoding/json reads. The model is held to the type's JSON Schema (tool.SchemaOf) by its provider's own mode, or else by a tool; the answer is checked, by the schema and by whether T
 // reads it, and sent back twice at most with what is wrong of it. The tag jsonschema describes a field; a field is required unless it is a pointer or tagged omitempty. A prompt costs one model call, and one more for each time that it is sent back.
 //
-// The zero T comes with any error: Validation where no answer fitted, or T has no schema; Truncated where the answer was cut off at the output limit, and Refused where the model refused, without sending anything back; what the model failed with; what the options' budget or timeout says.
+// The zero T comes with any error: Validation where no answer fitted, or T has no schema; Truncated where the answer was cut off at the output limit and what the model went on with, in three more calls at most, did not complete it; Refused where the model refused; what the model failed with; what the options' budget or timeout says.
 // Nothing is kept, unless an option says where (agent.WithJournal). Calls may run at the same time, with one model too.
 func Generate[T any](ctx context.Context, m model.Model, prompt string, opts ...agent.RunOption) (T, error) {
 	return generate[T](ctx, m, nil, prompt, opts)

@@ -24,9 +24,9 @@ func TestAnAnswerByASchema(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for want, args := range map[string][]string{
-		"goes with the loop": {"--engine", "script:x.star", "--output-schema", schema, "x"},
-		"no such file":       {"--output-schema", "missing.json", "x"},
-		"--output-schema " + w.file("no.json", "{"): {"--output-schema", w.file("no.json", "{"), "x"},
+		"goes with the loop":                         {"--engine", "script:x.star", "--output-schema", schema, "x"},
+		"--output-schema missing.json: no such file": {"--output-schema", "missing.json", "x"},
+		"--output-schema " + w.file("no.json", "{"):  {"--output-schema", w.file("no.json", "{"), "x"},
 	} {
 		if r := run(args...); r.code != 2 || r.out != "" || !strings.Contains(r.err, want) {
 			t.Errorf("%v: %+v", args, r)

@@ -274,7 +274,12 @@ func (c *common) schema() (json.RawMessage, error) {
 	case c.engine != "" && c.engine != "loop":
 		return nil, usage("--output-schema goes with the loop: nodes and scripts have schemas of their own")
 	}
-	text, err := textOrFile("--output-schema", "@"+c.output)
+	f, err := os.Open(c.output)
+	if err != nil {
+		return nil, usage("--output-schema %s: %v", c.output, reason(err))
+	}
+	defer func() { _ = f.Close() }()
+	text, err := readText("--output-schema "+c.output, f)
 	if err != nil {
 		return nil, err
 	}

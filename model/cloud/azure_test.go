@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,5 +121,16 @@ func TestWhatAzureMissesIsSaid(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ seen) { w.WriteHeader(401) })
 	if _, err := said(t, openai.New("d", cloud.Azure(cloud.AzureOpenAI{Endpoint: s.URL, Token: access})), false); !errdefs.Unauthorized.Is(err) || len(s.requests()) != 1 {
 		t.Error("a token that was just fetched is not tried again:", err, len(s.requests()))
+	}
+}
+
+// An address that is none is shown, as nobody else says which of several variables it came from; but never one that may hold a password or a token.
+func TestAddressThatIsNone(t *testing.T) {
+	alone(t)
+	for address, shown := range map[string]bool{"my-resource.openai.azure.com": true, "ftp://host": true, "https://me:hunter2@host": false, "https://host?code=hunter2": false} {
+		_, err := said(t, openai.New("d", cloud.Azure(cloud.AzureOpenAI{Endpoint: address, Key: "k"})), false)
+		if !errdefs.Validation.Is(err) || strings.Contains(err.Error(), strconv.Quote(address)) != shown || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }

@@ -68,7 +68,11 @@ func option(vendor string, setup func(e *model.Endpoint, t *transport) (base str
 			base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1")
 			t.base, err = url.Parse(base)
 			if err != nil || t.base.Host == "" || t.base.Scheme != "http" && t.base.Scheme != "https" || t.base.RawQuery != "" || t.base.User != nil {
-				err = t.fail(errdefs.Validation, "base_url", "the address of the cloud is none: write it as https://host")
+				shown := ""
+				if !strings.ContainsAny(base, "@?") { // what may be a password or a token is not shown
+					shown = " " + quoted(base)
+				}
+				err = t.fail(errdefs.Validation, "base_url", "the address of the cloud"+shown+" is none: write it as https://host, without a user and a query")
 			}
 		}
 		if t.fault = err; err != nil {

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -115,6 +116,9 @@ func (g GCP) find() (data []byte, from string, err error) {
 	}
 	if path := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); path != "" {
 		data, err = os.ReadFile(path) //nolint:gosec // the user names it
+		if err != nil {
+			err = fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+		}
 		return data, "GOOGLE_APPLICATION_CREDENTIALS", err
 	}
 	dir := os.Getenv("CLOUDSDK_CONFIG")

@@ -285,7 +285,7 @@ func TestCredentialsThatCantBeUsedSaySo(t *testing.T) {
 		}
 	}
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json")
-	if _, err := said(t, gemini.New("gemini-x", cloud.Vertex(cloud.GCP{Project: "p"})), false); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "/no/such/file.json") {
+	if _, err := said(t, gemini.New("gemini-x", cloud.Vertex(cloud.GCP{Project: "p"})), false); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "GOOGLE_APPLICATION_CREDENTIALS: open /no/such/file.json") {
 		t.Error(err)
 	}
 	boom := func(context.Context) (cloud.Token, error) { return cloud.Token{}, errors.New("no login") }
