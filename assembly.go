@@ -76,6 +76,11 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	var without []string
 	o.Settings, without = o.calls(settings, rules)
 	a.problems = append(a.problems, without...)
+	if can, ok := model.CapabilitiesOf(o.Model); ok { // before subagents, which have the same
+		if err := can.Admit(model.Request{Settings: o.Settings}); err != nil {
+			return nil, fmt.Errorf("pawl: %w", err)
+		}
+	}
 	if err := r.connect(ctx, a, before, settings); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -60,6 +61,9 @@ func texts(t reflect.Type, seen map[reflect.Type]bool, into map[reflect.Type]*js
 func SchemaOf[T any]() (json.RawMessage, error) {
 	s, err := infer[T]()
 	if err != nil {
+		if strings.Contains(err.Error(), "cycle detected") {
+			return nil, errdefs.Validation.Errorf("tool: schema: %w: a type that contains itself has none here: write the schema by hand, as the output schema of an agent, or let the type hold json.RawMessage there", err)
+		}
 		return nil, errdefs.Validation.Errorf("tool: schema: %w", err)
 	}
 	tighten(s)
