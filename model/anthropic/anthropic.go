@@ -50,7 +50,7 @@ func New(name string, opts ...model.Option) *Model {
 	}
 	f := familyOf(name)
 	return &Model{name: name, api: api, family: f, can: model.Capabilities{
-		Name: api.Provider + "/" + name, Provider: provider,
+		Name: api.Provider + "/" + name, Provider: provider, Files: api.Provider,
 		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
 		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
