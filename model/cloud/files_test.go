@@ -16,8 +16,7 @@ import (
 // A session that moves to a cloud has files that its model's owner keeps. The cloud knows none of their IDs: it is sent what they are, and what nobody has is refused before a call.
 func TestACloudIsSentNoIDsOfFilesThatItDoesNotKeep(t *testing.T) {
 	alone(t)
-	var s *server
-	s = serve(t, func(w http.ResponseWriter, r seen) {
+	s := serve(t, func(w http.ResponseWriter, r seen) {
 		if strings.Contains(r.URL.Path, "publishers/google") {
 			speak(w, r)
 			return

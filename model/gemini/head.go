@@ -26,7 +26,7 @@ func (m *Model) headOf(req model.Request) ([]byte, error) {
 	if h := m.head.Load(); h != nil && h.system == req.System && same(h.tools, req.Tools) && same(h.output, req.Output) && h.settings.Equal(req.Settings) {
 		return h.bytes, nil
 	}
-	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: req.Settings.Clone()}
+	h := &head{system: req.System, tools: req.Tools, output: req.Output, settings: req.Clone()}
 	var err error
 	if h.bytes, err = m.family.appendHead(nil, req); err != nil {
 		return nil, err
