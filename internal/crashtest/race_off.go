@@ -3,3 +3,5 @@
 package crashtest
 
 const raced = false
+
+const thinned = 1

@@ -103,3 +103,6 @@ const shortMessages = "reading an assistant's message again, the SDK takes it fo
 
 // madeUpDiffer are those of replies that are made up.
 var madeUpDiffer = differing(shortMessages, at("openai-responses", "*", "again /input/*/id", "again /input/*/status"))
+
+// wishesDiffer are the members of a request for reasoning, tools of the provider and kept files that the vendor's types lose or change.
+var wishesDiffer []allowance

@@ -16,6 +16,7 @@ type block struct {
 	Source                                    *struct {
 		Type, Data, URL string
 		MediaType       string `json:"media_type"`
+		FileID          string `json:"file_id"`
 	}
 }
 
@@ -133,6 +134,8 @@ func (b block) read(role string, raw []byte, p *pairs) ([]Said, error) {
 		switch b.Source.Type {
 		case "url":
 			f.Text = b.Source.URL
+		case "file":
+			f.Text = b.Source.FileID
 		case "base64":
 			data, err := base64.StdEncoding.DecodeString(b.Source.Data)
 			if err != nil || b.Source.MediaType == "" {

@@ -2,6 +2,7 @@ package wires_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,6 +95,9 @@ func survives(t *rapid.T, w wires.Wire, h message.History) bool {
 		for p := range m.Parts() {
 			switch p := p.(type) {
 			case message.Text:
+				for _, c := range p.Citations { // for readers alone
+					foreign(t, w, body, "readers", c.URL, c.Title, c.Quote)
+				}
 				texts = find(t, w, texts, role, "text", p.Text)
 			case message.ToolCall:
 				calls = findCall(t, w, calls, p, ids)
@@ -106,6 +110,9 @@ func survives(t *rapid.T, w wires.Wire, h message.History) bool {
 				findFile(t, w, said, p)
 			case message.Reasoning:
 				foreign(t, w, body, p.Provider, p.Text, p.Signature)
+			case message.ProviderCall:
+				foreign(t, w, body, p.Provider, p.JSON)
+				foreign(t, w, body, "readers", p.Input, p.Output)
 			case message.Opaque:
 				foreign(t, w, body, p.Provider, p.JSON)
 			}
@@ -200,6 +207,9 @@ func findResult(t *rapid.T, w wires.Wire, said []wires.Said, r message.ToolResul
 func findFile(t *rapid.T, w wires.Wire, said []wires.Said, f message.File) {
 	t.Helper()
 	for _, s := range said {
+		if f.ID != "" && s.Kind == "file" && f.Provider == keeper(w) && strings.HasSuffix(s.Text, f.ID) {
+			return
+		}
 		if s.Kind == "file" && s.Text == f.Data+f.URL || strings.HasPrefix(f.MIME, "text/") && f.Data != "" && strings.Contains(s.Text, f.Data) {
 			return
 		}
@@ -215,6 +225,12 @@ func foreign(t *rapid.T, w wires.Wire, body []byte, provider string, words ...st
 			t.Fatalf("%s gets what only %s understands: %q", w.Name, provider, s)
 		}
 	}
+}
+
+// keeper is who keeps the files that w sends by ID.
+func keeper(w wires.Wire) string {
+	can, _ := model.CapabilitiesOf(w.New())
+	return cmp.Or(can.Files, can.Provider)
 }
 
 // takesFiles reports whether w says that it takes all files of h, where they stand. Which of them it takes by URL is a matter of each wire.
@@ -234,6 +250,15 @@ func takesFiles(w wires.Wire, h message.History) bool {
 			}
 		}
 		for _, f := range fs {
+			if f.ID != "" && f.Provider == keeper(w) && (w.Provider != "openai" || f.MIME == "application/pdf") {
+				if !can.Takes(f.MIME) {
+					return false
+				}
+				continue // by its ID
+			}
+			if f.Data == "" && f.URL == "" {
+				return false // somebody else keeps it
+			}
 			if !can.Takes(f.MIME) || f.Hash != "" || f.URL != "" && !byURL[w.Provider](f.MIME) {
 				return false
 			}
@@ -391,6 +416,13 @@ func (g *generator) assistant(t *rapid.T) (parts []message.Part) {
 			if rapid.IntRange(0, 9).Draw(t, "a file of the model's") == 0 {
 				parts = append(parts, g.file(t))
 			}
+		case 7:
+			parts = append(parts, message.ProviderCall{
+				Opaque: message.Opaque{Provider: from.Provider, JSON: `{"type":"` + g.name() + `"}`}, Call: g.name(), Name: model.WebSearch, Input: g.name(), Output: g.name(),
+				Sources: []message.Citation{{URL: "https://example.com/" + g.name()}},
+			})
+		case 8:
+			parts = append(parts, message.Text{Text: g.text(t), Citations: []message.Citation{{URL: "https://example.com/" + g.name(), Title: g.name(), Quote: g.name(), End: 3}}, Origin: from})
 		default:
 			parts = append(parts, message.Text{Text: g.text(t), Origin: from})
 		}
@@ -431,7 +463,7 @@ func (g *generator) input(t *rapid.T) string {
 	return rapid.SampledFrom([]string{`{}`, `{"a":"b","n":[1.50,1e3,null]}`, "", `{"a":`, `[1]`, `"x"`, `null`, `{"a":"` + strings.Repeat("long ", 100) + `"}`}).Draw(t, "input")
 }
 
-// file is any file that a caller may give: inline and by URL. One with a provider's id goes here.
+// file is any file that a caller may give: inline, by URL, by a provider's ID, or by both.
 func (g *generator) file(t *rapid.T) message.File {
 	f := message.File{MIME: rapid.SampledFrom([]string{"image/png", "image/png", "application/pdf", "text/plain", "audio/wav"}).Draw(t, "MIME")}
 	if rapid.Bool().Draw(t, "named") {
@@ -443,6 +475,12 @@ func (g *generator) file(t *rapid.T) message.File {
 		f.Data = g.name() + "\x00\xff"
 		if strings.HasPrefix(f.MIME, "text/") {
 			f.Data = g.name()
+		}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "kept") == 0 {
+		f.Provider, f.ID = rapid.SampledFrom([]string{"anthropic", "openai", "gemini", "somebody"}).Draw(t, "keeper"), "file-"+g.name()
+		if rapid.Bool().Draw(t, "by ID alone") {
+			f.URL, f.Data = "", ""
 		}
 	}
 	return f

@@ -14,7 +14,9 @@ type content struct {
 	ImageURL            json.RawMessage `json:"image_url"`
 	File                struct {
 		FileData string `json:"file_data"`
+		FileID   string `json:"file_id"`
 	}
+	FileID   string                 `json:"file_id"`
 	FileData string                 `json:"file_data"`
 	FileURL  string                 `json:"file_url"`
 	Audio    *struct{ Data string } `json:"input_audio"`
@@ -23,6 +25,10 @@ type content struct {
 func (c content) read(role string) (Said, error) {
 	s := Said{Role: role, Kind: "file"}
 	var err error
+	if id := c.FileID + c.File.FileID; id != "" {
+		s.Text = id
+		return s, nil
+	}
 	switch c.Type {
 	case "text", "input_text", "output_text":
 		return Said{Role: role, Kind: "text", Text: c.Text}, nil

@@ -23,6 +23,8 @@ type Model struct {
 	api    *httpapi.API
 	can    model.Capabilities
 	family family
+	output atomic.Pointer[output]
+	tooled model.Model // the same, answering by a tool where the API takes no schema
 	head   atomic.Pointer[head]
 }
 
@@ -49,14 +51,16 @@ func New(name string, opts ...model.Option) *Model {
 		api.Header.Set("Anthropic-Version", "2023-06-01")
 	}
 	f := familyOf(name)
-	return &Model{name: name, api: api, family: f, can: model.Capabilities{
+	m := &Model{name: name, api: api, family: f, can: model.Capabilities{
 		Name: api.Provider + "/" + name, Provider: provider, Files: api.Provider,
 		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
 		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
+	m.tooled = model.OutputByTool(plain{m})
+	return m
 }
 
-// Capabilities says what the model can do, by its name. An output schema needs Claude 4.5 or later. Models from Claude Opus 4.7 on refuse
+// Capabilities says what the model can do, by its name. An output schema needs Claude 4.5 or later; bounds in it become words of its descriptions, since the API refuses them, and for one that can't be said in the subset that the API takes (members of any name, any value, recursion) the model answers by a tool. Models from Claude Opus 4.7 on refuse
 // temperature, top_p and top_k themselves, with an error of class validation; before them, these don't go with reasoning (a temperature of 1 and a top_p of 0.95
 // and more do), nor does a choice that forces a call. Models before Claude 3.7 don't think and have no tools that the API runs itself. A name that is not known,
 // or came later, may be asked for all.
@@ -64,6 +68,9 @@ func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete gives the whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	if m.byTool(req) {
+		return m.tooled.Complete(ctx, req)
+	}
 	body, err := m.body(req, false)
 	if err != nil {
 		return nil, err
@@ -82,6 +89,9 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 
 // CompleteStream gives the reply as it is written. See [model.Model].
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	if m.byTool(req) {
+		return m.tooled.CompleteStream(ctx, req, cb)
+	}
 	body, err := m.body(req, true)
 	if err != nil {
 		return err

@@ -202,7 +202,7 @@ func (m *Model) encodeHead(req model.Request, marked bool) (*head, error) {
 		return nil, err
 	}
 	b = t.append(b)
-	if b, err = appendOutput(b, t.effort, req.Output); err != nil {
+	if b, err = m.appendOutput(b, t.effort, req.Output); err != nil {
 		return nil, err
 	}
 	h.bytes = append(b, `,"messages":[`...)
@@ -210,7 +210,7 @@ func (m *Model) encodeHead(req model.Request, marked bool) (*head, error) {
 }
 
 // appendOutput appends how much effort the reply is worth, and the schema that it has to follow.
-func appendOutput(b []byte, effort string, schema json.RawMessage) (_ []byte, err error) {
+func (m *Model) appendOutput(b []byte, effort string, schema json.RawMessage) (_ []byte, err error) {
 	if effort == "" && len(schema) == 0 {
 		return b, nil
 	}
@@ -220,8 +220,12 @@ func appendOutput(b []byte, effort string, schema json.RawMessage) (_ []byte, er
 	}
 	if len(schema) > 0 {
 		b = append(next(b), `"format":{"type":"json_schema","schema":`...)
+		n := len(b)
 		if b, err = appendObject(b, schema, "the output schema"); err != nil {
 			return b, err
+		}
+		if o := m.outputOf(schema); o.native {
+			b = append(b[:n], o.bytes...)
 		}
 		b = append(b, '}')
 	}

@@ -134,7 +134,7 @@ func TestAFileByIDIsSentAsWhatItIs(t *testing.T) {
 
 func TestACountSaysWhatTheCallDoesButItsLimitsAndSampling(t *testing.T) {
 	m := New("claude-sonnet-4-5")
-	req := model.Request{System: "Be brief.", Tools: readTool, Messages: steps(2), Output: json.RawMessage(`{"type":"object"}`), Settings: model.Settings{
+	req := model.Request{System: "Be brief.", Tools: readTool, Messages: steps(2), Output: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`), Settings: model.Settings{
 		MaxTokens: 9000, Temperature: ptr(1.0), Stop: []string{"x"}, Reasoning: model.ReasoningLow, ProviderTools: []model.ProviderTool{{Name: model.WebSearch}},
 	}}
 	call, err := m.body(req, false)

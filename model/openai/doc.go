@@ -33,7 +33,7 @@
 //
 // Upload gives a file to the server's files API (512 MiB at most; images with the purpose vision, all else user_data), where it stays until Discard.
 // Its Provider is "openai" for both protocols, "azure" on Azure, and a [Vendor]'s name otherwise: IDs are sent to who gave them only. Responses takes images, text and PDF by
-// ID; Chat Completions PDF alone. What a request may have of files in all is less than what can be kept: 50 MB, as OpenAI says.
+// ID; Chat Completions PDF alone.
 //
 // # Chat Completions
 //
