@@ -93,7 +93,7 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		o.System += "\n\n" + prompt
 	}
 	if p != nil {
-		for _, problem := range p.UnknownTools(append(namesOf(tools), project.SkillToolName, agent.TaskName, loop.SearchName)) {
+		for _, problem := range p.UnknownTools(append(o.toolNames(tools), project.SkillToolName, agent.TaskName, loop.SearchName)) {
 			if problem.Remedy != "" { // another name was meant; what is meant for another program is not told of
 				a.problems = append(a.problems, problem.String())
 			}
@@ -305,7 +305,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 				return nil, err
 			}
 			subs = append(subs, agent.Subagent{
-				Agent: agent.Agent{ID: def.Name, Instructions: knows(def.Instructions), Tools: def.Gate(namesOf(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
+				Agent: agent.Agent{ID: def.Name, Instructions: knows(def.Instructions), Tools: def.Gate(o.toolNames(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
 			})
 		}
 	}

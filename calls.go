@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // calls are the settings of model calls: the program's, with what the project's settings say where the program says nothing. A tool that the provider runs asks nobody before a call, so one that some rule denies, or has people asked about, is left
@@ -31,15 +32,24 @@ func (o *Options) calls(s project.Settings, rules hook.Permissions) (calls model
 	return calls, without
 }
 
+// toolNames are those of tools, and of those that the provider runs.
+func (o *Options) toolNames(tools []tool.Tool) []string {
+	names := namesOf(tools)
+	for _, t := range o.Settings.ProviderTools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // about finds a rule that denies a tool's calls, or some of them, or has people asked about them.
 func about(p hook.Permissions, name string) (rule string, ok bool) {
 	for _, r := range p.Rules {
-		if r.Verdict != hook.Allow && hook.SameTool(hook.RuleTool(r.Text), name) {
+		if r.Verdict != hook.Allow && hook.RuleNames(r.Text, name) {
 			return fmt.Sprintf("the rule %q (%s)", r.Text, cmp.Or(r.Place, r.Verdict.String())), true
 		}
 	}
 	for _, text := range slices.Concat(p.Deny, p.Ask) {
-		if hook.SameTool(hook.RuleTool(text), name) {
+		if hook.RuleNames(text, name) {
 			return fmt.Sprintf("the rule %q", text), true
 		}
 	}

@@ -33,6 +33,8 @@ func TestHowMuchAModelThinksAndWhatItsProviderRunsIsSaidInTheSettings(t *testing
 		"what people are asked for":  {settings: `{"permissions": {"ask": ["WebSearch"]}}`, opts: pawl.Options{Settings: model.Settings{ProviderTools: []model.ProviderTool{search}}}, warning: "web_search is left out"},
 		"what is disallowed":         {settings: `{"providerTools": ["web_search"], "disallowedTools": ["web_search"]}`, warning: "web_search is left out"},
 		"a rule of the program's":    {settings: `{"providerTools": ["web_search"]}`, opts: pawl.Options{Permissions: hook.Permissions{Deny: []string{"web_search"}}}, warning: "web_search is left out"},
+		"a rule with a star":         {settings: `{"providerTools": ["web_search", "code_execution"], "permissions": {"deny": ["Web*"]}}`, tools: []string{"code_execution"}, warning: `web_search is left out: the rule "Web*"`},
+		"a rule about all":           {settings: `{"providerTools": ["web_search"], "permissions": {"ask": ["*"]}}`, warning: "web_search is left out"},
 		"a rule that allows is none": {settings: `{"providerTools": ["web_search"], "permissions": {"allow": ["WebSearch"]}}`, tools: []string{"web_search"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,5 +113,36 @@ func TestALevelThatAModelDoesNotHaveIsSaidBeforeAnythingRuns(t *testing.T) {
 	_, err = pawl.New(t.Context(), pawl.Options{NoProject: true, Model: m, Settings: model.Settings{Reasoning: model.ReasoningMax}})
 	if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), `reasoning "max"`) {
 		t.Error(err)
+	}
+}
+
+func TestASubagentsToolsBoundThoseOfTheProvider(t *testing.T) {
+	agents := map[string]string{"all": "", "reads": "tools: Read\n", "searches": "tools: Read, WebSearch\n", "not": "disallowedTools: WebSearch\n"}
+	files := map[string]string{}
+	for name, line := range agents {
+		files[".agents/agents/"+name+".md"] = "---\nname: " + name + "\ndescription: x\n" + line + "---\nDo.\n"
+	}
+	for name, want := range map[string][]string{"all": {"web_search", "code_execution"}, "reads": nil, "searches": {"web_search"}, "not": {"code_execution"}} {
+		t.Run(name, func(t *testing.T) {
+			var of []model.Settings
+			rt := serve(t, world(t, files), thinking(func(req model.Request) message.Message {
+				if of = append(of, req.Settings); len(of) == 1 {
+					return message.Assistant("", call("c1", "task", `{"agent":"`+name+`","prompt":"go"}`))
+				}
+				return message.Assistant("ok")
+			}), func(o *pawl.Options) {
+				o.Settings = model.Settings{ProviderTools: []model.ProviderTool{{Name: model.WebSearch}, {Name: model.CodeExecution}}}
+			})
+			if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil || len(of) != 3 {
+				t.Fatal(err, of)
+			}
+			var got []string
+			for _, p := range of[1].ProviderTools {
+				got = append(got, p.Name)
+			}
+			if !slices.Equal(got, want) || len(of[0].ProviderTools) != 2 {
+				t.Error(got)
+			}
+		})
 	}
 }

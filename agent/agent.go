@@ -15,7 +15,7 @@ type Agent struct {
 	ID           string    `json:"id"`                     // required
 	Card         AgentCard `json:"card,omitempty"`         // what others are told of it
 	Instructions string    `json:"instructions,omitempty"` // the system prompt
-	// Tools names what the agent may call, in upper or lower case: nil admits all that the engine has, empty none. Enforced at execution.
+	// Tools names what the agent may call, in upper or lower case: nil admits all that the engine has, empty none. Enforced at execution. What a provider runs itself (model.ProviderTool) is not asked for unless its name is among them.
 	Tools     []string          `json:"tools,omitzero"`
 	Hooks     []hook.Middleware `json:"-"` // around each generation and tool call, in every engine; its gates bind child runs too
 	Observers []Observer        `json:"-"` // see a whole run

@@ -17,7 +17,7 @@ const Redacted = secret.Redacted
 var Secrets = secret.Patterns()
 
 // Redact replaces what patterns match in the results of tools, their text files included, before the model, the journal and later hooks see them. Without patterns it takes
-// [Secrets]. What a tool writes while it runs goes to who watches as it is.
+// [Secrets]. What a tool writes while it runs goes to who watches as it is; so does what a provider did itself (message.ProviderCall), which is a part of the reply.
 func Redact(patterns ...*regexp.Regexp) Middleware {
 	if len(patterns) == 0 {
 		patterns = Secrets

@@ -14,6 +14,9 @@ func SameTool(a, b string) bool { return permit.SameTool(a, b) }
 // RuleTool is the name of the tool in a permission rule, as it is written: Bash of "Bash(go test:*)". It may have * in it.
 func RuleTool(rule string) string { return permit.ToolOf(rule) }
 
+// RuleNames reports whether a permission rule is about calls of a tool, or some of them: by SameTool, and by the * that a rule's name may have.
+func RuleNames(rule, tool string) bool { return permit.Names(rule, tool) }
+
 // ForeignTool reports whether another program that reads such rules has a tool of that name, whether there is one like it here or not.
 func ForeignTool(name string) bool {
 	return permit.Foreign(name) || slices.ContainsFunc(foreignTools, func(o string) bool { return strings.EqualFold(o, name) })

@@ -16,7 +16,7 @@ import (
 const OutputTool = "final_answer"
 
 // OutputByTool has a model without a native mode for [Request.Output] answer by calling a tool whose input has that schema: a Middleware. The call is given as the reply's text, as it is written, so that nobody else sees a difference. When the model calls other tools
-// beside it, those come first, and it is asked again. A reply in words is left as it is: whoever asked for a schema checks. A model that says that it has a native mode, or doesn't say what it can, is left alone.
+// beside it, those come first, and it is asked again. The call is forced, unless the request asks for reasoning, which providers refuse together with that. A reply in words is left as it is: whoever asked for a schema checks. A model that says that it has a native mode, or doesn't say what it can, is left alone.
 //
 // A schema that is not of an object is put into one, as its member value.
 func OutputByTool(m Model) Model {
@@ -61,10 +61,15 @@ func (b *byTool) with(req Request) (Request, *offered) {
 		o = &offered{req.Tools, req.Output, append(req.Tools[:len(req.Tools):len(req.Tools)], answer), inner}
 		b.last.Store(o)
 	}
-	none := len(req.Tools) == 0 || req.ToolChoice == ToolsNone
-	if req.Tools, req.Output = o.all, nil; none {
+	thinks := req.Reasoning != ReasoningDefault && req.Reasoning != ReasoningNone
+	others := len(req.Tools)+len(req.ProviderTools) > 0
+	switch req.Tools, req.Output = o.all, nil; {
+	case thinks && req.ToolChoice == ToolsNone: // the answer is all that it may call
+		req.Tools, req.ProviderTools, req.ToolChoice = o.all[len(o.tools):], nil, ToolsAuto
+	case thinks && req.ToolChoice == ToolsAuto: // providers refuse to force a call on a model that thinks
+	case req.ToolChoice == ToolsNone, !others:
 		req.ToolChoice = OutputTool
-	} else if req.ToolChoice == ToolsAuto {
+	case req.ToolChoice == ToolsAuto:
 		req.ToolChoice = ToolsRequired
 	}
 	return req, o

@@ -132,3 +132,49 @@ func TestAnAnswerByAToolIsShownAsItIsWritten(t *testing.T) {
 		})
 	}
 }
+
+// heard is a model without a native mode that keeps what it is asked.
+type heard struct {
+	calling
+	asked model.Request
+}
+
+func (h *heard) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	h.asked = req
+	return h.calling.Complete(ctx, req)
+}
+
+// Who answers by a tool is forced to it, unless that would keep the provider's own tools from being used, or is refused because the model thinks.
+func TestWhenAnAnswerByAToolIsForced(t *testing.T) {
+	const none, required, auto = model.ToolsNone, model.ToolsRequired, model.ToolsAuto
+	x := []model.Tool{{Name: "x", Schema: json.RawMessage(`{"type":"object"}`)}}
+	search := []model.ProviderTool{{Name: model.WebSearch}}
+	for name, c := range map[string]struct {
+		req         model.Request
+		choice      model.ToolChoice
+		tools, runs int // offered besides the answer; and of the provider's
+	}{
+		"alone":                             {model.Request{}, model.OutputTool, 0, 0},
+		"tools":                             {model.Request{Tools: x}, required, 1, 0},
+		"tools that are not to be called":   {model.Request{Tools: x, Settings: model.Settings{ToolChoice: none}}, model.OutputTool, 1, 0},
+		"the provider's":                    {model.Request{Settings: model.Settings{ProviderTools: search}}, required, 0, 1},
+		"the provider's, not to be called":  {model.Request{Settings: model.Settings{ProviderTools: search, ToolChoice: none}}, model.OutputTool, 0, 1},
+		"thinking":                          {model.Request{Settings: model.Settings{Reasoning: model.ReasoningLow}}, auto, 0, 0},
+		"thinking, with tools":              {model.Request{Tools: x, Settings: model.Settings{Reasoning: model.ReasoningLow, ProviderTools: search}}, auto, 1, 1},
+		"thinking, tools not to be called":  {model.Request{Tools: x, Settings: model.Settings{Reasoning: model.ReasoningLow, ProviderTools: search, ToolChoice: none}}, auto, 0, 0},
+		"thinking, with a choice of theirs": {model.Request{Tools: x, Settings: model.Settings{Reasoning: model.ReasoningLow, ToolChoice: "x"}}, "x", 1, 0},
+		"not thinking":                      {model.Request{Settings: model.Settings{Reasoning: model.ReasoningNone}}, model.OutputTool, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &heard{}
+			c.req.Output = json.RawMessage(`{"type":"object"}`)
+			if _, err := model.OutputByTool(h).Complete(t.Context(), c.req); err != nil {
+				t.Fatal(err)
+			}
+			got := h.asked
+			if got.ToolChoice != c.choice || len(got.Tools) != c.tools+1 || got.Tools[c.tools].Name != model.OutputTool || len(got.ProviderTools) != c.runs {
+				t.Errorf("%q %+v %+v", got.ToolChoice, got.Tools, got.ProviderTools)
+			}
+		})
+	}
+}

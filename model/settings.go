@@ -57,7 +57,8 @@ func ReasoningLevels() []ReasoningLevel {
 }
 
 // ProviderTool is a tool that the provider runs on its own machines while it makes the reply. Its calls are in the reply as
-// message.ProviderCall, after they were made: no rule, hook or sandbox of this machine stands before them.
+// message.ProviderCall, after they were made: no rule, hook or sandbox of this machine stands before them, and what they found is in the reply as it is.
+// Who may not use one is not offered it: a loop leaves out those that are not among an agent's tools, where it has a list of them.
 type ProviderTool struct {
 	Name    string          `json:"name"`              // [WebSearch], [WebFetch], [CodeExecution], or what else is in Capabilities.ProviderTools
 	Options json.RawMessage `json:"options,omitempty"` // a JSON object: the provider's own members for it, such as max_uses

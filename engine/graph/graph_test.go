@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -760,5 +761,37 @@ edges: [{from: sub, to: __end__}]
 	res, err := agent.Run(ctx, agent.Agent{ID: "a"}, g, agent.Request{Message: message.User("go")})
 	if err != nil || res.Status == agent.StatusCompleted || !errors.Is(res.Err, context.DeadlineExceeded) {
 		t.Error(res, err)
+	}
+}
+
+// settled is echo that says which of the provider's tools it was given.
+type settled struct{ echo }
+
+func (settled) Complete(_ context.Context, req model.Request) (*model.Response, error) {
+	var names []string
+	for _, t := range req.ProviderTools {
+		names = append(names, t.Name)
+	}
+	return &model.Response{Message: message.Assistant(fmt.Sprint(names))}, nil
+}
+
+func TestANodesToolsBoundThoseOfTheProvider(t *testing.T) {
+	k := talks()
+	k.Loop.Model, k.Loop.Settings.ProviderTools = settled{}, []model.ProviderTool{{Name: model.WebSearch}, {Name: model.WebFetch}}
+	g := compile(t, `
+name: bounds
+entry: a
+nodes:
+- {id: a, type: model, config: {output: all}}
+- {id: b, type: model, config: {output: none, tools: []}}
+- {id: c, type: model, config: {output: one, tools: [Web_Fetch]}}
+edges:
+- {from: a, to: b}
+- {from: b, to: c}
+- {from: c, to: __end__}
+`, k)
+	board := completed(t, run(t, g, journal.Memory(), nil))
+	if all, none, one := board.Var("all"), board.Var("none"), board.Var("one"); all != "[web_search web_fetch]" || none != "[]" || one != "[web_fetch]" {
+		t.Error(all, none, one)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/schema"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -74,10 +75,13 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 		s.add(path, "name one at the node, or give the run one: --model, in Go Kinds.Loop.Model", "there is no model")
 	}
 	if c.Tools != nil && !s.kinds.Absent {
-		cfg.Tools = nil
+		theirs := cfg.Settings.ProviderTools
+		cfg.Tools, cfg.Settings.ProviderTools = nil, nil
 		for i, name := range c.Tools {
 			if t, _, ok := set.Lookup(name); ok {
 				cfg.Tools = append(cfg.Tools, t)
+			} else if at := slices.IndexFunc(theirs, func(t model.ProviderTool) bool { return strings.EqualFold(t.Name, name) }); at >= 0 {
+				cfg.Settings.ProviderTools = append(cfg.Settings.ProviderTools, theirs[at])
 			} else {
 				s.unknownTool(fmt.Sprintf("%s.tools[%d]", path, i), name, set)
 			}
@@ -108,6 +112,9 @@ func (c modelConfig) compile(s *scope, path string, n *node) work {
 	n.given = l.Capabilities().Model
 	for _, t := range cfg.Tools {
 		n.given += " " + t.Definition().Name
+	}
+	for _, t := range cfg.Settings.ProviderTools {
+		n.given += " " + t.Name
 	}
 	return w
 }

@@ -63,7 +63,7 @@ type stub struct {
 func plays(rs ...reply) *stub { return &stub{replies: rs} }
 
 func (s *stub) Capabilities() model.Capabilities {
-	return model.Capabilities{Name: s.name, Tools: true, MaxTokens: true, Stop: true}
+	return model.Capabilities{Name: s.name, Tools: true, MaxTokens: true, Stop: true, ProviderTools: []string{model.WebSearch, model.WebFetch}}
 }
 
 func (s *stub) calls() int {

@@ -259,10 +259,28 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage, by string) (*in
 // request is what the model is asked.
 func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
 	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
-	if len(req.Tools) == 0 {
+	if len(req.ProviderTools) > 0 {
+		req.ProviderTools = l.providerTools(run)
+	}
+	if len(req.Tools)+len(req.ProviderTools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}
 	return req
+}
+
+// providerTools are those that the agent's gate admits: nothing else stands before what they do.
+func (l *Engine) providerTools(run engine.Run) []model.ProviderTool {
+	all := l.cfg.Settings.ProviderTools
+	if run.Tools == nil {
+		return all
+	}
+	shut := func(t model.ProviderTool) bool {
+		return !slices.ContainsFunc(run.Tools, func(name string) bool { return strings.EqualFold(name, t.Name) })
+	}
+	if !slices.ContainsFunc(all, shut) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), shut)
 }
 
 // steered reports whether the model has to hear something before the run may end. It waits for what goes on in the background.

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,6 +224,34 @@ func TestTheToolChoiceIsLeftOutWhenThereIsNoTool(t *testing.T) {
 	play{cfg: loop.Config{Model: m, Tools: []tool.Tool{constant("x")}, Settings: model.Settings{ToolChoice: model.ToolsRequired}}, run: engine.Run{Tools: []string{}}}.do(t)
 	if m.asked[0].ToolChoice != model.ToolsAuto || len(m.asked[0].Tools) != 0 {
 		t.Error(m.asked[0].ToolChoice, m.asked[0].Tools)
+	}
+}
+
+// What a provider runs itself is a tool, too: a choice counts for it, and the agent's gate is before it.
+func TestToolsOfTheProviderHaveAChoiceAndAGate(t *testing.T) {
+	for name, c := range map[string]struct {
+		choice model.ToolChoice
+		gate   []string
+		want   model.ToolChoice
+		tools  []string
+	}{
+		"none is to be called": {model.ToolsNone, nil, model.ToolsNone, []string{"web_search", "web_fetch"}},
+		"one has to be":        {model.ToolsRequired, nil, model.ToolsRequired, []string{"web_search", "web_fetch"}},
+		"one is admitted":      {model.ToolsRequired, []string{"Web_Fetch"}, model.ToolsRequired, []string{"web_fetch"}},
+		"none is admitted":     {model.ToolsRequired, []string{"x"}, model.ToolsAuto, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := plays(says("a"))
+			set := model.Settings{ToolChoice: c.choice, ProviderTools: []model.ProviderTool{{Name: model.WebSearch}, {Name: model.WebFetch}}}
+			play{cfg: loop.Config{Model: m, Settings: set}, run: engine.Run{Tools: c.gate}}.do(t)
+			var got []string
+			for _, p := range m.asked[0].ProviderTools {
+				got = append(got, p.Name)
+			}
+			if m.asked[0].ToolChoice != c.want || !slices.Equal(got, c.tools) || len(set.ProviderTools) != 2 || set.ProviderTools[0].Name != model.WebSearch {
+				t.Errorf("%q %q", m.asked[0].ToolChoice, got)
+			}
+		})
 	}
 }
 

@@ -218,14 +218,16 @@ func (w wanted) change(e *Engine) func(cfg *loop.Config) error {
 			cfg.Output = w.schema
 		}
 		if w.Only {
-			all := cfg.Tools
-			cfg.Tools = nil
+			all, theirs := cfg.Tools, cfg.Settings.ProviderTools
+			cfg.Tools, cfg.Settings.ProviderTools = nil, nil
 			for _, name := range w.Tools {
-				i := slices.IndexFunc(all, func(t tool.Tool) bool { return strings.EqualFold(t.Definition().Name, name) })
-				if i < 0 {
+				if i := slices.IndexFunc(all, func(t tool.Tool) bool { return strings.EqualFold(t.Definition().Name, name) }); i >= 0 {
+					cfg.Tools = append(cfg.Tools, all[i])
+				} else if i := slices.IndexFunc(theirs, func(t model.ProviderTool) bool { return strings.EqualFold(t.Name, name) }); i >= 0 {
+					cfg.Settings.ProviderTools = append(cfg.Settings.ProviderTools, theirs[i])
+				} else {
 					return errdefs.NotFound.Errorf("there is no tool %q", name)
 				}
-				cfg.Tools = append(cfg.Tools, all[i])
 			}
 		}
 		if w.Model == "" {

@@ -30,7 +30,7 @@ type echo struct {
 }
 
 func (e *echo) Capabilities() model.Capabilities {
-	return model.Capabilities{Name: e.name, Tools: true, Schema: true}
+	return model.Capabilities{Name: e.name, Tools: true, Schema: true, ProviderTools: []string{model.WebSearch, model.WebFetch}}
 }
 
 func (e *echo) Complete(_ context.Context, req model.Request) (*model.Response, error) {

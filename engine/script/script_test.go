@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 )
 
 func TestWhatModelsSayReachesTheTranscriptInTheScriptsOrder(t *testing.T) {
@@ -428,4 +429,23 @@ parallel([lambda: tool("look", text = "x"), lambda: [tool("look", text = "x"), p
 		t.Error(len(seen), "keys of calls")
 	}
 	w.replays(t, source)
+}
+
+func TestToolsOfACallBoundThoseOfTheProvider(t *testing.T) {
+	w := newWorld()
+	w.cfg.Loop.Settings.ProviderTools = []model.ProviderTool{{Name: model.WebSearch}, {Name: model.WebFetch}}
+	completed(t, w.run(t, `
+generate("all")
+generate("none", tools = ["look"])
+generate("one", tools = ["look", "Web_Fetch"])
+`))
+	var got [][]string
+	for _, req := range w.model.asked {
+		var names []string
+		for _, p := range req.ProviderTools {
+			names = append(names, p.Name)
+		}
+		got = append(got, names)
+	}
+	same(t, "tools of the provider", [][]string{{"web_search", "web_fetch"}, nil, {"web_fetch"}}, got)
 }

@@ -67,6 +67,9 @@ func file(f message.File) attribute.Value {
 	if f.URL != "" {
 		return part("uri", append(about, attribute.String("uri", valid(f.URL)))...)
 	}
+	if f.Data == "" && f.ID != "" { // the provider keeps it
+		return part("file", append(about, attribute.String("file_id", valid(f.ID)))...)
+	}
 	return part("blob", append(about, attribute.String("content", base64.StdEncoding.EncodeToString([]byte(f.Data))))...)
 }
 

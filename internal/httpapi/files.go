@@ -24,7 +24,7 @@ func NewForm(name, mime, data string, fields ...string) *Form {
 	for i := 0; i+1 < len(fields); i += 2 {
 		_ = w.WriteField(fields[i], fields[i+1])
 	}
-	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("file", name)}, "Content-Type": {mime}})
+	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition("file", name)}, "Content-Type": {oneLine(mime)}})
 	head := b.String()
 	_ = w.Close()
 	return &Form{w.FormDataContentType(), head, data, b.String()[len(head):]}
@@ -36,11 +36,14 @@ func NewRelated(about []byte, mime, data string) *Form {
 	w := multipart.NewWriter(&b)
 	part, _ := w.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/json; charset=UTF-8"}})
 	_, _ = part.Write(about)
-	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Type": {mime}})
+	_, _ = w.CreatePart(textproto.MIMEHeader{"Content-Type": {oneLine(mime)}})
 	head := b.String()
 	_ = w.Close()
 	return &Form{"multipart/related; boundary=" + w.Boundary(), head, data, b.String()[len(head):]}
 }
+
+// oneLine keeps a type from being more than one header: mime.ParseMediaType lets line ends through between its parameters.
+func oneLine(mime string) string { return strings.NewReplacer("\r", "", "\n", "").Replace(mime) }
 
 // Header has the form's own type. It may be added to.
 func (f *Form) Header() http.Header {

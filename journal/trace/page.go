@@ -54,7 +54,8 @@ func (p *page) open(tag, class string) {
 // folded writes text under a line that opens it, if there is any.
 func (p *page) folded(title, text string) {
 	if text != "" {
-		p.raw("<details class=\"fold\"><summary>", title, "</summary>")
+		p.raw("<details class=\"fold\">")
+		p.element("summary", "", title)
 		p.element("pre", "", text)
 		p.raw("</details>")
 	}

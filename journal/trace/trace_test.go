@@ -104,7 +104,8 @@ func evil(t *testing.T) *book {
 		{journal.Key{}, journal.Said{Message: message.New(message.RoleUser, message.Text{Text: h}, file), By: h}},
 		{key("prepare", ""), journal.Prepared{System: h, Edit: message.Edit{Head: []message.Message{message.User(h)}}}},
 		{key("model", "1"), journal.ModelFinished{
-			Message: message.New(message.RoleAssistant, message.Reasoning{Text: h}, message.Text{Text: h}, message.Opaque{Provider: h, JSON: h}, c, bad), Model: h, Stop: model.StopReason(h), Reason: h,
+			Message: message.New(message.RoleAssistant, message.Reasoning{Text: h}, message.Text{Text: h, Citations: []message.Citation{{URL: h, Title: h, Quote: h}}},
+				message.ProviderCall{Opaque: message.Opaque{Provider: h, JSON: h}, Call: h, Name: h, Input: h, Output: h, Sources: []message.Citation{{URL: h, Title: h, Quote: h}}}, message.Opaque{Provider: h, JSON: h}, c, bad), Model: h, Stop: model.StopReason(h), Reason: h,
 		}},
 		{key("judge", c.ID), journal.ToolJudged{Call: c.ID, Verdict: "ask", Reason: h, Context: h, Ends: h}},
 		{key("judge", "d"), journal.ToolJudged{Call: "d", Verdict: "deny", Reason: h, Input: h}},

@@ -24,7 +24,8 @@ type Model struct {
 	can    model.Capabilities
 	family family
 	output atomic.Pointer[output]
-	tooled model.Model // the same, answering by a tool where the API takes no schema
+	free   model.Model // the same, answering by a tool where the API takes no schema: see tooled
+	chosen model.Model
 	head   atomic.Pointer[head]
 }
 
@@ -52,11 +53,11 @@ func New(name string, opts ...model.Option) *Model {
 	}
 	f := familyOf(name)
 	m := &Model{name: name, api: api, family: f, can: model.Capabilities{
-		Name: api.Provider + "/" + name, Provider: provider,
+		Name: api.Provider + "/" + name, Provider: provider, Files: api.Provider,
 		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
 		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
-	m.tooled = model.OutputByTool(plain{m})
+	m.free, m.chosen = model.OutputByTool(plain{m, true}), model.OutputByTool(plain{m, false})
 	return m
 }
 
@@ -69,7 +70,7 @@ func (m *Model) Capabilities() model.Capabilities { return m.can }
 // Complete gives the whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
 	if m.byTool(req) {
-		return m.tooled.Complete(ctx, req)
+		return m.tooled(req).Complete(ctx, req)
 	}
 	body, err := m.body(req, false)
 	if err != nil {
@@ -90,7 +91,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 // CompleteStream gives the reply as it is written. See [model.Model].
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
 	if m.byTool(req) {
-		return m.tooled.CompleteStream(ctx, req, cb)
+		return m.tooled(req).CompleteStream(ctx, req, cb)
 	}
 	body, err := m.body(req, true)
 	if err != nil {

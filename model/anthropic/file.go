@@ -51,6 +51,14 @@ func typed(mime string) bool { return isText(mime) || isImage(mime) || mime == p
 // kept reports whether the API keeps f.
 func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
 
+// keeps reports whether the server keeps files: a cloud that has the models in its owner's place has none of those.
+func (m *Model) keeps() bool { return m.api.Provider == provider }
+
+// keepsNone is the error of a server that keeps no files.
+func (m *Model) keepsNone(what string) error {
+	return errdefs.Validation.Errorf("%s: %s: it keeps no files: send them inline, or by a URL", m.can.Name, what)
+}
+
 // unsendable says why a file can't be sent, and "" when it can.
 func unsendable(f message.File) string {
 	switch {

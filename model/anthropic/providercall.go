@@ -48,31 +48,33 @@ func known(name string) string {
 
 // came reads what came of a call: a list of pages or texts, or one thing with what a program wrote, a file or a page has, or why it failed.
 func came(c *message.ProviderCall, content []byte) {
+	var said []byte
 	switch {
 	case len(content) == 0:
 	case content[0] == '"':
-		say(c, content)
+		said = say(said, content)
 	case content[0] == '[':
 		for e := wire.Array(content); e.Next(); {
 			if e.Value[0] == '{' {
-				one(c, e.Value)
+				said = one(c, said, e.Value)
 			}
 		}
 	case content[0] == '{':
-		one(c, content)
+		said = one(c, said, content)
 	}
+	c.Output = string(said)
 }
 
-// one reads one thing that came of a call.
-func one(c *message.ProviderCall, raw []byte) {
+// one reads one thing that came of a call, and appends what it says.
+func one(c *message.ProviderCall, said, raw []byte) []byte {
 	var page message.Citation
 	for m := wire.Object(raw); m.Next(); {
 		switch string(m.Key) {
 		case "error_code", "error_message":
 			c.IsError = c.IsError || !wire.IsNull(m.Value)
-			say(c, m.Value)
+			said = say(said, m.Value)
 		case "text", "stdout", "stderr":
-			say(c, m.Value)
+			said = say(said, m.Value)
 		case "return_code":
 			c.IsError = c.IsError || wire.Int(m.Value) != 0
 		case "url":
@@ -81,15 +83,15 @@ func one(c *message.ProviderCall, raw []byte) {
 			page.Title = wire.String(m.Value)
 		case "lines": // of a file that was changed
 			for e := wire.Array(m.Value); e.Next(); {
-				say(c, e.Value)
+				said = say(said, e.Value)
 			}
 		case "tool_references":
 			for e := wire.Array(m.Value); e.Next(); {
-				say(c, wire.Get(e.Value, "tool_name"))
+				said = say(said, wire.Get(e.Value, "tool_name"))
 			}
 		case "content": // of a file that was read; or a page, whose text is not repeated
 			if m.Value[0] == '"' {
-				say(c, m.Value)
+				said = say(said, m.Value)
 			} else if title := wire.String(wire.Get(m.Value, "title")); title != "" {
 				page.Title = title
 			}
@@ -98,13 +100,14 @@ func one(c *message.ProviderCall, raw []byte) {
 	if page.URL != "" {
 		c.Sources = append(c.Sources, page)
 	}
+	return said
 }
 
-// say adds a text to what came of a call, on a line of its own.
-func say(c *message.ProviderCall, raw []byte) {
+// say appends a text to what came of a call, on a line of its own.
+func say(said, raw []byte) []byte {
 	text := wire.String(raw)
-	if text != "" && c.Output != "" && !strings.HasSuffix(c.Output, "\n") {
-		c.Output += "\n"
+	if text != "" && len(said) > 0 && said[len(said)-1] != '\n' {
+		said = append(said, '\n')
 	}
-	c.Output += text
+	return append(said, text...)
 }

@@ -17,6 +17,9 @@ import (
 // format is the key of a message's bytes in this wire format.
 type format struct{}
 
+// inlineFormat is that of the same where no files are kept.
+type inlineFormat struct{}
+
 var (
 	mark      = []byte(`,"cache_control":{"type":"ephemeral"}`)
 	wholeTail = []byte(`]}`)
@@ -48,12 +51,10 @@ func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.
 		if msg.IsZero() {
 			continue
 		}
-		if msg.HasFiles() {
-			if err := m.sendable(msg, i); err != nil {
-				return nil, err
-			}
+		b, err := m.encoded(msg, i)
+		if err != nil {
+			return nil, err
 		}
-		b := msg.Encoded(format{}, encode)
 		if len(b) == 0 {
 			continue
 		}
@@ -72,6 +73,19 @@ func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.
 	}
 	return pieces, nil
 }
+
+// encoded gives a message's bytes, if it can be sent. Only the API itself keeps files under the IDs that it gave them: a cloud that has its models is sent what they are.
+func (m *Model) encoded(msg message.Message, i int) ([]byte, error) {
+	switch {
+	case !msg.HasFiles():
+		return msg.Encoded(format{}, encode), nil
+	case m.keeps():
+		return msg.Encoded(format{}, encode), m.sendable(msg, i)
+	}
+	return msg.Encoded(inlineFormat{}, encodeInline), m.sendable(httpapi.Inline(msg), i)
+}
+
+func encodeInline(m message.Message) []byte { return encode(httpapi.Inline(m)) }
 
 // marks says which messages end with a cache mark: the last one that is not the model's and, when that is far from it, the one
 // that ended the request before. The API looks for what it cached at up to 20 blocks before a mark, so a step of many calls would

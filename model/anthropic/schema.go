@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -35,9 +36,43 @@ func (m *Model) byTool(req model.Request) bool {
 	return len(req.Output) > 0 && m.can.Schema && wire.Valid(req.Output) && !m.outputOf(req.Output).native
 }
 
-// plain is the model without its mode for schemas.
-type plain struct{ *Model }
+// tooled is the model as it answers req by a tool.
+func (m *Model) tooled(req model.Request) model.Model {
+	if req.ToolChoice == model.ToolsAuto {
+		return m.free
+	}
+	return m.chosen
+}
 
+// plain is the model without its mode for schemas.
+type plain struct {
+	*Model
+	free bool // the caller left it to the model whether it calls a tool
+}
+
+// Complete implements model.Model.
+func (p plain) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	return p.Model.Complete(ctx, p.unforced(req))
+}
+
+// CompleteStream implements model.Model.
+func (p plain) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	return p.Model.CompleteStream(ctx, p.unforced(req), cb)
+}
+
+// unforced lets a model answer by a tool that always thinks, and refuses to be forced then, whatever the request says of thinking. Where it may call no other tool, it has no other one. A
+// choice of the caller's own stays.
+func (p plain) unforced(req model.Request) model.Request {
+	switch thinks := !p.family.forced && p.family.off != "disabled"; {
+	case thinks && req.ToolChoice == model.OutputTool:
+		req.Tools, req.ProviderTools, req.ToolChoice = req.Tools[len(req.Tools)-1:], nil, model.ToolsAuto
+	case thinks && p.free && req.ToolChoice == model.ToolsRequired:
+		req.ToolChoice = model.ToolsAuto
+	}
+	return req
+}
+
+// Capabilities are the model's without a Schema.
 func (p plain) Capabilities() model.Capabilities {
 	can := p.can
 	can.Schema = false

@@ -103,3 +103,40 @@ func TestWhatTheAPITakesNoSchemaOfIsAnsweredByATool(t *testing.T) {
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Some models always think, and the API refuses to force a call on them: they may answer by the tool. What the caller chose stays.
+func TestAModelThatAlwaysThinksIsNotForcedToAnswerByATool(t *testing.T) {
+	x := []model.Tool{{Name: "x"}}
+	for name, c := range map[string]struct {
+		model string
+		req   model.Request
+		want  string // the choice
+		tools int
+	}{
+		"alone":                     {"claude-opus-5-5", model.Request{}, "", 1},
+		"with tools":                {"claude-opus-5-5", model.Request{Tools: x}, "", 2},
+		"that are not to be used":   {"claude-opus-5-5", model.Request{Tools: x, Settings: model.Settings{ToolChoice: model.ToolsNone}}, "", 1},
+		"a choice of the caller's":  {"claude-opus-5-5", model.Request{Tools: x, Settings: model.Settings{ToolChoice: model.ToolsRequired}}, `{"type":"any"}`, 2},
+		"one that can be forced":    {"claude-sonnet-4-6", model.Request{Tools: x}, `{"type":"any"}`, 2},
+		"one that is told to think": {"claude-sonnet-4-6", model.Request{Tools: x, Settings: model.Settings{Reasoning: model.ReasoningLow}}, "", 2},
+	} {
+		var body []byte
+		client := &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			body, _ = io.ReadAll(r.Body)
+			answer := `{"type":"message","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"final_answer","input":{"a":1}}]}`
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		})}
+		c.req.Messages, c.req.Output = message.NewHistory(message.User("Count.")), json.RawMessage(`{"type":"object","additionalProperties":{"type":"integer"}}`)
+		resp, err := New(c.model, model.WithKey("k"), model.WithHTTPClient(client)).Complete(t.Context(), c.req)
+		if err != nil || resp.Message.Text() != `{"a":1}` {
+			t.Fatal(name, resp, err)
+		}
+		var got struct {
+			Tools  []json.RawMessage `json:"tools"`
+			Choice json.RawMessage   `json:"tool_choice"`
+		}
+		if err := json.Unmarshal(body, &got); err != nil || string(got.Choice) != c.want || len(got.Tools) != c.tools {
+			t.Errorf("%s: %s %v", name, body, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -256,5 +257,24 @@ func TestATextInPlaceOfCitationsIsNoneHoweverItGrows(t *testing.T) {
 	want := []message.Part{message.Text{Text: "So.", Origin: message.Origin{Provider: provider, Extra: `{"citations":"[{\"cited_text\":\"x\"}]"}`}}}
 	if d := cmp.Diff(want, slices.Collect(r.Message.Parts())); d != "" {
 		t.Error(d)
+	}
+}
+
+// A reply may have as many lines as fit into it: each costs as much as the one before.
+func TestWhatCameOfACallIsReadInOnePass(t *testing.T) {
+	const lines = 400_000
+	block := `{"type":"text_editor_code_execution_tool_result","tool_use_id":"s1","content":{"lines":["` + strings.Repeat(`a","`, lines-1) + `a"]}}`
+	began := time.Now()
+	r, err := New("m").decode([]byte(`{"type":"message","content":[` + block + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range message.Of[message.ProviderCall](r.Message) {
+		if len(c.Output) != 2*lines-1 {
+			t.Error(len(c.Output))
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("%v", took)
 	}
 }

@@ -21,6 +21,9 @@ const (
 // Upload gives a file to the API, which keeps it until it is discarded, for everybody whose keys belong to the same workspace. It takes images, PDF and text, up to 500 MB. See
 // [model.Uploader].
 func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error) {
+	if !m.keeps() {
+		return f, m.keepsNone("upload")
+	}
 	if why := unkeepable(f.MIME, len(f.Data)); why != "" {
 		return f, errdefs.Validation.Errorf("%s: upload: file %q of type %q: %s", m.can.Name, f.Name, f.MIME, why)
 	}
@@ -60,6 +63,9 @@ func unkeepable(mime string, size int) string {
 
 // Discard deletes a file that was uploaded. See [model.Uploader].
 func (m *Model) Discard(ctx context.Context, f message.File) error {
+	if !m.keeps() {
+		return m.keepsNone("discard")
+	}
 	if !kept(f) {
 		return errdefs.Validation.Errorf("%s: discard: file %q is not kept by %s", m.can.Name, f.Name, provider)
 	}

@@ -113,7 +113,7 @@ func newAsked(call string, req model.Request, s *scrubber) (*asked, error) {
 		a.tools = s.json(b)
 	}
 	if set := mustSettings(req.Settings); string(set) != "{}" {
-		a.settings = s.json(set)
+		a.settings = s.with(keysOfTools(wire.Get(set, "provider_tools"))).json(set)
 	}
 	if len(req.Output) > 0 {
 		b, ok := wire.AppendCompact(nil, req.Output)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/secret"
+	"github.com/pawl-dev/pawl/internal/wire"
 )
 
 // exchangeHTTP is a request and its answer in a file.
@@ -57,7 +58,7 @@ func (o options) call(req *http.Request, s *scrubber) (doc, body []byte, _ *scru
 			return nil, nil, nil, err
 		}
 	}
-	s = s.with(secret.InHeaders(req.Header))
+	s = s.with(secret.InHeaders(req.Header)).with(keysOfTools(wire.Get(body, "tools"))).with(keysOfTools(wire.Get(body, "mcp_servers")))
 	header := s.header(req.Header)
 	for _, name := range o.ignore {
 		delete(header, name)

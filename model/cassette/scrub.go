@@ -44,6 +44,31 @@ func (s *scrubber) with(more []string) *scrubber {
 	return &scrubber{slices.Compact(known), s.own}
 }
 
+// keysOfTools are the secrets in the options of tools that a provider runs: what it reaches servers of others with. They are known by the names that they have there.
+func keysOfTools(raw []byte) (found []string) {
+	if len(raw) == 0 {
+		return nil
+	}
+	switch raw[0] {
+	case '{':
+		for o := wire.Object(raw); o.Next(); {
+			if name := string(o.Key); o.Value[0] != '"' || !secret.Header(name) && !secret.Named(name) {
+				found = append(found, keysOfTools(o.Value)...)
+			} else if v := wire.String(o.Value); len(v) >= secret.Least {
+				found = append(found, v)
+				if _, bare, ok := strings.Cut(v, " "); ok && len(bare) >= secret.Least {
+					found = append(found, bare)
+				}
+			}
+		}
+	case '[':
+		for a := wire.Array(raw); a.Next(); {
+			found = append(found, keysOfTools(a.Value)...)
+		}
+	}
+	return found
+}
+
 var patterns = secret.Patterns()
 
 func (s *scrubber) text(t string) string {

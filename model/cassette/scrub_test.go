@@ -201,3 +201,36 @@ func TestACompressedBodyIsNotRecorded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A tool that the provider runs may be given the key of another server, in a form that nobody knows.
+func TestTheKeysOfToolsThatAProviderRunsAreNotWritten(t *testing.T) {
+	const options = `{"server_url":"https://x.example/mcp","authorization":"open-barley","headers":{"X-Api-Key":"Bearer open-wheat"},"max_uses":3}`
+	request := model.Request{Messages: message.NewHistory(message.User("hi")), Settings: model.Settings{ProviderTools: []model.ProviderTool{{Name: "mcp", Options: []byte(options)}}}}
+	file := tape(t)
+	r := record(t, live{say: func(model.Request) ([]model.StreamResult, *model.Response, error) {
+		return nil, &model.Response{Message: message.Assistant("ok")}, nil
+	}}, file)
+	listen(r, false, request)
+	closed(t, r)
+	if got := listen(open(t, file), false, request); got.Error != "" {
+		t.Error(got.Error)
+	}
+	over := tape(t)
+	h, err := cassette.RecordHTTP(&server{answers: []answer{{200, http.Header{"Content-Type": {"application/json"}}, `{"echo":"open-barley"}`}}}, over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, "https://example.com/", strings.NewReader(`{"tools":[`+options+`],"input":"hi"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, &http.Client{Transport: h}, req)
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{file, over} {
+		if text := content(t, file); strings.Contains(text, "barley") || strings.Contains(text, "wheat") || !strings.Contains(text, "max_uses") || !strings.Contains(text, "x.example") {
+			t.Error(text)
+		}
+	}
+}

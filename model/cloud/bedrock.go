@@ -46,7 +46,7 @@ type bedrock struct {
 
 func (b *bedrock) prepare(ctx context.Context, c *call) error {
 	if c.path != "/v1/messages" {
-		return b.t.fail(errdefs.Validation, "other_protocol", "Bedrock is reached by the Messages API alone: use anthropic.New, with the id of a Claude model")
+		return b.t.fail(errdefs.Validation, "other_protocol", "Bedrock is reached by the Messages API alone, without its counts of tokens and its files: use anthropic.New, with the id of a Claude model")
 	}
 	h := c.out.Header
 	change := edit{add: `"anthropic_version":"bedrock-2023-05-31"`, drop: []string{"model", "stream", "anthropic_version"}}

@@ -67,7 +67,7 @@ func (v *vertex) prepare(ctx context.Context, c *call) error {
 			model = url.PathEscape(change.model) + ":streamRawPredict"
 		}
 	default:
-		return v.t.fail(errdefs.Validation, "other_protocol", "Vertex AI is reached by gemini.New, with the name of a Gemini model, or by anthropic.New, with that of a Claude model")
+		return v.t.fail(errdefs.Validation, "other_protocol", "Vertex AI is reached by gemini.New, with the name of a Gemini model, or by anthropic.New, with that of a Claude model, which it counts no tokens for this way")
 	}
 	g, n, err := v.grant.get(ctx, c.refused)
 	if err != nil {

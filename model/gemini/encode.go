@@ -15,6 +15,7 @@ import (
 type (
 	plainFormat  struct{}
 	signedFormat struct{}
+	inlineFormat struct{ signed bool }
 )
 
 // noID is how the ids begin that were made for calls without one.
@@ -46,12 +47,18 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 		if msg.IsZero() {
 			continue
 		}
+		key, encode := m.format, encode
 		if msg.HasFiles() {
-			if err := checkFiles(i, msg); err != nil {
+			sent := msg
+			if !m.keeps() { // a cloud knows none of the files that the API keeps, and is sent what they are
+				sent, key = httpapi.Inline(msg), inlineFormat{m.signed}
+				encode = encodeInline(m.signed)
+			}
+			if err := checkFiles(i, sent); err != nil {
 				return nil, err
 			}
 		}
-		b := msg.Encoded(m.format, encode)
+		b := msg.Encoded(key, encode)
 		if len(body) == 1 && len(b) > 0 {
 			b = b[1:] // the comma
 		}
@@ -92,6 +99,10 @@ func checkFiles(i int, m message.Message) error {
 
 func encodePlain(m message.Message) []byte  { return encode(m, false) }
 func encodeSigned(m message.Message) []byte { return encode(m, true) }
+
+func encodeInline(signed bool) func(message.Message) []byte {
+	return func(m message.Message) []byte { return encode(httpapi.Inline(m), signed) }
+}
 
 // encode gives a comma and m as one content; nil when nothing of m is for Gemini.
 func encode(m message.Message, signed bool) []byte {

@@ -61,7 +61,7 @@ func needsSignatures(name string) bool {
 // Capabilities says what the Gemini API can do.
 func (m *Model) Capabilities() model.Capabilities {
 	return model.Capabilities{
-		Name: m.api.Provider + "/" + m.name, Provider: provider,
+		Name: m.api.Provider + "/" + m.name, Provider: provider, Files: m.api.Provider,
 		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 		Reasoning: m.family.levels, ProviderTools: m.family.tools(),
 	}

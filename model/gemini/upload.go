@@ -26,6 +26,9 @@ var (
 // kept reports whether the API keeps a file.
 func kept(f message.File) bool { return f.Provider == provider && f.ID != "" }
 
+// keeps reports whether the server keeps files: a cloud that has the models in its owner's place has none of those.
+func (m *Model) keeps() bool { return m.api.Provider == provider }
+
 // addressOf is what a file that was uploaded is sent as. The API gives files this address wherever it was asked.
 func addressOf(id string) string { return ownBase + "/files/" + id }
 
@@ -70,7 +73,7 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 // uploads is the API under the address that takes files.
 func (m *Model) uploads() (*httpapi.API, error) {
 	at, err := url.Parse(m.api.Base)
-	if err != nil || m.api.Provider != provider {
+	if err != nil || !m.keeps() {
 		return nil, errdefs.Validation.Errorf("%s: upload: it keeps no files: send them inline, or by a URL", m.api.Provider)
 	}
 	at.Path = "/upload" + at.Path
@@ -105,6 +108,9 @@ func (m *Model) ready(ctx context.Context, id string, file []byte) error {
 
 // Discard deletes a file that was uploaded. See [model.Uploader].
 func (m *Model) Discard(ctx context.Context, f message.File) error {
+	if !m.keeps() {
+		return errdefs.Validation.Errorf("%s: discard: it keeps no files", m.api.Provider)
+	}
 	if !kept(f) {
 		return errdefs.Validation.Errorf("gemini: discard: file %q is not kept by %s", f.Name, provider)
 	}

@@ -86,7 +86,7 @@ func union(c model.Capabilities, t target) model.Capabilities {
 	add(&c.Penalties, t.can.Penalties)
 	levels, tools := t.can.Reasoning, t.can.ProviderTools
 	if !t.described {
-		levels = model.ReasoningLevels()
+		levels, tools = model.ReasoningLevels(), []string{model.WebSearch, model.WebFetch, model.CodeExecution}
 	}
 	var both []model.ReasoningLevel // in their order
 	for _, l := range model.ReasoningLevels() {

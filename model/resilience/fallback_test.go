@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,7 +114,7 @@ func TestAModelThatCannotDoItIsLeftOut(t *testing.T) {
 	}
 	undescribed := struct{ model.Model }{tools}
 	all, _ = model.CapabilitiesOf(resilience.Fallback(resilience.FallbackPolicy{}, plain, undescribed))
-	if err := all.Admit(requests["two"]); err != nil || !all.Penalties || !all.Audio {
+	if err := all.Admit(requests["two"]); err != nil || !all.Penalties || !all.Audio || !slices.Contains(all.ProviderTools, model.WebSearch) {
 		t.Error("who says nothing can do all:", err)
 	}
 }

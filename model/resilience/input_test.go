@@ -39,3 +39,23 @@ func TestTheInputOfACallIsLifeButNoWords(t *testing.T) {
 		}
 	})
 }
+
+// The answer by a tool is what model.OutputByTool shows as it is written: it is not taken back unasked.
+func TestAnAnswerByAToolIsWords(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		n := 0
+		m := streamFunc(func(_ context.Context, cb model.StreamHandler) error {
+			if n++; n > 1 {
+				return cb(model.StreamResult{Final: true, Response: &model.Response{Message: message.Assistant("", message.ToolCall{ID: "1", Name: model.OutputTool, Input: "{}"})}})
+			}
+			if err := cb(model.StreamResult{Input: `{"a":`, Tool: model.OutputTool}); err != nil {
+				return err
+			}
+			return refused(errdefs.NotAvailable, 0)
+		})
+		_, err := stream(t.Context(), resilience.Retry(resilience.RetryPolicy{Restart: restart, Rand: func() float64 { return 0 }})(m), hi)
+		if want := map[bool]int{false: 1, true: 2}[restart]; n != want || restart != (err == nil) {
+			t.Error(restart, n, err)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func (w *watch) take(s model.StreamResult) error {
 	switch {
 	case s.Void != nil:
 		w.shown = false
-	case s.Text != "" || s.Reasoning != "":
+	case s.Text != "" || s.Reasoning != "", s.Input != "" && s.Tool == model.OutputTool: // which is the answer: model.OutputByTool shows it
 		w.shown = true
 	}
 	w.final = w.final || s.Final

@@ -70,6 +70,9 @@ func moved(before, after model.Request) string {
 			return fmt.Sprintf("tool %d, %q: its schema: %s", i+1, a.Name, differ(string(a.Schema), string(b.Schema)))
 		}
 	}
+	if !slices.EqualFunc(before.ProviderTools, after.ProviderTools, func(a, b model.ProviderTool) bool { return a.Name == b.Name && bytes.Equal(a.Options, b.Options) }) {
+		return "the tools that the provider runs: " + differ(fmt.Sprintf("%s", before.ProviderTools), fmt.Sprintf("%s", after.ProviderTools))
+	}
 	if !bytes.Equal(before.Output, after.Output) {
 		return "the schema of the answer: " + differ(string(before.Output), string(after.Output))
 	}

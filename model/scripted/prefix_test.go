@@ -50,6 +50,11 @@ func TestARequestHasToBeginWithTheOneBeforeIt(t *testing.T) {
 		"a tool's schema":  {with(func(r *model.Request) { r.Tools[0].Schema = schema(`{}`) }), []string{`tool 1, "read": its schema`}},
 		"a tool less":      {with(func(r *model.Request) { r.Tools = r.Tools[:1] }), []string{`tool 2, "bash", is gone`}},
 		"a tool more":      {with(func(r *model.Request) { r.Tools = append(r.Tools, model.Tool{Name: "new"}) }), []string{`tool 3, "new", is new`}},
+		"a tool of the provider's": {with(func(r *model.Request) {
+			r.ProviderTools = []model.ProviderTool{{Name: "web_search", Options: schema(`{"a":1}`)}}
+		}), []string{
+			`the tools that the provider runs: it was "[]" and is "[{web_search {\"a\":1}}]"`,
+		}},
 		"the schema of the answer": {with(func(r *model.Request) { r.Output = schema(`{}`) }), []string{
 			`the schema of the answer: it was "" and is "{}"`,
 		}},

@@ -58,6 +58,9 @@ func ToolOf(rule string) string {
 	return strings.TrimSpace(name)
 }
 
+// Names reports whether a rule, as it is written, is about a tool.
+func Names(rule, tool string) bool { return named(canonical(ToolOf(rule)), canonical(tool)) }
+
 // Foreign reports whether other programs have a tool of that name.
 func Foreign(name string) bool {
 	_, ok := otherNames[strings.ReplaceAll(strings.ToLower(name), "_", "")]
