@@ -47,13 +47,16 @@ type roundTripper struct {
 	base    http.RoundTripper
 	origin  *url.URL
 	headers map[string]string
-	noticed func() // a cancelled call was told of
-	login   *login // sets the token; nil: the library does, or there is none
+	noticed func()      // a cancelled call was told of
+	strayed func(error) // a request that led away was refused: the library may say only that the connection was closed
+	login   *login      // sets the token; nil: the library does, or there is none
 }
 
 func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !sameOrigin(req.URL, r.origin) { // the address that an old server gives for messages may be anything
-		return nil, errdefs.PolicyDenied.Errorf("mcp: %s leads away from %s: it is not followed", req.URL.Host, r.origin.Host)
+		err := errdefs.PolicyDenied.Errorf("mcp: %s leads away from %s: it is not followed", req.URL.Host, r.origin.Host)
+		r.strayed(err)
+		return nil, err
 	}
 	d := deliveryOf(req.Context())
 	req = req.Clone(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { d.begun.Store(true) }}))
@@ -135,7 +138,7 @@ func (s *server) httpTransport(life context.Context, cancel func(), old bool, li
 		return nil, nil, err
 	}
 	base := http.DefaultTransport.(*http.Transport).Clone()
-	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers, noticed: live.noticed}
+	rt := &roundTripper{base: base, origin: u, headers: s.conf.Headers, noticed: live.noticed, strayed: func(err error) { live.away.Store(&err) }}
 	live.login = newLogin(s)
 	client := &http.Client{Transport: rt, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= 5 {

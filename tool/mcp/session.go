@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -77,7 +78,8 @@ type session struct {
 	conn   sdk.Connection
 	cancel context.CancelFunc
 	free   func()
-	over   chan struct{} // closed when the connection is
+	over   chan struct{}         // closed when the connection is
+	away   atomic.Pointer[error] // why a request was refused that led away; nil: none was
 
 	mu    sync.Mutex
 	calls map[string]*call // in flight, by progress token
@@ -233,6 +235,9 @@ func (s *server) open(ctx context.Context, old bool) (*session, error) {
 	live.ClientSession, err = live.sdkClient().Connect(context.WithValue(ctx, deliveryKey{}, &d), noted{way, live}, nil)
 	if err != nil {
 		live.stop()
+		if away := live.away.Load(); away != nil && !errors.Is(err, *away) {
+			err = fmt.Errorf("%w: %w", *away, err)
+		}
 		if status := int(d.status.Load()); status >= 400 {
 			err = fmt.Errorf("%w: %w", refusal{status}, err)
 		}
