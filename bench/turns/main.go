@@ -26,6 +26,7 @@ var systems = load.Systems{
 	"f0":          newF0,
 	"f1":          newF1,
 	"f3":          newF3,
+	"f3-sqlite":   newF3SQLite,
 	"pawl":        pawlWith(nil, nil),
 	"pawl-memory": pawlWith(inMemory, nil),
 	"pawl-sqlite": pawlWith(inFile, nil),
@@ -50,7 +51,7 @@ func do(args []string) error {
 			return load.Main(ctx, args[1:], systems, os.Stdout)
 		}
 	}
-	return errors.New("later")
+	return benchMain(ctx, args, os.Stdout)
 }
 
 func upstreamMain(args []string) error {
