@@ -71,8 +71,10 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 	taken := func(id string) bool { return id == "" || seen[id] || log != nil && log.HasCall(id) }
 	for i := range calls {
 		c := &calls[i]
-		if b, ok := wire.AppendCompact(nil, []byte(c.Input)); ok && len(b) != len(c.Input) {
-			c.Input, changed = string(b), true
+		if !wire.Compact([]byte(c.Input)) {
+			if b, ok := wire.AppendCompact(nil, []byte(c.Input)); ok {
+				c.Input, changed = string(b), true
+			}
 		}
 		if scope != "" {
 			h := fnv.New32a()

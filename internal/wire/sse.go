@@ -54,10 +54,20 @@ type Events struct {
 	found bool
 	name  []byte
 	data  []byte
+
+	room struct { // for what the buffers begin with
+		buf  [firstBuffer]byte
+		data [512]byte
+		name [48]byte
+	}
 }
 
 // NewEvents returns the events of r. It reads nothing before the first Next.
-func NewEvents(r io.Reader) *Events { return &Events{r: r, limit: MaxEvent} }
+func NewEvents(r io.Reader) *Events {
+	e := &Events{r: r, limit: MaxEvent}
+	e.buf, e.data, e.name = e.room.buf[:0], e.room.data[:0], e.room.name[:0]
+	return e
+}
 
 // Next moves to the next event that has data. It returns false at the end of the
 // reader and at an error.

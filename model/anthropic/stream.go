@@ -107,9 +107,9 @@ func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
 		switch b := r.begin(index, e.block); { // it may begin with something
 		case b == nil:
 		case b.kind == "text":
-			said.Text = string(b.text)
+			said.Text = b.text.String()
 		case b.kind == "thinking":
-			said.Reasoning = string(b.text)
+			said.Reasoning = b.text.String()
 		}
 	case `"content_block_delta"`:
 		b := r.block(e.index)
