@@ -260,8 +260,8 @@ func (s *State) apply(e Entry) {
 			s.answer(main, d.Call, d.Result)
 		}
 	case ToolStarted:
-		if i, ok := s.open.at[d.Call.ID]; main && ok {
-			s.open.begun[i] = true
+		if c := s.open.find(d.Call.ID); main && c != nil {
+			c.begun = true
 		}
 	case ToolFinished:
 		if d.Background != nil {
@@ -433,7 +433,9 @@ func (s *State) reply(main bool, d ModelFinished) {
 	if len(calls) == 0 {
 		return
 	}
-	calls = m.ToolCalls()
+	if m != d.Message {
+		calls = m.ToolCalls()
+	}
 	s.open = open(calls)
 	if d.Cut() {
 		for _, c := range calls {

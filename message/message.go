@@ -69,6 +69,15 @@ func Assistant(text string, calls ...ToolCall) Message {
 
 // Results is the tool message that answers an assistant message: all of its results, in the order of its calls.
 func Results(rs ...ToolResult) Message {
+	if len(rs) == 1 { // the usual, in one piece
+		m := &struct {
+			body
+			one [1]Part
+		}{body: body{role: RoleTool, files: len(rs[0].Files) > 0}}
+		m.one[0] = rs[0]
+		m.parts = m.one[:]
+		return Message{&m.body}
+	}
 	parts := make([]Part, len(rs))
 	for i, r := range rs {
 		parts[i] = r

@@ -43,8 +43,10 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 		return
 	}
 	if !s.reasoning { // a model that does not stream shows all of it once
-		for p := range message.Of[message.Reasoning](s.final.Message) {
-			to.Emit(ctx, event.ReasoningDelta, "", p.Text)
+		for i := range s.final.Message.Len() {
+			if p, ok := s.final.Message.Part(i).(message.Reasoning); ok {
+				to.Emit(ctx, event.ReasoningDelta, "", p.Text)
+			}
 		}
 	}
 	if s.text.Len() == 0 {
@@ -61,10 +63,35 @@ func sane(u model.Usage) model.Usage {
 	return u
 }
 
+// fit reports whether a reply surely is as [own] would make it.
+func fit(log *journal.Log, m message.Message) bool {
+	if m.Len() > 64 { // each is looked at for each
+		return false
+	}
+	for i := range m.Len() {
+		c, ok := m.Part(i).(message.ToolCall)
+		if !ok {
+			continue
+		}
+		if c.ID == "" || strings.Contains(c.ID, "/") || log != nil && log.HasCall(c.ID) || !wire.Compact([]byte(c.Input)) {
+			return false
+		}
+		for k := range i {
+			if before, ok := m.Part(k).(message.ToolCall); ok && before.ID == c.ID {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // own makes a reply fit for the session: each call has an id that no call before it had, and input that is compact, so that it has the
 // same bytes after it was read back from the journal. Mostly it is the message itself. With a scope each id has that in it: loops that run side by
 // side can't look at what the others are about to record.
 func own(log *journal.Log, m message.Message, scope string, step int) message.Message {
+	if scope == "" && fit(log, m) {
+		return m
+	}
 	calls := m.ToolCalls()
 	changed := false
 	seen := make(map[string]bool, len(calls))

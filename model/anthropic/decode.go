@@ -99,9 +99,11 @@ func (r *reply) begin(index int64, raw []byte) *block {
 	if r.blocks == nil {
 		r.blocks = r.first.list[:0]
 	}
-	b := new(block)
+	var b *block
 	if n := len(r.blocks); n < len(r.first.blocks) {
 		b = &r.first.blocks[n]
+	} else {
+		b = new(block)
 	}
 	if b.fill(index, raw); b.kind == "" {
 		r.odd = raw
