@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,8 @@ import (
 
 // stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
 type stream struct {
-	text      strings.Builder
+	text      []byte
+	room      [256]byte // for a text that begins
 	reasoning bool // some was shown
 	final     *model.Response
 }
@@ -29,10 +31,13 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
-	if n := s.text.Cap(); n-s.text.Len() < len(r.Text) {
-		s.text.Grow(max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	if s.text == nil {
+		s.text = s.room[:0]
 	}
-	s.text.WriteString(r.Text)
+	if n := cap(s.text); n-len(s.text) < len(r.Text) {
+		s.text = slices.Grow(s.text, max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	}
+	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
 	to.Emit(ctx, event.TextDelta, "", r.Text)
 	if !r.Final {
@@ -49,7 +54,7 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 			}
 		}
 	}
-	if s.text.Len() == 0 {
+	if len(s.text) == 0 {
 		to.Emit(ctx, event.TextDelta, "", s.final.Message.Text())
 	}
 }

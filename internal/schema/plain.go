@@ -36,15 +36,18 @@ const (
 
 var kindOf = map[string]kinds{"object": object, "array": array, "string": text, "number": number, "integer": integer, "boolean": boolean, "null": null}
 
+// mostPlain is how deep a plain schema is at most.
+const mostPlain = 20
+
 // plainOf makes a plain schema of one that Parse gave; nil when there is anything in it that is not plain.
-func plainOf(doc any) *plain {
+func plainOf(doc any, deep int) *plain {
 	s, ok := doc.(map[string]any)
-	if !ok {
+	if !ok || deep > mostPlain {
 		return nil
 	}
 	p := &plain{}
 	for key, value := range s {
-		if !p.keyword(key, value) {
+		if !p.keyword(key, value, deep) {
 			return nil
 		}
 	}
@@ -63,7 +66,7 @@ func plainOf(doc any) *plain {
 }
 
 // keyword takes one member of a schema; false when it is not plain.
-func (p *plain) keyword(key string, value any) (ok bool) {
+func (p *plain) keyword(key string, value any, deep int) (ok bool) {
 	switch key {
 	case "title", "description":
 		_, ok = value.(string)
@@ -100,7 +103,7 @@ func (p *plain) keyword(key string, value any) (ok bool) {
 		}
 		p.members = []named{}
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			m := plainOf(all[name])
+			m := plainOf(all[name], deep+1)
 			if m == nil {
 				return false
 			}
@@ -114,7 +117,7 @@ func (p *plain) keyword(key string, value any) (ok bool) {
 		_, ok = value.(bool)
 		return ok
 	case "items":
-		p.items = plainOf(value)
+		p.items = plainOf(value, deep+1)
 		return p.items != nil
 	}
 	return false
@@ -148,9 +151,10 @@ members:
 	for m.Next() {
 		for i := range p.members {
 			if p.members[i].name == string(m.Key) {
-				if seen |= 1 << i; !p.members[i].accepts(m.Value) {
+				if seen&(1<<i) != 0 || !p.members[i].accepts(m.Value) { // given twice, or wrong
 					return false
 				}
+				seen |= 1 << i
 				continue members
 			}
 		}
@@ -169,7 +173,7 @@ func (p *plain) list(raw []byte) bool {
 	return e.Err() == nil
 }
 
-// Accepts reports whether raw surely is JSON that fits the schema. It looks at objects only, builds nothing of them, and says no where it would have to do more than to look: then [Parse] and [Schema.Check] say what is the case.
+// Accepts reports whether raw surely is a JSON object that fits the schema, has only members that the schema names, and none of them twice. It looks at objects only, builds nothing of them, and says no where it would have to do more than to look: then [Parse] and [Schema.Check] say what is the case.
 func (s *Schema) Accepts(raw []byte) bool {
 	return s.plain != nil && len(raw) > 0 && raw[0] == '{' && s.plain.accepts(raw)
 }

@@ -65,7 +65,7 @@ func compile(text []byte) (*Schema, error) {
 	if err := s.Validate(map[string]any{}); endless(err) {
 		return nil, err
 	}
-	return &Schema{s, plainOf(doc)}, nil
+	return &Schema{s, plainOf(doc, 0)}, nil
 }
 
 // first is one line of what is wrong with a schema: the deepest fault, the first of them.

@@ -15,6 +15,7 @@ type reply struct {
 	id, model, stop, reason string
 	usage                   model.Usage
 	blocks                  []*block
+	asked                   string // the model that was asked: mostly it is the one that answers
 	odd                     []byte // what stands where a block should
 
 	first struct { // room for what most replies have
@@ -48,7 +49,9 @@ func (r *reply) read(raw []byte) {
 		case "id":
 			r.id = wire.String(m.Value)
 		case "model":
-			r.model = wire.String(m.Value)
+			if r.model = r.asked; !quotes(m.Value, r.model) {
+				r.model = wire.String(m.Value)
+			}
 		case "stop_reason":
 			r.stop = word(m.Value)
 		case "stop_details":
@@ -83,6 +86,11 @@ func (r *reply) count(usage []byte) {
 			take(&u.Reasoning, wire.Get(m.Value, "thinking_tokens"))
 		}
 	}
+}
+
+// quotes reports whether raw is the JSON string of s, without an escape.
+func quotes(raw []byte, s string) bool {
+	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
 }
 
 func take(n *int, raw []byte) {

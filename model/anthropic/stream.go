@@ -12,7 +12,7 @@ import (
 // listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: one string for
 // each delta.
 func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
-	var r reply
+	r := reply{asked: m.name}
 	events := wire.NewEvents(resp.Body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -40,6 +40,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 			return nil, withID(m.api.Malformed(noBlock, r.odd), resp)
 		}
 		if done {
+			events.Release() // all of it was copied
 			return r.response(), nil
 		}
 		if said.Text != "" || said.Reasoning != "" || said.Input != "" {
