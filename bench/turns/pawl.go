@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/telemetry"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
@@ -113,6 +114,9 @@ func full(cfg *loop.Config, p *pawl) error {
 func (p *pawl) Open(number int) load.Session {
 	return &pawlSession{p: p, id: "session-" + strconv.Itoa(number)}
 }
+
+// CloseIdle closes connections that nobody uses.
+func (p *pawl) CloseIdle() { httpapi.CloseIdle() }
 
 // Close implements [load.System].
 func (p *pawl) Close() error { return p.close() }

@@ -59,10 +59,10 @@ type Text struct{ whole strings.Builder }
 // Append adds the text that [String] would return for raw, and returns it.
 func (t *Text) Append(raw []byte) (piece string) {
 	body, escaped := stringBody(raw)
-	if t.whole.Cap() == 0 {
-		t.whole.Grow(max(firstText, len(body)))
-	}
 	n := t.whole.Len()
+	if room := t.whole.Cap(); room-n < len(body) {
+		t.whole.Grow(max(firstText, 2*room, len(body))) // in big steps
+	}
 	if !escaped && utf8.Valid(body) {
 		t.whole.Write(body)
 		return t.whole.String()[n:]

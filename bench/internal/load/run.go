@@ -33,7 +33,7 @@ type Result struct {
 	Base     int64         `json:"base_rss"`    // bytes that were resident at most before the sessions; 0 where the system doesn't say
 	Peak     int64         `json:"peak_rss"`    // and at the end
 	Retained int64         `json:"retained"`    // bytes on the heap for all sessions, which have ended and are held
-	First20  time.Duration `json:"first20_ns"`  // CPU a turn of the first and the last twenty turns, in workloads of a single session
+	First20  time.Duration `json:"first20_ns"`  // CPU a turn of the first and the last twenty turns of sessions, in workloads of long ones
 	Last20   time.Duration `json:"last20_ns"`   //
 	Late50   time.Duration `json:"late_p50_ns"` // from when the upstream sent a piece to when the caller had it
 	Late99   time.Duration `json:"late_p99_ns"`
@@ -53,9 +53,9 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 		const png = "\x89PNG\r\n\x1a\n"
 		task.Image = png + strings.Repeat("p", w.Image-len(png))
 	}
-	curve := make([]time.Duration, 0, w.Asks.Turns)
+	curve := make([]time.Duration, 0, w.Turns())
 	measuring := false
-	if w.Sessions == 1 && w.Asks.Par == 1 { // its turns are told apart
+	if w.long() {
 		task.OnTool = func() {
 			if measuring {
 				curve = append(curve, cpu())
@@ -107,8 +107,11 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 		return r, fmt.Errorf("%s, %s: %w", name, w.Name, err)
 	}
 	r.Allocs, r.Bytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
-	if n := len(curve); n >= 40 {
-		r.First20, r.Last20 = (curve[20]-curve[0])/20, (curve[n-1]-curve[n-21])/20
+	if n := w.Asks.Turns - 1; w.long() && len(curve) == n*w.Sessions {
+		for one := range slices.Chunk(curve, n) {
+			r.First20 += (one[20] - one[0]) / 20 / time.Duration(w.Sessions)
+			r.Last20 += (one[n-1] - one[n-21]) / 20 / time.Duration(w.Sessions)
+		}
 	}
 	var late []time.Duration
 	for i := range ears {
@@ -120,6 +123,9 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 	}
 	late = nil
 	t.CloseIdleConnections()
+	if c, ok := sys.(interface{ CloseIdle() }); ok {
+		c.CloseIdle()
+	}
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&after)

@@ -31,7 +31,8 @@ func (t *Task) Call(argument string) string {
 	return argument
 }
 
-// System runs sessions. Safe for concurrent use.
+// System runs sessions. Safe for concurrent use. One with connections of its own has a method CloseIdle(), which closes those that nobody uses, as is done with those of
+// [http.DefaultTransport] before what sessions retain is measured.
 type System interface {
 	// Open begins a session, one of any number.
 	Open(number int) Session

@@ -37,8 +37,8 @@ func Workloads() []Workload {
 	stamped.Stamp, stamped.Gap = true, 10
 	return []Workload{
 		{Name: "W1", Warm: 3, Sessions: 50, Asks: turns(20)},
-		{Name: "W2-200", Warm: 1, Sessions: 1, Asks: turns(200)},
-		{Name: "W2-400", Warm: 1, Sessions: 1, Asks: turns(400)},
+		{Name: "W2-200", Warm: 1, Sessions: 5, Asks: turns(200)},
+		{Name: "W2-400", Warm: 1, Sessions: 5, Asks: turns(400)},
 		{Name: "W3", Warm: 1, Sessions: 70, Asks: answer(2000, false)},
 		{Name: "W3-flushed", Warm: 1, Sessions: 20, Asks: answer(2000, true)},
 		{Name: "W4", Sessions: 200, Asks: turns(10), Together: true, Latency: 50 * time.Millisecond},
@@ -71,6 +71,9 @@ func Named(name string, times float64) (Workload, error) {
 	}
 	return w, nil
 }
+
+// long reports whether the first and the last turns of a session are told apart.
+func (w Workload) long() bool { return !w.Together && w.Asks.Par == 1 && w.Asks.Turns > 41 }
 
 // Turns is how many model calls the measured sessions make.
 func (w Workload) Turns() int { return w.Sessions * w.Asks.Turns }
