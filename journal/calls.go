@@ -23,16 +23,23 @@ type openCall struct {
 // few calls are found by looking at each.
 const few = 8
 
-func open(calls []message.ToolCall) openCalls {
-	o := openCalls{calls: make([]openCall, len(calls)), left: len(calls)}
-	if len(calls) > few {
-		o.at = make(map[string]int, len(calls))
+// open gives the calls of a message, at most n of them.
+func open(m message.Message, n int) openCalls {
+	o := openCalls{calls: make([]openCall, 0, n)}
+	if n > few {
+		o.at = make(map[string]int, n)
 	}
-	for i, c := range calls {
-		if o.calls[i].call = c; o.at != nil {
-			o.at[c.ID] = i
+	for i := range m.Len() {
+		c, ok := m.Part(i).(message.ToolCall)
+		if !ok {
+			continue
 		}
+		if o.at != nil {
+			o.at[c.ID] = len(o.calls)
+		}
+		o.calls = append(o.calls, openCall{call: c})
 	}
+	o.left = len(o.calls)
 	return o
 }
 

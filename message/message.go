@@ -221,9 +221,11 @@ func (m Message) Encoded(format any, encode func(Message) []byte) []byte {
 			return e.bytes
 		}
 	}
-	e := &memo{}
+	var e *memo
 	if m.b.taken.CompareAndSwap(false, true) { // most messages are only ever encoded once
 		e = &m.b.first
+	} else {
+		e = new(memo)
 	}
 	e.format, e.bytes, e.next = format, encode(m), head
 	m.b.memo.CompareAndSwap(head, e) // a lost race costs one more encoding, never a wrong one

@@ -20,7 +20,7 @@ import (
 type stream struct {
 	text      []byte
 	room      [256]byte // for a text that begins
-	reasoning bool // some was shown
+	reasoning bool      // some was shown
 	final     *model.Response
 }
 

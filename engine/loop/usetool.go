@@ -119,12 +119,14 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
 	res, err := l.attend(ctx, run, host, key, cmp.Or(e.Repeats, key), e.Call, background)
 	if res.Background && err == nil && !res.IsError && !background {
-		if out.Background = &e.Call; key.Scope != "" { // there is nobody to hear it in there
+		call := e.Call                               // not the effect's own, which would be on the heap for every call
+		if out.Background = &call; key.Scope != "" { // there is nobody to hear it in there
 			out.Background, res.Content, res.IsError = nil, "The call can't go on in the background here: make it in the foreground.", true
 		}
 	}
 	out.Millis = time.Since(began).Milliseconds()
 	switch {
+	case err == nil:
 	case errors.Is(err, errLate):
 		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
 		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
@@ -132,9 +134,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
 		return out, err
-	case err != nil && e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
+	case e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
 		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
-	case err != nil:
+	default:
 		res.Content, res.IsError = failure(res.Content, err), true
 		if c := errdefs.Of(err); c != nil {
 			out.Class = c.Error()
@@ -303,7 +305,14 @@ func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, k
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
 func idempotency(run engine.Run, key journal.Key) string {
-	return run.ID + "." + strconv.Itoa(run.Attempt) + "/" + key.String()
+	colon, slash := "", ""
+	if key.Scope != "" {
+		colon = ":"
+	}
+	if key.ID != "" {
+		slash = "/"
+	}
+	return run.ID + "." + strconv.Itoa(run.Attempt) + "/" + key.Scope + colon + key.Op + slash + key.ID // as key.String has it, in one piece
 }
 
 // behind starts what goes on of calls in the background, unless it runs already.
