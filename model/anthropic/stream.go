@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: one string for
-// each delta.
+// listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: a delta
+// is a part of the text that it belongs to, and costs no allocation.
 func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
 	r := reply{asked: m.name}
 	events := wire.NewEvents(resp.Body)
