@@ -113,15 +113,8 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 			r.Last20 += (one[n-1] - one[n-21]) / 20 / time.Duration(w.Sessions)
 		}
 	}
-	var late []time.Duration
-	for i := range ears {
-		late = append(late, ears[i].late...)
-	}
+	r.Late50, r.Late99 = lateness(ears)
 	ears = nil
-	if slices.Sort(late); len(late) > 0 {
-		r.Late50, r.Late99 = late[len(late)/2], late[len(late)*99/100]
-	}
-	late = nil
 	t.CloseIdleConnections()
 	if c, ok := sys.(interface{ CloseIdle() }); ok {
 		c.CloseIdle()
@@ -129,10 +122,22 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	r.Retained = int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	r.Retained = int64(after.HeapAlloc) - int64(before.HeapAlloc) //nolint:gosec // no heap is that large
 	runtime.KeepAlive(held)
 	runtime.KeepAlive(sys)
 	return r, nil
+}
+
+// lateness is what half of all pieces, and 99 of 100, were not above.
+func lateness(ears []ear) (p50, p99 time.Duration) {
+	var late []time.Duration
+	for i := range ears {
+		late = append(late, ears[i].late...)
+	}
+	if slices.Sort(late); len(late) == 0 {
+		return 0, 0
+	}
+	return late[len(late)/2], late[len(late)*99/100]
 }
 
 // sessions runs all of a workload's.

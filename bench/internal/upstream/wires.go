@@ -149,8 +149,10 @@ var responses = wire{
 	tools:  func(d Directive) string { return responsesReply("completed", responsesCalls(d)) },
 	answer: func(text string) string { return responsesReply("completed", responsesMessage("completed", text)) },
 	calls: func(d Directive) []string {
-		out := []string{responsesBegin, responsesEvent("response.output_text.delta", responsesDelta+quoted(said1)), responsesEvent("response.output_text.delta", responsesDelta+quoted(said2)),
-			responsesEvent("response.output_item.done", `"output_index":0,"item":`+responsesMessage("completed", said1+said2))}
+		out := []string{
+			responsesBegin, responsesEvent("response.output_text.delta", responsesDelta+quoted(said1)), responsesEvent("response.output_text.delta", responsesDelta+quoted(said2)),
+			responsesEvent("response.output_item.done", `"output_index":0,"item":`+responsesMessage("completed", said1+said2)),
+		}
 		for i := range d.Par {
 			args := func(s string) string {
 				return responsesEvent("response.function_call_arguments.delta", fmt.Sprintf(`"item_id":"fc_%s_%d","output_index":%d,"delta":%s`, hole, i, i+1, quoted(s)))
