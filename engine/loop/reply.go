@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +34,9 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 		s.text = s.room[:0]
 	}
 	if n := cap(s.text); n-len(s.text) < len(r.Text) {
-		s.text = slices.Grow(s.text, max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+		more := make([]byte, len(s.text), n+max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+		copy(more, s.text)
+		s.text = more
 	}
 	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
