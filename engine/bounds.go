@@ -33,7 +33,20 @@ type boundsKey struct{}
 
 // WithBounds binds everything below; only agent.Run needs it.
 func WithBounds(ctx context.Context, b Bounds) context.Context {
-	return context.WithValue(ctx, boundsKey{}, &b)
+	return &bound{ctx, b}
+}
+
+// bound is a context with bounds, in one piece.
+type bound struct {
+	context.Context
+	bounds Bounds
+}
+
+func (c *bound) Value(key any) any {
+	if _, ok := key.(boundsKey); ok {
+		return &c.bounds
+	}
+	return c.Context.Value(key)
 }
 
 // BoundsFrom gives the bounds in force; ok is false when nothing binds yet.

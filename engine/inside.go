@@ -24,9 +24,24 @@ type insideKey struct{}
 
 // WithInside is for a Performer that runs a tool.
 func WithInside(ctx context.Context, in Inside) context.Context {
-	in.questions = new(atomic.Int64)
-	in.above, _ = ctx.Value(insideKey{}).(*Inside)
-	return context.WithValue(ctx, insideKey{}, &in)
+	c := &inside{Context: ctx, in: in}
+	c.in.questions = &c.questions
+	c.in.above, _ = ctx.Value(insideKey{}).(*Inside)
+	return c
+}
+
+// inside is a context with an Inside, in one piece: each tool call has one.
+type inside struct {
+	context.Context
+	in        Inside
+	questions atomic.Int64
+}
+
+func (c *inside) Value(key any) any {
+	if _, ok := key.(insideKey); ok {
+		return &c.in
+	}
+	return c.Context.Value(key)
 }
 
 // InsideOf gives the run that a tool is used by; ok is false outside of any.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -34,6 +36,7 @@ type local struct {
 	beside bool // other branches may run beside these steps
 	intr   *latch
 	driver string // of the session, when the steps began
+	kept   atomic.Pointer[endless]
 }
 
 // together bounds how many effects, or branches of one Branch, run at the same time.
@@ -45,11 +48,29 @@ func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, erro
 	for from, to := 0, 0; from < len(effects); from = to {
 		for to = from + 1; to < len(effects) && to-from < together && beside(effects[from], effects[to]); to++ {
 		}
-		if err := s.group(ctx, effects[from:to], out[from:to]); err != nil {
+		if err := s.group(ctx, effects[from:to], out[from:to], nil); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+// single is Do for one effect.
+func (s *local) single(ctx context.Context, e Effect) (journal.Data, error) {
+	r := &room{}
+	if r.effect[0] = e; len(s.scopes) > 0 {
+		r.effect[0] = s.scoped([]Effect{e})[0]
+	}
+	err := s.group(ctx, r.effect[:], r.out[:], r)
+	return r.out[0], err
+}
+
+// room is what a single effect needs, in one piece.
+type room struct {
+	effect          [1]Effect
+	out             [1]journal.Data
+	begun           [1]bool
+	intent, outcome [1]journal.Entry
 }
 
 func (s *local) scoped(effects []Effect) []Effect {
@@ -72,8 +93,15 @@ func beside(a, b Effect) bool {
 
 // group performs effects together. Intents are made durable just before, and not earlier: begun means begun. Each outcome is on record
 // before its neighbours are waited for, and kept even when the run was cancelled while it was being made.
-func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data) error {
-	begun, missing, err := s.recall(ctx, effects, out)
+func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data, r *room) error {
+	var begun []bool
+	var intents []journal.Entry
+	if r != nil {
+		begun, intents = r.begun[:], r.intent[:0]
+	} else {
+		begun = make([]bool, len(effects))
+	}
+	missing, err := s.recall(ctx, effects, out, begun)
 	if err != nil || missing == 0 {
 		return err
 	}
@@ -86,7 +114,6 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data)
 	if i := s.intr.get(); i != nil {
 		return InterruptedError{*i}
 	}
-	var intents []journal.Entry
 	for i, e := range effects {
 		if in := e.Intent(); in != nil && out[i] == nil && !begun[i] {
 			intents = append(intents, s.entry(e, in))
@@ -94,31 +121,38 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data)
 	}
 	if err := s.write(ctx, s.host, intents...); err != nil {
 		if errdefs.Conflict.Is(err) && s.overtaken(intents) {
-			return s.group(ctx, effects, out) // another attempt at this effect was faster: look again
+			return s.group(ctx, effects, out, nil) // another attempt at this effect was faster: look again
 		}
 		return err
 	}
 	if !effects[0].Concurrent() {
 		for i, e := range effects {
-			if err := s.one(ctx, s.host, e, &out[i]); err != nil {
+			if err := s.one(ctx, s.host, e, &out[i], r); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return pump(ctx, s.host, len(effects), func(ctx context.Context, i int, host Host) error { return s.one(ctx, host, effects[i], &out[i]) })
+	if len(effects) == 1 {
+		return s.one(ctx, s.host, effects[0], &out[0], r)
+	}
+	return s.together(ctx, effects, out)
+}
+
+// together performs concurrent effects.
+func (s *local) together(ctx context.Context, effects []Effect, out []journal.Data) error {
+	return pump(ctx, s.host, len(effects), func(ctx context.Context, i int, host Host) error { return s.one(ctx, host, effects[i], &out[i], nil) })
 }
 
 // recall fills in what is on record, and settles what was begun and lost.
-func (s *local) recall(ctx context.Context, effects []Effect, out []journal.Data) (begun []bool, missing int, err error) {
-	begun = make([]bool, len(effects))
+func (s *local) recall(ctx context.Context, effects []Effect, out []journal.Data, begun []bool) (missing int, err error) {
 	for i, e := range effects {
 		var done journal.Data
 		done, begun[i] = s.run.Log.Recorded(e.Key())
 		if done == nil && begun[i] {
 			if lost := e.Lost(); lost != nil {
-				if done, err = s.settle(ctx, s.host, e, lost); err != nil {
-					return begun, 0, err
+				if done, err = s.settle(ctx, s.host, e, lost, nil); err != nil {
+					return 0, err
 				}
 			}
 		}
@@ -126,7 +160,7 @@ func (s *local) recall(ctx context.Context, effects []Effect, out []journal.Data
 			missing++
 		}
 	}
-	return begun, missing, nil
+	return missing, nil
 }
 
 // overtaken tells another attempt at the same effects, which has begun them, from another driver, who has the session to himself.
@@ -142,7 +176,7 @@ func (s *local) overtaken(intents []journal.Entry) bool {
 func (s *local) drives() bool { return s.run.Log.State().Driver == s.driver }
 
 // one performs an effect and puts on record what came of it, whatever the error and whether or not ctx has ended meanwhile.
-func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data) error {
+func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data, r *room) error {
 	if *out != nil {
 		return nil
 	}
@@ -151,13 +185,13 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 		do = traced
 	}
 	d, err := do(ctx, s.p, s.run, host, e)
-	keep := context.WithoutCancel(ctx)
+	keep := s.without(ctx)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
 		d = e.Lost() // it was begun, and nobody knows how far it came
 	}
 	if d != nil {
 		var lost error
-		*out, lost = s.settle(keep, host, e, d)
+		*out, lost = s.settle(keep, host, e, d, r)
 		return errors.Join(err, lost)
 	}
 	if err != nil && !errors.As(err, new(InterruptedError)) {
@@ -168,7 +202,7 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data)
 		}
 		if s.keeps(e, err) {
 			var lost error
-			*out, lost = s.settle(keep, host, e, failedBy(err))
+			*out, lost = s.settle(keep, host, e, failedBy(err), nil)
 			return lost
 		}
 	}
@@ -239,14 +273,18 @@ func fits(e Effect, b journal.Board) error {
 }
 
 // settle puts an outcome on record, or gives the one that was there first: that one counts.
-func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data) (journal.Data, error) {
-	err := s.write(ctx, host, s.entry(e, d))
+func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data, r *room) (journal.Data, error) {
+	var entry []journal.Entry
+	if r != nil {
+		entry = r.outcome[:0]
+	}
+	err := s.write(ctx, host, append(entry, s.entry(e, d))...)
 	if errdefs.Conflict.Is(err) && s.drives() {
 		if first, _ := s.run.Log.Recorded(e.Key()); first != nil {
 			return first, nil
 		}
 	}
-	if _, noop := host.(NoopHost); err == nil && !noop {
+	if err == nil && keepsCheckpoints(host) {
 		at := s.run.Log.Mark()
 		checkpoint(ctx, host, Checkpoint{
 			ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: at.Seq,
@@ -255,6 +293,32 @@ func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data)
 	}
 	return d, err
 }
+
+// keepsCheckpoints reports whether a checkpoint would reach anybody. Only types of ours are asked, as they are: what embeds one may have its own.
+func keepsCheckpoints(host Host) bool {
+	switch h := host.(type) {
+	case NoopHost, *NoopHost:
+		return false
+	case HostFuncs:
+		return h.CheckpointFunc != nil || keepsCheckpoints(h.inner())
+	}
+	return true
+}
+
+// without is ctx without its end. The steps of a path have one context, and so one of these.
+func (s *local) without(ctx context.Context) context.Context {
+	if reflect.TypeOf(ctx).Kind() != reflect.Pointer { // others may not be comparable
+		return context.WithoutCancel(ctx)
+	}
+	if k := s.kept.Load(); k != nil && k.of == ctx {
+		return k.without
+	}
+	k := &endless{ctx, context.WithoutCancel(ctx)}
+	s.kept.Store(k)
+	return k.without
+}
+
+type endless struct{ of, without context.Context }
 
 // checkpoint tells the host how far the run is. The journal has it already: neither an error nor a panic fails the run.
 func checkpoint(ctx context.Context, host Host, c Checkpoint) {

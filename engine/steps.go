@@ -30,6 +30,10 @@ type Branch struct {
 
 // Do performs one effect whose outcome is an Out.
 func Do[Out journal.Data](ctx context.Context, s Steps, e Effect) (out Out, err error) {
+	if l, ok := s.(*local); ok { // the same, in one piece
+		d, err := l.single(ctx, e)
+		return as[Out](e, d, err)
+	}
 	all, err := s.Do(ctx, e)
 	if len(all) == 1 {
 		out, err = as[Out](e, all[0], err)
@@ -41,6 +45,10 @@ func Do[Out journal.Data](ctx context.Context, s Steps, e Effect) (out Out, err 
 func DoAll[Out journal.Data, E Effect](ctx context.Context, s Steps, es []E) ([]Out, error) {
 	if len(es) == 0 {
 		return nil, nil
+	}
+	if len(es) == 1 {
+		out, err := Do[Out](ctx, s, es[0])
+		return []Out{out}, err
 	}
 	effects := make([]Effect, len(es))
 	for i, e := range es {

@@ -9,40 +9,73 @@ import (
 
 // openCalls are the calls of a reply on their way to their results.
 type openCalls struct {
-	calls   []message.ToolCall
-	at      map[string]int // by id
-	results []message.ToolResult
-	begun   []bool
-	done    []bool
-	left    int // calls without a result
+	calls []openCall
+	at    map[string]int // by id; nil: there are few
+	left  int            // calls without a result
 }
 
-func open(calls []message.ToolCall) openCalls {
-	o := openCalls{
-		calls: calls, at: make(map[string]int, len(calls)), left: len(calls),
-		results: make([]message.ToolResult, len(calls)), begun: make([]bool, len(calls)), done: make([]bool, len(calls)),
+type openCall struct {
+	call        message.ToolCall
+	result      message.ToolResult
+	begun, done bool
+}
+
+// few calls are found by looking at each.
+const few = 8
+
+// open gives the calls of a message, at most n of them.
+func open(m message.Message, n int) openCalls {
+	o := openCalls{calls: make([]openCall, 0, n)}
+	if n > few {
+		o.at = make(map[string]int, n)
 	}
-	for i, c := range calls {
-		o.at[c.ID] = i
+	for i := range m.Len() {
+		c, ok := m.Part(i).(message.ToolCall)
+		if !ok {
+			continue
+		}
+		if o.at != nil {
+			o.at[c.ID] = len(o.calls)
+		}
+		o.calls = append(o.calls, openCall{call: c})
 	}
+	o.left = len(o.calls)
 	return o
 }
 
+// find gives the open call of an id; nil if there is none.
+func (o openCalls) find(id string) *openCall {
+	if o.at != nil {
+		if i, ok := o.at[id]; ok {
+			return &o.calls[i]
+		}
+		return nil
+	}
+	for i := range o.calls {
+		if o.calls[i].call.ID == id {
+			return &o.calls[i]
+		}
+	}
+	return nil
+}
+
 func (o openCalls) clone() openCalls {
-	o.at, o.results, o.begun, o.done = maps.Clone(o.at), slices.Clone(o.results), slices.Clone(o.begun), slices.Clone(o.done)
+	o.at, o.calls = maps.Clone(o.at), slices.Clone(o.calls)
 	return o
 }
 
 // message has a result for each call, in their order. What has none was not run, or, if it had begun, nobody knows.
 func (o openCalls) message() message.Message {
-	rs := slices.Clone(o.results)
-	for i, c := range o.calls {
+	var one [1]message.ToolResult
+	rs := one[:0]
+	for _, c := range o.calls {
 		switch {
-		case o.done[i]:
-		case o.begun[i]:
-			rs[i] = Unknown(c)
+		case c.done:
+			rs = append(rs, c.result)
+		case c.begun:
+			rs = append(rs, Unknown(c.call))
 		default:
-			rs[i] = NotRun(c)
+			rs = append(rs, NotRun(c.call))
 		}
 	}
 	return message.Results(rs...)
@@ -50,13 +83,12 @@ func (o openCalls) message() message.Message {
 
 // answer notes the result of an open call, the first one that it gets, and joins when it was the last.
 func (s *State) answer(main bool, call string, result func(message.ToolCall) message.ToolResult) {
-	o := &s.open
-	i, ok := o.at[call]
-	if !main || !ok || o.done[i] {
+	c := s.open.find(call)
+	if !main || c == nil || c.done {
 		return
 	}
-	o.results[i], o.done[i] = result(o.calls[i]), true
-	if o.left--; o.left == 0 {
+	c.result, c.done = result(c.call), true
+	if s.open.left--; s.open.left == 0 {
 		s.join()
 	}
 }

@@ -260,8 +260,8 @@ func (s *State) apply(e Entry) {
 			s.answer(main, d.Call, d.Result)
 		}
 	case ToolStarted:
-		if i, ok := s.open.at[d.Call.ID]; main && ok {
-			s.open.begun[i] = true
+		if c := s.open.find(d.Call.ID); main && c != nil {
+			c.begun = true
 		}
 	case ToolFinished:
 		if d.Background != nil {
@@ -417,33 +417,41 @@ func (s *State) answered(main bool, d Answered) {
 
 // reply appends a model's reply. One that says nothing is not part of the transcript: providers refuse it.
 func (s *State) reply(main bool, d ModelFinished) {
-	calls := d.Message.ToolCalls()
-	for _, c := range calls {
+	n := 0
+	for i := range d.Message.Len() {
+		c, ok := d.Message.Part(i).(message.ToolCall)
+		if !ok {
+			continue
+		}
 		if s.calls == nil {
 			s.calls = map[string]bool{}
 		}
 		s.calls[c.ID] = true
+		n++
 	}
 	if !main || d.Message.Blank() || d.Message.Role() == message.RoleTool {
 		return
 	}
 	s.join()
-	m := distinct(d.Message, calls)
+	m := d.Message
+	if n > 1 {
+		m = distinct(m)
+	}
 	s.Messages = s.Messages.Append(m)
-	if len(calls) == 0 {
+	if n == 0 {
 		return
 	}
-	calls = m.ToolCalls()
-	s.open = open(calls)
+	s.open = open(m, n)
 	if d.Cut() {
-		for _, c := range calls {
+		for _, c := range m.ToolCalls() {
 			s.answer(main, c.ID, CutOff)
 		}
 	}
 }
 
 // distinct leaves out calls whose id an earlier call of the same message has: they can't be answered apart.
-func distinct(m message.Message, calls []message.ToolCall) message.Message {
+func distinct(m message.Message) message.Message {
+	calls := m.ToolCalls()
 	seen := make(map[string]bool, len(calls))
 	for _, c := range calls {
 		seen[c.ID] = true

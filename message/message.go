@@ -28,8 +28,11 @@ type Message struct{ b *body }
 type body struct {
 	role  Role
 	files bool // has a File part
+	extra bool // has a Text with something of its provider's own
 	parts []Part
 	memo  atomic.Pointer[memo]
+	first memo // room for the first of them
+	taken atomic.Bool
 }
 
 type memo struct {
@@ -47,6 +50,8 @@ func New(role Role, parts ...Part) Message {
 			b.files = true
 		case ToolResult:
 			b.files = b.files || len(p.Files) > 0
+		case Text:
+			b.extra = b.extra || p.Extra != ""
 		}
 	}
 	return Message{b}
@@ -69,6 +74,15 @@ func Assistant(text string, calls ...ToolCall) Message {
 
 // Results is the tool message that answers an assistant message: all of its results, in the order of its calls.
 func Results(rs ...ToolResult) Message {
+	if len(rs) == 1 { // the usual, in one piece
+		m := &struct {
+			body
+			one [1]Part
+		}{body: body{role: RoleTool, files: len(rs[0].Files) > 0}}
+		m.one[0] = rs[0]
+		m.parts = m.one[:]
+		return Message{&m.body}
+	}
 	parts := make([]Part, len(rs))
 	for i, r := range rs {
 		parts[i] = r
@@ -119,6 +133,9 @@ func Of[P Part](m Message) iter.Seq[P] {
 
 // HasFiles reports whether a part of m, or a result in it, is a file. It looks at nothing: it was noted when m was made.
 func (m Message) HasFiles() bool { return m.b != nil && m.b.files }
+
+// HasExtra reports whether a Text of m has an [Origin] with an Extra. It looks at nothing, as HasFiles.
+func (m Message) HasExtra() bool { return m.b != nil && m.b.extra }
 
 // Text joins the text parts.
 func (m Message) Text() string {
@@ -204,7 +221,13 @@ func (m Message) Encoded(format any, encode func(Message) []byte) []byte {
 			return e.bytes
 		}
 	}
-	e := &memo{format, encode(m), head}
+	var e *memo
+	if m.b.taken.CompareAndSwap(false, true) { // most messages are only ever encoded once
+		e = &m.b.first
+	} else {
+		e = new(memo)
+	}
+	e.format, e.bytes, e.next = format, encode(m), head
 	m.b.memo.CompareAndSwap(head, e) // a lost race costs one more encoding, never a wrong one
 	return e.bytes
 }

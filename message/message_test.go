@@ -174,4 +174,37 @@ func TestAMessageIsEncodedOncePerFormatWhoeverSharesIt(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { base.At(0).Encoded(wireA{}, nil) }); n != 0 {
 		t.Fatal("looking an encoding up allocates:", n)
 	}
+	var fresh []message.Message
+	for range 101 {
+		fresh = append(fresh, message.User("x"))
+	}
+	encoding := []byte("x;")
+	if n := testing.AllocsPerRun(100, func() {
+		fresh[0].Encoded(wireA{}, func(message.Message) []byte { return encoding })
+		fresh = fresh[1:]
+	}); n != 0 {
+		t.Fatal("the first encoding of a message is not kept in its own room:", n)
+	}
+}
+
+func TestAMessageKnowsWhetherATextHasSomethingOfItsProvider(t *testing.T) {
+	extra := message.Text{Text: "a", Origin: message.Origin{Provider: "p", Extra: `{"x":1}`}}
+	for name, tc := range map[string]struct {
+		m    message.Message
+		want bool
+	}{
+		"nothing":           {message.Message{}, false},
+		"a text":            {message.User("a"), false},
+		"a call with some":  {message.New(message.RoleAssistant, message.ToolCall{ID: "c", Origin: extra.Origin}), false},
+		"the second text":   {message.New(message.RoleUser, message.Text{Text: "b"}, extra), true},
+		"the result of one": {message.Results(message.ToolResult{Call: "c"}), false},
+	} {
+		if got := tc.m.HasExtra(); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+	one := message.Results(message.ToolResult{Call: "c", Files: []message.File{{MIME: "a/b", URL: "u"}}})
+	if one.Len() != 1 || one.Role() != message.RoleTool || !one.HasFiles() || one.Part(0).(message.ToolResult).Call != "c" {
+		t.Errorf("%v", one)
+	}
 }

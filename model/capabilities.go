@@ -44,20 +44,15 @@ func CapabilitiesOf(m Model) (c Capabilities, ok bool) {
 // Admit fails with errdefs.Validation, naming everything at once, when req asks for what c cannot do. Files are looked for in
 // messages only; it costs nothing for a message without one.
 func (c Capabilities) Admit(req Request) error {
-	var no []string
-	want := func(asked, can bool, what string) {
-		if asked && !can {
-			no = append(no, what)
-		}
-	}
-	want(len(req.Tools) > 0, c.Tools, "tools")
-	want(len(req.Output) > 0, c.Schema, "an output schema")
-	want(req.TopK != nil, c.TopK, "top_k")
-	want(req.Seed != nil, c.Seed, "a seed")
-	want(len(req.Stop) > 0, c.Stop, "stop sequences")
-	want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
-	want(req.FrequencyPenalty != nil, c.Penalties, "frequency_penalty")
-	want(req.PresencePenalty != nil, c.Penalties, "presence_penalty")
+	var no lacking
+	no.want(len(req.Tools) > 0, c.Tools, "tools")
+	no.want(len(req.Output) > 0, c.Schema, "an output schema")
+	no.want(req.TopK != nil, c.TopK, "top_k")
+	no.want(req.Seed != nil, c.Seed, "a seed")
+	no.want(len(req.Stop) > 0, c.Stop, "stop sequences")
+	no.want(req.MaxTokens > 0, c.MaxTokens, "an output limit")
+	no.want(req.FrequencyPenalty != nil, c.Penalties, "frequency_penalty")
+	no.want(req.PresencePenalty != nil, c.Penalties, "presence_penalty")
 	if req.Reasoning != ReasoningDefault && !slices.Contains(c.Reasoning, req.Reasoning) {
 		no = append(no, c.reasoning(req.Reasoning)) // words that cost something, and only then
 	}
@@ -66,23 +61,41 @@ func (c Capabilities) Admit(req Request) error {
 			no = append(no, c.providerTool(t.Name))
 		}
 	}
-	for i, m := range req.Messages.All() {
-		if !m.HasFiles() {
-			continue
-		}
-		for f := range message.Of[message.File](m) {
-			want(true, c.takes(f), c.file(f)+fmt.Sprintf(" (message %d)", i+1))
-		}
-		for r := range message.Of[message.ToolResult](m) {
-			for _, f := range r.Files {
-				want(true, c.takes(f), c.file(f)+fmt.Sprintf(" (result of %s, message %d)", r.Name, i+1))
-			}
+	for i := range req.Messages.Len() {
+		if m := req.Messages.At(i); m.HasFiles() {
+			no = append(no, c.filesOf(m, i+1)...)
 		}
 	}
 	if len(no) == 0 {
 		return nil
 	}
 	return errdefs.Validation.Errorf("%s can't do %s: leave it out or use another model", c.Name, strings.Join(no, ", "))
+}
+
+// lacking is what of a request a model can't do.
+type lacking []string
+
+func (l *lacking) want(asked, can bool, what string) {
+	if asked && !can {
+		*l = append(*l, what)
+	}
+}
+
+// filesOf are the files of a message that can't be sent.
+func (c Capabilities) filesOf(m message.Message, number int) (no lacking) {
+	for f := range message.Of[message.File](m) {
+		if !c.takes(f) {
+			no = append(no, c.file(f)+fmt.Sprintf(" (message %d)", number))
+		}
+	}
+	for r := range message.Of[message.ToolResult](m) {
+		for _, f := range r.Files {
+			if !c.takes(f) {
+				no = append(no, c.file(f)+fmt.Sprintf(" (result of %s, message %d)", r.Name, number))
+			}
+		}
+	}
+	return no
 }
 
 // Takes reports whether files of that type can be sent.

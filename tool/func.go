@@ -82,6 +82,9 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 			partial, _ := any(out).(Result) // what there was before it failed
 			return partial, err
 		}
+		if s, ok := any(&out).(*string); ok {
+			return Result{Content: *s}, nil
+		}
 		return show(out)
 	}
 	return f
@@ -138,6 +141,15 @@ func marshal(v any) ([]byte, error) {
 
 // decode reads an input that is valid by its schema.
 func decode[In any](input json.RawMessage) (in In, err error) {
+	fresh := new(In)
+	if err := json.Unmarshal(input, fresh); err == nil {
+		return *fresh, nil
+	}
+	return decodeIntegers[In](input)
+}
+
+// decodeIntegers is decode for an input that is not taken as it is.
+func decodeIntegers[In any](input json.RawMessage) (in In, err error) {
 	err = exact.Integers(input, func(input []byte) error {
 		var fresh In
 		err := json.Unmarshal(input, &fresh)

@@ -105,6 +105,16 @@ func (n names) twice(input json.RawMessage, member int) error {
 	return errdefs.Validation.Errorf("%q and %q are the same: give one of them", as[0], as[1])
 }
 
+// exact reports whether each name is found by itself, and not by what an alias makes of it.
+func (n names) exact() bool {
+	for i, name := range n.list {
+		if n.find([]byte(name)) != i {
+			return false
+		}
+	}
+	return true
+}
+
 // mostNested is how deep an input may be.
 const mostNested = 100
 

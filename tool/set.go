@@ -27,6 +27,7 @@ type member struct {
 	def   Definition
 	names names
 	check *checker
+	exact bool // a member under a name of the schema's means that one
 }
 
 var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
@@ -61,6 +62,7 @@ func NewSet(tools ...Tool) (Set, error) {
 		if _, ok := t.(*funcTool); !ok {
 			m.names = namesOf(def.Schema, nil)
 		}
+		m.exact = m.names.exact()
 		s.byName[strings.ToLower(def.Name)], s.byName[def.Name] = i, i
 		s.list = append(s.list, m)
 		s.models = append(s.models, def.Tool)
@@ -110,7 +112,11 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 	if !ok {
 		return "", s.Unknown(call.Name, nil)
 	}
-	m, raw := s.list[i], json.RawMessage(call.Input)
+	m := &s.list[i]
+	if m.exact && m.check.accepts([]byte(call.Input)) {
+		return call.Input, nil
+	}
+	raw := json.RawMessage(call.Input)
 	if raw, err = m.names.canonical(raw); err == nil {
 		err = once(raw, 0)
 	}

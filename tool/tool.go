@@ -83,7 +83,20 @@ func WithCall(ctx context.Context, c Call) context.Context {
 	if c.Errors == nil {
 		c.Errors = io.Discard
 	}
-	return context.WithValue(ctx, callKey{}, &c)
+	return &called{ctx, c}
+}
+
+// called is a context with a call, in one piece.
+type called struct {
+	context.Context
+	call Call
+}
+
+func (c *called) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return &c.call
+	}
+	return c.Context.Value(key)
 }
 
 // FromContext gives the running call. Outside of a run it has no ID, and its writers discard.

@@ -324,15 +324,21 @@ func (l *Engine) complete(ctx context.Context, req model.Request, to engine.Delt
 		resp, err = l.model.Complete(ctx, req)
 		return resp, "", reply(l.caps.Name, resp, err)
 	}
-	var seen stream
+	seen := &struct { // in one piece, as the function below keeps them
+		stream
+		to engine.Deltas
+	}{to: to}
 	err = l.model.CompleteStream(ctx, req, func(r model.StreamResult) error {
-		seen.take(ctx, &to, r)
+		seen.take(ctx, &seen.to, r)
 		if r.Final {
 			return nil // all of it is here
 		}
 		return ctx.Err() // for a model that does not look itself
 	})
-	return seen.final, seen.text.String(), reply(l.caps.Name, seen.final, err)
+	if err != nil {
+		text = string(seen.text)
+	}
+	return seen.final, text, reply(l.caps.Name, seen.final, err)
 }
 
 // reply makes an error of a model that breaks its contract, and gives one that has no class its own.

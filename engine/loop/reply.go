@@ -17,8 +17,9 @@ import (
 
 // stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
 type stream struct {
-	text      strings.Builder
-	reasoning bool // some was shown
+	text      []byte
+	room      [256]byte // for a text that begins
+	reasoning bool      // some was shown
 	final     *model.Response
 }
 
@@ -29,10 +30,15 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
-	if n := s.text.Cap(); n-s.text.Len() < len(r.Text) {
-		s.text.Grow(max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	if s.text == nil {
+		s.text = s.room[:0]
 	}
-	s.text.WriteString(r.Text)
+	if n := cap(s.text); n-len(s.text) < len(r.Text) {
+		more := make([]byte, len(s.text), n+max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+		copy(more, s.text)
+		s.text = more
+	}
+	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
 	to.Emit(ctx, event.TextDelta, "", r.Text)
 	if !r.Final {
@@ -43,11 +49,13 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 		return
 	}
 	if !s.reasoning { // a model that does not stream shows all of it once
-		for p := range message.Of[message.Reasoning](s.final.Message) {
-			to.Emit(ctx, event.ReasoningDelta, "", p.Text)
+		for i := range s.final.Message.Len() {
+			if p, ok := s.final.Message.Part(i).(message.Reasoning); ok {
+				to.Emit(ctx, event.ReasoningDelta, "", p.Text)
+			}
 		}
 	}
-	if s.text.Len() == 0 {
+	if len(s.text) == 0 {
 		to.Emit(ctx, event.TextDelta, "", s.final.Message.Text())
 	}
 }
@@ -61,18 +69,45 @@ func sane(u model.Usage) model.Usage {
 	return u
 }
 
+// fit reports whether a reply surely is as [own] would make it.
+func fit(log *journal.Log, m message.Message) bool {
+	if m.Len() > 64 { // each is looked at for each
+		return false
+	}
+	for i := range m.Len() {
+		c, ok := m.Part(i).(message.ToolCall)
+		if !ok {
+			continue
+		}
+		if c.ID == "" || strings.Contains(c.ID, "/") || log != nil && log.HasCall(c.ID) || !wire.Compact([]byte(c.Input)) {
+			return false
+		}
+		for k := range i {
+			if before, ok := m.Part(k).(message.ToolCall); ok && before.ID == c.ID {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // own makes a reply fit for the session: each call has an id that no call before it had, and input that is compact, so that it has the
 // same bytes after it was read back from the journal. Mostly it is the message itself. With a scope each id has that in it: loops that run side by
 // side can't look at what the others are about to record.
 func own(log *journal.Log, m message.Message, scope string, step int) message.Message {
+	if scope == "" && fit(log, m) {
+		return m
+	}
 	calls := m.ToolCalls()
 	changed := false
 	seen := make(map[string]bool, len(calls))
 	taken := func(id string) bool { return id == "" || seen[id] || log != nil && log.HasCall(id) }
 	for i := range calls {
 		c := &calls[i]
-		if b, ok := wire.AppendCompact(nil, []byte(c.Input)); ok && len(b) != len(c.Input) {
-			c.Input, changed = string(b), true
+		if !wire.Compact([]byte(c.Input)) {
+			if b, ok := wire.AppendCompact(nil, []byte(c.Input)); ok {
+				c.Input, changed = string(b), true
+			}
 		}
 		if scope != "" {
 			h := fnv.New32a()

@@ -40,8 +40,19 @@ func (l *Engine) Admits(run engine.Run, name string) bool {
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
 func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
-	results = make([]message.ToolResult, len(calls))
-	judges := make([]engine.Judge, len(calls))
+	var allowed, approved batch
+	var judges []engine.Judge
+	if len(calls) == 1 { // the usual, in one piece
+		var one struct {
+			result [1]message.ToolResult
+			judge  [1]engine.Judge
+			use    [1]engine.UseTool
+			at     [1]int
+		}
+		results, judges, allowed.uses, allowed.at = one.result[:], one.judge[:], one.use[:0], one.at[:0]
+	} else {
+		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
+	}
 	for i, c := range calls {
 		judges[i].Turn, judges[i].Call = turn, c
 		results[i] = journal.NotRun(c)
@@ -50,7 +61,6 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 	if err != nil {
 		return results, false, err
 	}
-	var allowed, approved batch
 	var ask []engine.Ask
 	var asked []int
 	ends := ""

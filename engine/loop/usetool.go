@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,12 +119,14 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
 	res, err := l.attend(ctx, run, host, key, cmp.Or(e.Repeats, key), e.Call, background)
 	if res.Background && err == nil && !res.IsError && !background {
-		if out.Background = &e.Call; key.Scope != "" { // there is nobody to hear it in there
+		call := e.Call                               // not the effect's own, which would be on the heap for every call
+		if out.Background = &call; key.Scope != "" { // there is nobody to hear it in there
 			out.Background, res.Content, res.IsError = nil, "The call can't go on in the background here: make it in the foreground.", true
 		}
 	}
 	out.Millis = time.Since(began).Milliseconds()
 	switch {
+	case err == nil:
 	case errors.Is(err, errLate):
 		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
 		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
@@ -131,9 +134,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		return out, nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
 		return out, err
-	case err != nil && e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
+	case e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
 		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
-	case err != nil:
+	default:
 		res.Content, res.IsError = failure(res.Content, err), true
 		if c := errdefs.Of(err); c != nil {
 			out.Class = c.Error()
@@ -211,6 +214,9 @@ func told(text, context string) string {
 // errLate: the tool did not stop in time.
 var errLate = errdefs.Timeout.Errorf("loop: the tool did not stop")
 
+// errGone is of a tool that called runtime.Goexit.
+var errGone = errdefs.Internal.Errorf("the tool ended its goroutine without a result")
+
 type ended struct {
 	res tool.Result
 	err error
@@ -219,43 +225,28 @@ type ended struct {
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
 func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
 	t, _, _ := l.tools.Lookup(c.Name)
-	to := engine.DeltasOf(run, host, key, 0)
-	left := make(chan struct{}) // closed when nobody attends any more: late output goes nowhere
-	defer close(left)
-	lines, events := make(chan chunk), make(chan event.Event)
+	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
+	defer close(a.left)
 	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
-	if to.On() {
-		call.Output, call.Errors = writer{"stdout", lines, left}, writer{"stderr", lines, left}
+	if a.to.On() {
+		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
+		call.Output, call.Errors = &a.stdout, &a.stderr
 	}
-	below := l.inside(ctx, run, host, key, func(e event.Event) {
-		select {
-		case events <- e:
-		case <-left:
-		}
-	})
-	done := make(chan ended, 1)
-	go func() {
-		end := ended{err: errdefs.Internal.Errorf("the tool ended its goroutine without a result")} // runtime.Goexit
-		defer func() {
-			if p := recover(); p != nil {
-				l.log.ErrorContext(ctx, "a tool panicked", "tool", c.Name, "run", run.ID, "panic", p, "stack", string(debug.Stack()))
-				end = ended{err: errdefs.Internal.Errorf("the tool panicked: %v", p)}
-			}
-			done <- end
-		}()
-		res, err := t.Execute(tool.WithCall(below, call), json.RawMessage(c.Input))
-		end = ended{res, err}
-	}()
+	below := tool.WithCall(l.inside(ctx, run, host, key, a.publish), call)
+	go l.execute(below, a, t, run.ID, c.Name, c.Input)
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
 		select {
-		case e := <-done:
-			return e.res, e.err
-		case o := <-lines:
-			to.Emit(ctx, event.ToolOutput, o.stream, o.text)
-		case e := <-events:
-			engine.Publish(ctx, host, e)
+		case n := <-a.news:
+			switch {
+			case n.ended != nil:
+				return n.ended.res, n.ended.err
+			case n.event != nil:
+				engine.Publish(ctx, host, *n.event)
+			default:
+				a.to.Emit(ctx, event.ToolOutput, n.stream, n.text)
+			}
 		case <-stop:
 			timer := time.NewTimer(grace)
 			defer timer.Stop()
@@ -266,6 +257,45 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 	}
 }
 
+// execute runs a tool in a goroutine of its own.
+func (l *Engine) execute(ctx context.Context, a *attendance, t tool.Tool, run, name, input string) {
+	a.end = ended{err: errGone}
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.ErrorContext(ctx, "a tool panicked", "tool", name, "run", run, "panic", p, "stack", string(debug.Stack()))
+			a.end = ended{err: errdefs.Internal.Errorf("the tool panicked: %v", p)}
+		}
+		a.tell(news{ended: &a.end})
+	}()
+	a.end.res, a.end.err = t.Execute(ctx, json.RawMessage(input))
+}
+
+// attendance is what a tool and who attends to it have in common.
+type attendance struct {
+	to             engine.Deltas
+	news           chan news
+	left           chan struct{} // closed when nobody attends any more: late news go nowhere
+	stdout, stderr writer
+	end            ended
+}
+
+// news is one thing that a tool has to say: output, an event of what is below it, or that it has ended.
+type news struct {
+	stream, text string
+	event        *event.Event
+	ended        *ended
+}
+
+// tell waits until who attends has taken the news, or has left.
+func (a *attendance) tell(n news) {
+	select {
+	case a.news <- n:
+	case <-a.left:
+	}
+}
+
+func (a *attendance) publish(e event.Event) { a.tell(news{event: &e}) }
+
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
 func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
 	bounds := run.Bounds
@@ -275,7 +305,14 @@ func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, k
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
 func idempotency(run engine.Run, key journal.Key) string {
-	return fmt.Sprintf("%s.%d/%v", run.ID, run.Attempt, key)
+	colon, slash := "", ""
+	if key.Scope != "" {
+		colon = ":"
+	}
+	if key.ID != "" {
+		slash = "/"
+	}
+	return run.ID + "." + strconv.Itoa(run.Attempt) + "/" + key.Scope + colon + key.Op + slash + key.ID // as key.String has it, in one piece
 }
 
 // behind starts what goes on of calls in the background, unless it runs already.
@@ -284,8 +321,13 @@ func (l *Engine) behind(run engine.Run, host engine.Host) {
 		return
 	}
 	for _, c := range run.Log.Background() {
-		run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, run, host, c) })
+		l.start(run, host, c)
 	}
+}
+
+// start is apart from behind because its function has the run on the heap.
+func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
+	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, run, host, c) })
 }
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
@@ -313,19 +355,13 @@ func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c j
 	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
 }
 
-type chunk struct{ stream, text string }
-
 // writer brings a tool's output to the goroutine that attends to it.
 type writer struct {
+	to     *attendance
 	stream string
-	to     chan<- chunk
-	left   <-chan struct{}
 }
 
-func (w writer) Write(p []byte) (int, error) {
-	select {
-	case w.to <- chunk{w.stream, string(p)}:
-	case <-w.left:
-	}
+func (w *writer) Write(p []byte) (int, error) {
+	w.to.tell(news{stream: w.stream, text: string(p)})
 	return len(p), nil
 }

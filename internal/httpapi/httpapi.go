@@ -2,12 +2,10 @@
 package httpapi
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -138,7 +136,9 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 		return nil, errdefs.Validation.Errorf("%s: base URL %q is none: write it as https://host/path", a.Provider, shown)
 	}
 	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
-	maps.Copy(req.Header, header)
+	for name, values := range header {
+		req.Header[name] = slices.Clone(values)
+	}
 	if content == nil {
 		req.Header.Del("Content-Type")
 	} else {
@@ -151,7 +151,7 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 	}
 	if resp.StatusCode/100 == 2 {
 		resp.Body = &bounded{resp.Body, MaxStream, time.Now()}
-		if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/html" {
+		if mediaType(resp.Header) == "text/html" {
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
 		}
@@ -188,17 +188,46 @@ func (a *API) Call(ctx context.Context, method, path string, content Content, he
 // IsJSON reports whether a response is a JSON document: some servers answer so to a request for a stream. It says so, or its first byte
 // does, for which it waits: no line of an event stream begins with a bracket.
 func IsJSON(resp *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	kind := mediaType(resp.Header)
 	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
 		return true
 	}
-	r := bufio.NewReaderSize(resp.Body, 16)
-	first, _ := r.Peek(1) // an error comes again with the next Read
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{r, resp.Body}
-	return len(first) > 0 && (first[0] == '{' || first[0] == '[')
+	p := &peeked{ReadCloser: resp.Body}
+	p.n, p.err = io.ReadFull(p.ReadCloser, p.first[:]) // an error comes again with the next Read
+	resp.Body = p
+	return p.n > 0 && (p.first[0] == '{' || p.first[0] == '[')
+}
+
+// peeked is a body of which the first byte was read.
+type peeked struct {
+	io.ReadCloser
+	first [1]byte
+	n     int // of first, not read again yet
+	err   error
+}
+
+func (p *peeked) Read(to []byte) (int, error) {
+	if p.n > 0 && len(to) > 0 {
+		p.n = 0
+		return copy(to, p.first[:]), nil
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	return p.ReadCloser.Read(to)
+}
+
+// mediaType is what a response says that it is; the usual ones are known as they stand.
+func mediaType(h http.Header) string {
+	switch said := h.Get("Content-Type"); said {
+	case "text/event-stream", "application/json":
+		return said
+	case "text/event-stream; charset=utf-8":
+		return "text/event-stream"
+	default:
+		kind, _, _ := mime.ParseMediaType(said)
+		return kind
+	}
 }
 
 // ReadAll reads a whole reply and finishes the response.

@@ -20,7 +20,10 @@ import (
 )
 
 // Schema is compiled once and may be used by many goroutines.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	plain    *plain // nil: it is not of that kind
+}
 
 // name is the schema's own, which has nothing to do with the working directory.
 const name = "schema:///schema"
@@ -62,7 +65,7 @@ func compile(text []byte) (*Schema, error) {
 	if err := s.Validate(map[string]any{}); endless(err) {
 		return nil, err
 	}
-	return &Schema{s}, nil
+	return &Schema{s, plainOf(doc, 0)}, nil
 }
 
 // first is one line of what is wrong with a schema: the deepest fault, the first of them.

@@ -183,3 +183,54 @@ func BenchmarkValid(b *testing.B) {
 		Valid(data)
 	}
 }
+
+func TestPiecesOfATextStayAsTheyWereAndTakeNoAllocation(t *testing.T) {
+	raw := []byte(`"twenty bytes of text"`)
+	var text Text
+	var pieces []string
+	for range 1000 {
+		pieces = append(pieces, text.Append(raw))
+	}
+	if whole := strings.Join(pieces, ""); whole != text.String() || whole != strings.Repeat("twenty bytes of text", 1000) {
+		t.Errorf("%q are the pieces of %q", whole, text.String())
+	}
+	if got := testing.AllocsPerRun(5, func() {
+		var text Text
+		for range 2000 {
+			text.Append(raw)
+		}
+	}); got > 8 {
+		t.Errorf("2,000 pieces: %v allocations, want at most 8", got)
+	}
+}
+
+func TestEventsAreUsedAgainWithNothingOfTheOnesBefore(t *testing.T) {
+	const first, second = "event: a\ndata: one\n\ndata: never read\n\n", "data: two\n\n"
+	read := func(stream string) (name, data string) {
+		e := NewEvents(strings.NewReader(stream))
+		defer e.Release()
+		if !e.Next() {
+			t.Fatal(e.Err())
+		}
+		return string(e.Name()), string(e.Data())
+	}
+	for range 3 {
+		if name, data := read(first); name != "a" || data != "one" {
+			t.Errorf("%q, %q", name, data)
+		}
+		if name, data := read(second); name != "" || data != "two" {
+			t.Errorf("%q, %q", name, data)
+		}
+	}
+	if raceEnabled {
+		return // a pool forgets at random then
+	}
+	in := strings.NewReader("")
+	gate(t, "a stream", 1, func() {
+		in.Reset(second)
+		e := NewEvents(in)
+		for e.Next() {
+		}
+		e.Release()
+	})
+}

@@ -111,6 +111,25 @@ func AppendBase64(dst []byte, data string) []byte {
 	return append(dst, '"')
 }
 
+// Compact reports whether raw is exactly one JSON value, without insignificant
+// white space: what [AppendCompact] would leave as it is.
+func Compact(raw []byte) bool {
+	if !Valid(raw) {
+		return false
+	}
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+			i, _, _ = skipString(raw, i+1)
+		case ' ', '\t', '\n', '\r':
+			return false
+		default:
+			i++
+		}
+	}
+	return true
+}
+
 // AppendCompact appends raw to dst without its insignificant white space, every
 // other byte as it is: escapes, numbers and the order of members stay.
 //

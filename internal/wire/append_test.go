@@ -112,6 +112,9 @@ func TestAppendCompactRemovesOnlyWhiteSpaceBetweenTokens(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, ok := AppendCompact([]byte("x"), []byte(test.in))
+			if Compact([]byte(test.in)) != (ok && string(got) == "x"+test.in) {
+				t.Errorf("Compact(%q) = %t", test.in, Compact([]byte(test.in)))
+			}
 			if !ok || string(got) != "x"+test.want {
 				t.Errorf("got %s, %t, want x%s", got, ok, test.want)
 			}
@@ -155,6 +158,9 @@ func FuzzAppendCompact(f *testing.F) {
 		err := json.Compact(&want, raw)
 		if ok != (err == nil) || ok && !bytes.Equal(got, want.Bytes()) {
 			t.Fatalf("AppendCompact(%q) = %s, %t; encoding/json: %s, %v", raw, got, ok, &want, err)
+		}
+		if Compact(raw) != (ok && len(got) == len(raw)) {
+			t.Fatalf("Compact(%q) = %t", raw, Compact(raw))
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -54,10 +55,39 @@ type Events struct {
 	found bool
 	name  []byte
 	data  []byte
+
+	room *room
+}
+
+// room is what the buffers begin with.
+type room struct {
+	buf  [firstBuffer]byte
+	data [512]byte
+	name [48]byte
 }
 
 // NewEvents returns the events of r. It reads nothing before the first Next.
-func NewEvents(r io.Reader) *Events { return &Events{r: r, limit: MaxEvent} }
+func NewEvents(r io.Reader) *Events {
+	e := spare.Get().(*Events)
+	e.r = r
+	return e
+}
+
+// spare are Events whose buffers may be used again.
+var spare = sync.Pool{New: func() any { return (&Events{room: new(room)}).fresh() }}
+
+func (e *Events) fresh() *Events {
+	*e = Events{limit: MaxEvent, room: e.room}
+	e.buf, e.data, e.name = e.room.buf[:0], e.room.data[:0], e.room.name[:0]
+	return e
+}
+
+// Release ends the use of e, whose buffers may then be those of other events: what
+// Data and Name gave is not valid any more, and e must not be used. It need not be
+// called.
+func (e *Events) Release() {
+	spare.Put(e.fresh())
+}
 
 // Next moves to the next event that has data. It returns false at the end of the
 // reader and at an error.

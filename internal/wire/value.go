@@ -50,6 +50,43 @@ func AppendText(dst, raw []byte) []byte {
 	return appendDecoded(dst, body)
 }
 
+// Text is a text that comes in pieces, each a JSON string, such as the deltas of a
+// stream. It grows in place: a piece is a part of the whole, and takes no
+// allocation of its own. Who keeps a piece keeps what the text was by then. The
+// zero Text is empty; don't copy it.
+type Text struct{ whole strings.Builder }
+
+// Append adds the text that [String] would return for raw, and returns it.
+func (t *Text) Append(raw []byte) (piece string) {
+	body, escaped := stringBody(raw)
+	n := t.whole.Len()
+	if room := t.whole.Cap(); room-n < len(body) {
+		t.whole.Grow(max(firstText, 2*room, len(body))) // in big steps
+	}
+	if !escaped && utf8.Valid(body) {
+		t.whole.Write(body)
+		return t.whole.String()[n:]
+	}
+	for len(body) > 0 {
+		run, r, rest := cutRune(body)
+		t.whole.Write(run)
+		if r >= 0 {
+			t.whole.WriteRune(r)
+		}
+		body = rest
+	}
+	return t.whole.String()[n:]
+}
+
+// firstText is the room for a text that begins.
+const firstText = 64
+
+// Len is the number of bytes.
+func (t *Text) Len() int { return t.whole.Len() }
+
+// String is all of it, without a copy.
+func (t *Text) String() string { return t.whole.String() }
+
 // stringBody returns what stands between the quotes of raw, a JSON string, and
 // whether there are escapes in it; nil when raw is no string.
 func stringBody(raw []byte) (body []byte, escaped bool) {

@@ -27,6 +27,10 @@ func TestStringDecodesAsTheStandardLibrary(t *testing.T) {
 		if got := string(AppendText([]byte("x"), []byte(raw))); got != "x"+want {
 			t.Errorf("AppendText(%s) = %q, want %q", raw, got, want)
 		}
+		var text Text
+		if first, again := text.Append([]byte(raw)), text.Append([]byte(raw)); first != want || again != want || text.String() != want+want || text.Len() != 2*len(want) {
+			t.Errorf("Text of twice %s: %q, %q, %q, want %q", raw, first, again, text.String(), want)
+		}
 	}
 }
 
@@ -34,6 +38,10 @@ func TestStringOfAnythingButAStringIsEmpty(t *testing.T) {
 	for _, raw := range append([]string{`null`, `true`, `1`, `{"a":1}`, `["a"]`, `"a" "b"`}, invalid...) {
 		if got := String([]byte(raw)); got != "" {
 			t.Errorf("String(%q) = %q", raw, got)
+		}
+		var text Text
+		if got := text.Append([]byte(raw)); got != "" || text.Len() > 0 {
+			t.Errorf("Text of %q: %q", raw, got)
 		}
 		if got := string(AppendText([]byte("x"), []byte(raw))); got != "x" {
 			t.Errorf("AppendText(%q) = %q", raw, got)

@@ -1,7 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -14,12 +14,13 @@ type block struct {
 	kind    string // its type
 	id      string // of a call
 	name    string
-	text    []byte // text or thought
+	text    wire.Text // text or thought
 	sign    []byte
-	input   []byte   // a call's arguments as JSON, as the model wrote them
-	deltas  bool     // input came in deltas, which replace what the block began with
-	members []member // what has no field above
-	raw     []byte   // an unknown block, compact, as long as no delta changed it; then it is in members
+	input   string    // a call's arguments as JSON, as the model wrote them
+	pieces  wire.Text // the same, when they came in deltas, which replace what the block began with
+	deltas  bool      // there was one
+	members []member  // what has no field above
+	raw     []byte    // an unknown block, compact, as long as no delta changed it; then it is in members
 }
 
 // member is one member of a JSON object. A text that grew is kept decoded.
@@ -29,36 +30,52 @@ type member struct {
 	text  bool
 }
 
-// newBlock reads a block of a whole reply, or the beginning of one in a stream.
-func newBlock(index int64, raw []byte) *block {
-	b := &block{index: index, kind: wire.String(wire.Get(raw, "type"))}
+// word is wire.String, which costs nothing for the words that every reply has.
+func word(raw []byte) string {
+	switch string(raw) {
+	case `"text"`:
+		return "text"
+	case `"tool_use"`: // a block's, and why a reply ends
+		return "tool_use"
+	case `"thinking"`:
+		return "thinking"
+	case `"end_turn"`:
+		return "end_turn"
+	}
+	return wire.String(raw)
+}
+
+// fill reads a block of a whole reply, or the beginning of one in a stream.
+func (b *block) fill(index int64, raw []byte) {
+	b.index, b.kind = index, word(wire.Get(raw, "type"))
 	if !b.known() {
 		if b.called() {
 			b.id, b.name = wire.String(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
 		}
 		b.raw, _ = wire.AppendCompact(nil, raw)
-		return b
+		return
 	}
 	for m := wire.Object(raw); m.Next(); {
-		switch key := string(m.Key); {
-		case key == "type", wire.IsNull(m.Value), key == "citations" && string(m.Value) == "[]":
-		case b.kind == "text" && key == "text", b.kind == "thinking" && key == "thinking":
-			b.text = wire.AppendText(b.text, m.Value)
-		case b.kind == "thinking" && key == "signature":
+		switch {
+		case string(m.Key) == "type", wire.IsNull(m.Value), string(m.Key) == "citations" && string(m.Value) == "[]":
+		case b.kind == "text" && string(m.Key) == "text", b.kind == "thinking" && string(m.Key) == "thinking":
+			b.text.Append(m.Value)
+		case b.kind == "thinking" && string(m.Key) == "signature":
 			b.sign = wire.AppendText(b.sign, m.Value)
-		case b.kind == "tool_use" && key == "id":
+		case b.kind == "tool_use" && string(m.Key) == "id":
 			b.id = wire.String(m.Value)
-		case b.kind == "tool_use" && key == "name":
+		case b.kind == "tool_use" && string(m.Key) == "name":
 			b.name = wire.String(m.Value)
-		case b.kind == "tool_use" && key == "input" && m.Value[0] == '"': // some gateways send the text of it
-			b.input = wire.AppendText(nil, m.Value)
-		case b.kind == "tool_use" && key == "input":
-			b.input = bytes.Clone(m.Value)
+		case b.kind == "tool_use" && string(m.Key) == "input" && m.Value[0] == '"': // some gateways send the text of it
+			b.input = wire.String(m.Value)
+		case b.kind == "tool_use" && string(m.Key) == "input":
+			if b.input = "{}"; string(m.Value) != b.input {
+				b.input = string(m.Value)
+			}
 		default:
-			b.set(key, m.Value)
+			b.set(string(m.Key), m.Value)
 		}
 	}
-	return b
 }
 
 func (b *block) known() bool {
@@ -83,25 +100,21 @@ func (b *block) delta(raw []byte) (more model.StreamResult, ok bool) {
 			input = m.Value
 		}
 	}
-	n := len(b.text)
 	switch {
 	case b.kind == "text" && string(kind) == `"text_delta"`:
-		b.text = wire.AppendText(b.text, said)
-		more.Text = string(b.text[n:])
+		more.Text = b.text.Append(said)
 	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
-		b.text = wire.AppendText(b.text, thinking)
-		more.Reasoning = string(b.text[n:])
+		more.Reasoning = b.text.Append(thinking)
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
 		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
 	case b.known() && (string(kind) == `"text_delta"` || string(kind) == `"thinking_delta"`), (b.kind == "text" || b.kind == "thinking") && string(kind) == `"input_json_delta"`:
 		return more, false
 	case string(kind) == `"input_json_delta"`:
 		if !b.deltas && len(input) > len(`""`) { // the first one is empty
-			b.deltas, b.input = true, nil
+			b.deltas = true
 		}
-		n := len(b.input)
-		if b.input = wire.AppendText(b.input, input); b.kind == "tool_use" {
-			more.Input = string(b.input[n:])
+		if piece := b.pieces.Append(input); b.kind == "tool_use" {
+			more.Input = piece
 		}
 	default:
 		b.merge(raw)
@@ -179,7 +192,7 @@ func (b *block) part(names map[string]string) message.Part {
 	if !b.known() {
 		if b.deltas {
 			b.open()
-			b.set("input", appendInput(nil, string(b.input)))
+			b.set("input", appendInput(nil, b.pieces.String()))
 		}
 		whole := b.object()
 		if c, ok := b.ran(whole, names); ok {
@@ -194,12 +207,12 @@ func (b *block) part(names map[string]string) message.Part {
 	switch {
 	case b.kind == "tool_use":
 		return message.ToolCall{ID: b.id, Name: b.name, Input: b.arguments(), Origin: from}
-	case len(b.text) == 0 && len(b.sign) == 0 && from.Extra == "":
+	case b.text.Len() == 0 && len(b.sign) == 0 && from.Extra == "":
 		return nil
 	case b.kind == "thinking":
-		return message.Reasoning{Text: string(b.text), Signature: string(b.sign), Origin: from}
+		return message.Reasoning{Text: b.text.String(), Signature: string(b.sign), Origin: from}
 	}
-	t := message.Text{Text: string(b.text), Origin: from}
+	t := message.Text{Text: b.text.String(), Origin: from}
 	for _, m := range b.members {
 		if m.key == "citations" && !m.text {
 			t.Citations = cited(m.value)
@@ -209,13 +222,20 @@ func (b *block) part(names map[string]string) message.Part {
 }
 
 func (b *block) arguments() string {
-	if len(bytes.TrimSpace(b.input)) == 0 {
+	input := b.input
+	if b.deltas {
+		input = b.pieces.String()
+	}
+	if strings.TrimSpace(input) == "" {
 		return "{}"
 	}
-	if raw, ok := wire.AppendCompact(nil, b.input); ok {
+	if wire.Compact([]byte(input)) {
+		return input
+	}
+	if raw, ok := wire.AppendCompact(nil, []byte(input)); ok {
 		return string(raw)
 	}
-	return string(b.input)
+	return input
 }
 
 // object gives the members, or the whole block that nothing changed, as a JSON object.

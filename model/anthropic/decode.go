@@ -15,7 +15,13 @@ type reply struct {
 	id, model, stop, reason string
 	usage                   model.Usage
 	blocks                  []*block
+	asked                   string // the model that was asked: mostly it is the one that answers
 	odd                     []byte // what stands where a block should
+
+	first struct { // room for what most replies have
+		blocks [2]block
+		list   [4]*block
+	}
 }
 
 // noBlock is the error for what stands where a block should. It can't be kept, as it can't be sent back.
@@ -43,9 +49,11 @@ func (r *reply) read(raw []byte) {
 		case "id":
 			r.id = wire.String(m.Value)
 		case "model":
-			r.model = wire.String(m.Value)
+			if r.model = r.asked; !quotes(m.Value, r.model) {
+				r.model = wire.String(m.Value)
+			}
 		case "stop_reason":
-			r.stop = wire.String(m.Value)
+			r.stop = word(m.Value)
 		case "stop_details":
 			if r.reason = wire.String(wire.Get(m.Value, "explanation")); r.reason == "" {
 				r.reason = wire.String(wire.Get(m.Value, "category"))
@@ -63,11 +71,6 @@ func (r *reply) read(raw []byte) {
 // count takes the totals that are there. They come at the beginning of a stream and again, better, at its end, where a gateway that
 // counts something at the beginning only says 0. Cached tokens are not part of input_tokens.
 func (r *reply) count(usage []byte) {
-	take := func(n *int, raw []byte) {
-		if v := httpapi.Tokens(raw); v > 0 {
-			*n = v
-		}
-	}
 	u := &r.usage
 	for m := wire.Object(usage); m.Next(); {
 		switch string(m.Key) {
@@ -85,13 +88,32 @@ func (r *reply) count(usage []byte) {
 	}
 }
 
+// quotes reports whether raw is the JSON string of s, without an escape.
+func quotes(raw []byte, s string) bool {
+	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
+}
+
+func take(n *int, raw []byte) {
+	if v := httpapi.Tokens(raw); v > 0 {
+		*n = v
+	}
+}
+
 // begin adds a block; nil for what is none.
 func (r *reply) begin(index int64, raw []byte) *block {
 	if wire.IsNull(raw) {
 		return nil
 	}
-	b := newBlock(index, raw)
-	if b.kind == "" {
+	if r.blocks == nil {
+		r.blocks = r.first.list[:0]
+	}
+	var b *block
+	if n := len(r.blocks); n < len(r.first.blocks) {
+		b = &r.first.blocks[n]
+	} else {
+		b = new(block)
+	}
+	if b.fill(index, raw); b.kind == "" {
 		r.odd = raw
 		return nil
 	}

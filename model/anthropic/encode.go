@@ -14,8 +14,8 @@ func encode(m message.Message) []byte {
 	var said int // where the last block ends that is no thought: the API takes no message that ends with one, as after a reply that was cut off
 	if m.Role() == message.RoleAssistant {
 		b = append(b, `,{"role":"assistant","content":[`...)
-		for p := range m.Parts() {
-			n := len(b)
+		for i := range m.Len() { // without Parts, here and below: an iterator would be on the heap
+			n, p := len(b), m.Part(i)
 			b = appendAssistantBlock(b, p)
 			if len(b) > n && !isThought(p) {
 				said = len(b)
@@ -24,11 +24,13 @@ func encode(m message.Message) []byte {
 	} else {
 		b = append(b, `,{"role":"user","content":[`...)
 		n := len(b)
-		for r := range message.Of[message.ToolResult](m) {
-			b = appendResult(b, r)
+		for i := range m.Len() {
+			if r, ok := m.Part(i).(message.ToolResult); ok {
+				b = appendResult(b, r)
+			}
 		}
-		for p := range m.Parts() {
-			b = appendUserBlock(b, p)
+		for i := range m.Len() {
+			b = appendUserBlock(b, m.Part(i))
 		}
 		if len(b) > n {
 			said = len(b)
@@ -205,22 +207,22 @@ func next(b []byte) []byte {
 // size guesses how long the bytes of m get, so that they are seldom moved.
 func size(m message.Message) int {
 	n := 64
-	file := func(f message.File) { n += 128 + len(f.URL) + len(f.Name) + len(f.Data)*4/3 }
-	for p := range m.Parts() {
+	file := func(f message.File) int { return 128 + len(f.URL) + len(f.Name) + len(f.Data)*4/3 }
+	for i := range m.Len() {
 		n += 96
-		switch p := p.(type) {
+		switch p := m.Part(i).(type) {
 		case message.Text:
 			n += len(p.Text) + len(p.Text)/16 + len(p.Extra)
 		case message.Reasoning:
 			n += len(p.Text) + len(p.Text)/16 + len(p.Signature) + len(p.Extra)
 		case message.File:
-			file(p)
+			n += file(p)
 		case message.ToolCall:
 			n += len(p.ID) + len(p.Name) + len(p.Input) + len(p.Extra)
 		case message.ToolResult:
 			n += len(p.Call) + len(p.Content) + len(p.Content)/16
 			for _, f := range p.Files {
-				file(f)
+				n += file(f)
 			}
 		case message.ProviderCall:
 			n += len(p.JSON)

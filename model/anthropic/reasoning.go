@@ -104,9 +104,12 @@ func (f *family) refuses(s model.Settings) (no []string) {
 // interleaved is the beta with which models that came before adaptive thinking think between calls, too.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-// header has what a request says besides its body: which form of reply it wants, and which betas it needs, behind those that the caller asked for.
+// accepts are the headers of most requests; they are read only.
+var accepts = map[string]http.Header{"application/json": {"Accept": {"application/json"}}, "text/event-stream": {"Accept": {"text/event-stream"}}}
+
+// header has what a request says besides its body: which form of reply it wants, and which betas it needs, behind those that the caller asked for. It is read only.
 func (m *Model) header(req model.Request, accept string) http.Header {
-	h := http.Header{"Accept": {accept}}
+	h := accepts[accept]
 	thinks := req.Reasoning != model.ReasoningDefault && req.Reasoning != model.ReasoningNone
 	if m.family.interleaved && thinks && len(req.Tools)+len(req.ProviderTools) > 0 {
 		const name = "Anthropic-Beta"
@@ -114,7 +117,7 @@ func (m *Model) header(req model.Request, accept string) http.Header {
 		if !slices.ContainsFunc(asked, func(s string) bool { return strings.Contains(s, interleaved) }) {
 			asked = append(slices.Clip(asked), interleaved)
 		}
-		h[name] = asked
+		h = http.Header{"Accept": {accept}, name: asked}
 	}
 	return h
 }

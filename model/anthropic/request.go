@@ -47,7 +47,8 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.Body, error) {
 	last, earlier := marks(req)
 	before := len(pieces)
-	for i, msg := range req.Messages.All() {
+	for i := range req.Messages.Len() {
+		msg := req.Messages.At(i)
 		if msg.IsZero() {
 			continue
 		}
@@ -117,7 +118,11 @@ func marks(req model.Request) (last, earlier int) {
 
 // marksItself reports whether a message has a mark of the caller's own. Marks that last longer have to come before those that don't, and there is no more room than for four: so none of ours stands before it.
 func marksItself(h message.History) bool {
-	for _, msg := range h.All() {
+	for k := range h.Len() {
+		msg := h.At(k)
+		if !msg.HasExtra() {
+			continue
+		}
 		for i := range msg.Len() {
 			if t, ok := msg.Part(i).(message.Text); ok && t.Extra != "" && t.Provider == provider && strings.Contains(t.Extra, `"cache_control"`) {
 				return true

@@ -236,6 +236,18 @@ func TestBuildingABodyAllocatesTheSameAtAnyLength(t *testing.T) {
 	}
 }
 
+func TestAMessageIsEncodedInOnePiece(t *testing.T) {
+	for _, msg := range []message.Message{
+		message.User("a question of some length"),
+		message.Assistant("Let me look.", message.ToolCall{ID: "toolu_1", Name: "read", Input: `{"path":"a.txt"}`}),
+		message.Results(message.ToolResult{Call: "toolu_1", Name: "read", Content: "the content"}),
+	} {
+		if n := testing.AllocsPerRun(100, func() { encode(msg) }); n != 1 {
+			t.Errorf("%v: %.0f allocations, want 1", msg, n)
+		}
+	}
+}
+
 func TestTheHeadIsMadeAgainWhenWhatItSaysChanges(t *testing.T) {
 	m := New("claude-sonnet-4-5")
 	base := model.Request{System: "a", Tools: readTool, Messages: steps(1), Settings: model.Settings{Temperature: ptr(0.5), Stop: []string{"x"}}, Output: json.RawMessage(`{"type":"object"}`)}

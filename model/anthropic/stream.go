@@ -9,10 +9,10 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: one string for
-// each delta.
+// listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: a delta
+// is a part of the text that it belongs to, and costs no allocation.
 func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
-	var r reply
+	r := reply{asked: m.name}
 	events := wire.NewEvents(resp.Body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -40,6 +40,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 			return nil, withID(m.api.Malformed(noBlock, r.odd), resp)
 		}
 		if done {
+			events.Release() // all of it was copied
 			return r.response(), nil
 		}
 		if said.Text != "" || said.Reasoning != "" || said.Input != "" {
@@ -107,9 +108,9 @@ func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
 		switch b := r.begin(index, e.block); { // it may begin with something
 		case b == nil:
 		case b.kind == "text":
-			said.Text = string(b.text)
+			said.Text = b.text.String()
 		case b.kind == "thinking":
-			said.Reasoning = string(b.text)
+			said.Reasoning = b.text.String()
 		}
 	case `"content_block_delta"`:
 		b := r.block(e.index)

@@ -72,7 +72,7 @@ func Start(ctx context.Context, args ...string) (*Process, error) {
 
 // End has the process end, waits for it, and says what it took.
 func (p *Process) End() (Usage, error) {
-	u := Usage{Peak: peak(p.cmd.Process.Pid)}
+	u := Usage{Peak: Peak(p.cmd.Process.Pid)}
 	late := time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = p.in.Close() // which it takes for the word to end
@@ -84,8 +84,8 @@ func (p *Process) End() (Usage, error) {
 	return u, err
 }
 
-// peak reads Linux's own count. That of getrusage would have the parent's memory in it, which the child shares until it becomes a program of its own.
-func peak(pid int) int64 {
+// Peak is the most memory of a process that was resident, in bytes; 0 where the system doesn't say. It is Linux's own count: that of getrusage would have the parent's memory in it, which the child shares until it becomes a program of its own.
+func Peak(pid int) int64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0
@@ -120,4 +120,23 @@ func Serve(s *http.Server) error {
 		err = <-served
 	}
 	return err
+}
+
+// Run runs a program, this one if it has no path, waits for it, and gives what it said on its standard output.
+func Run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		program = self
+	}
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // it is this program, or one that the caller names
+	cmd.Stderr = os.Stderr
+	cmd.WaitDelay = patience
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	return out, nil
 }

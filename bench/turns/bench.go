@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/bench/internal/child"
+	"github.com/pawl-dev/pawl/bench/internal/load"
+)
+
+// options are what the command line says.
+type options struct {
+	workloads, systems, also     string
+	pairs                        int
+	times                        float64
+	growth                       bool
+	jsonFile, svgFile, profileTo string
+}
+
+func flagsOf(o *options) *flag.FlagSet {
+	flags := flag.NewFlagSet("turns", flag.ContinueOnError)
+	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W6,W7,W8,W10", "which workloads; W4-big only if it is named")
+	flags.StringVar(&o.systems, "systems", "", "which systems of the table; all of them if it is empty")
+	flags.StringVar(&o.also, "also", "", "further systems, NAME=PROGRAM,…, under W1 to W4: a program that takes run -system NAME -workload W1 -upstream URL -times 1 and prints a result as JSON")
+	flags.IntVar(&o.pairs, "pairs", 5, "how often each comparison is made")
+	flags.Float64Var(&o.times, "times", 1, "how much longer the workloads are: turns of a session, pieces of an answer, or sessions at once")
+	flags.BoolVar(&o.growth, "growth", false, "also measure W1, W3 and W4 at 1, 2, 4 and 8 times their size, and say how the cost grows")
+	flags.StringVar(&o.jsonFile, "json", "", "file for all that was measured")
+	flags.StringVar(&o.svgFile, "svg", "", "file for a drawing of the ratios")
+	flags.StringVar(&o.profileTo, "pprof", "", "directory for profiles of every system, SYSTEM-WORKLOAD.cpu.pprof and .allocs.pprof")
+	return flags
+}
+
+// chosen are the comparisons that are asked for.
+func (o *options) chosen() ([]row, error) {
+	all := rows()
+	for _, p := range split(o.also) {
+		name, program, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, fmt.Errorf("-also %s: want NAME=PROGRAM", p)
+		}
+		all = append(all, peers(name, program)...)
+	}
+	titles, names := split(o.workloads), split(o.systems)
+	for _, t := range titles {
+		if !slices.ContainsFunc(all, func(r row) bool { return r.title == t }) {
+			return nil, fmt.Errorf("-workloads: there is no %q", t)
+		}
+	}
+	for _, n := range names {
+		if !slices.ContainsFunc(all, func(r row) bool { return r.system == n }) {
+			return nil, fmt.Errorf("-systems: there is no %q", n)
+		}
+	}
+	all = slices.DeleteFunc(all, func(r row) bool {
+		return !slices.Contains(titles, r.title) || len(names) > 0 && !slices.Contains(names, r.system)
+	})
+	slices.SortStableFunc(all, func(a, b row) int { return cmp.Compare(slices.Index(titles, a.title), slices.Index(titles, b.title)) })
+	return all, nil
+}
+
+func split(s string) (all []string) {
+	for f := range strings.SplitSeq(s, ",") {
+		if f = strings.TrimSpace(f); f != "" {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// raw is a comparison as -json keeps it.
+type raw struct {
+	Title    string `json:"title"`
+	Workload string `json:"workload"`
+	System   string `json:"system"`
+	Base     string `json:"base"`
+	Pairs    []pair `json:"pairs"`
+}
+
+func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
+	var o options
+	flags := flagsOf(&o)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := o.chosen()
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unknown argument %q", flags.Arg(0))
+	case err != nil:
+		return err
+	case o.pairs < 1 || o.times <= 0:
+		return fmt.Errorf("-pairs %d -times %v: want at least one, and more than nothing", o.pairs, o.times)
+	}
+	if o.profileTo != "" {
+		if o.profileTo, err = filepath.Abs(o.profileTo); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(o.profileTo, 0o750); err != nil {
+			return err
+		}
+	}
+	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}}
+	defer func() { err = errors.Join(err, b.end()) }()
+
+	head(out)
+	var failed error
+	var lines []line
+	var all []raw
+	total := map[[2]string]float64{} // CPU, by workload and system
+	for _, r := range chosen {
+		pairs, err := b.compare(ctx, r)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			failed = errors.Join(failed, err)
+			continue
+		}
+		all = append(all, raw{r.title, r.workload, r.system, r.base, pairs})
+		for _, l := range r.lines(pairs) {
+			lines = append(lines, l)
+			l.print(out)
+			if l.name == cpuTurn.name {
+				total[[2]string{r.workload, r.system}], total[[2]string{r.workload, r.base}] = l.system.middle, l.base.middle
+			}
+		}
+	}
+	for _, system := range []string{"f1", "f3", "pawl-memory"} {
+		few, many := total[[2]string{"W2-200", system}], total[[2]string{"W2-400", system}]
+		if few > 0 && many > 0 {
+			target, mark := "-", ""
+			if system == "pawl-memory" {
+				if target = "1.15"; load.Exponent(few*200, many*400) > 1.15 {
+					mark = "ABOVE"
+				}
+			}
+			fmt.Fprintf(out, format, "W2", system, "exponent, 200 to 400", short(load.Exponent(few*200, many*400)), "-", "-", "-", "-", target, mark)
+		}
+	}
+	if o.growth {
+		failed = errors.Join(failed, b.grow(ctx, out))
+	}
+	if o.jsonFile != "" {
+		text, err := json.MarshalIndent(all, "", " ")
+		if err == nil {
+			err = os.WriteFile(o.jsonFile, text, 0o644) //nolint:gosec // no secret
+		}
+		failed = errors.Join(failed, err)
+	}
+	if o.svgFile != "" {
+		failed = errors.Join(failed, os.WriteFile(o.svgFile, draw(lines), 0o644)) //nolint:gosec // no secret
+	}
+	return failed
+}
+
+// grow measures what workloads cost at growing sizes.
+func (b *bench) grow(ctx context.Context, out io.Writer) error {
+	const format = "%-12s %-12s %10s %10s %10s %10s %9s\n"
+	fmt.Fprintf(out, "\nCPU of all sessions, in ms\n"+format, "workload", "system", "n", "2n", "4n", "8n", "exponent")
+	var failed error
+	for _, workload := range []string{"W1", "W3", "W4"} {
+		for _, system := range []string{"f1", "f3", "pawl-memory"} {
+			var costs []float64
+			cells := []any{workload, system}
+			for _, times := range []float64{1, 2, 4, 8} {
+				grown := *b
+				grown.times = b.times * times
+				var each []float64
+				for range b.pairs {
+					r, err := grown.run(ctx, "", system, workload)
+					if err != nil {
+						failed = errors.Join(failed, err)
+						continue
+					}
+					each = append(each, us(r.CPU)/1000)
+				}
+				if len(each) == 0 {
+					return failed
+				}
+				costs = append(costs, spreadOf(each).middle)
+				cells = append(cells, short(costs[len(costs)-1]))
+			}
+			fmt.Fprintf(out, format, append(cells, fmt.Sprintf("%.2f", slope(costs)))...)
+		}
+	}
+	return failed
+}
+
+// slope is the exponent of a cost at sizes that double: the least squares' line through its logarithms.
+func slope(costs []float64) float64 {
+	mid := float64(len(costs)-1) / 2
+	var up, down float64
+	for i, c := range costs {
+		x := float64(i) - mid
+		up, down = up+x*math.Log2(c), down+x*x
+	}
+	return up / down
+}

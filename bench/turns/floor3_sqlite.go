@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver that Pawl's journal uses
+
+	"github.com/pawl-dev/pawl/bench/internal/load"
+	"github.com/pawl-dev/pawl/journal"
+)
+
+// f3sqlite is f3 that puts as many bytes into a table as Pawl's journal does, in as many transactions, each of them on the disk before the next step: what it costs to keep what happened, by any means.
+type f3sqlite struct {
+	t     *load.Task
+	sizes []int // bytes of each append of a session
+	db    *sql.DB
+	add   *sql.Stmt
+	mu    sync.Mutex // writers of SQLite take turns
+}
+
+func newF3SQLite(t *load.Task) (load.System, error) {
+	rec := &recorder{Store: journal.Memory()}
+	sys, err := pawlWith(func(*load.Task) (journal.Store, func() error, error) { return rec, func() error { return nil }, nil }, nil)(t)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sys.Open(0).Ask(context.Background(), "Please do it: "+t.Workload.Asks.String(), func(string) {}); err != nil {
+		return nil, err
+	}
+	f := &f3sqlite{t: t, sizes: rec.sizes}
+	if f.db, err = sql.Open("sqlite", "file:"+filepath.Join(t.Dir, "floor.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"); err != nil {
+		return nil, err
+	}
+	f.db.SetMaxOpenConns(1)
+	if _, err := f.db.Exec("create table entries (session integer, seq integer, data text, primary key (session, seq)) without rowid"); err != nil {
+		return nil, errors.Join(err, f.db.Close())
+	}
+	if f.add, err = f.db.Prepare("insert into entries values (?, ?, ?)"); err != nil {
+		return nil, errors.Join(err, f.db.Close())
+	}
+	return f, nil
+}
+
+func (f *f3sqlite) Close() error { return errors.Join(f.add.Close(), f.db.Close()) }
+
+func (f *f3sqlite) Open(number int) load.Session {
+	s := &f3session{t: f.t}
+	all := f.t.Workload.Asks.Turns
+	turn, seq := 0, 0
+	upTo := func(end int) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for ; seq < end; seq++ {
+			if _, err := f.add.Exec(number, seq, strings.Repeat("x", f.sizes[seq])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s.before = func() error {
+		turn++
+		return upTo(len(f.sizes) * turn / all)
+	}
+	return s
+}
+
+// recorder notes how many bytes a store is told to keep.
+type recorder struct {
+	journal.Store
+	sizes []int
+}
+
+// Append implements [journal.Store].
+func (r *recorder) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	n := 0
+	for _, e := range entries {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		n += len(b)
+	}
+	r.sizes = append(r.sizes, n)
+	return r.Store.Append(ctx, session, after, entries...)
+}
