@@ -91,7 +91,7 @@ func TestThePiecesOfABodyAreSentFromWhereTheyLie(t *testing.T) {
 		body = append(body, []byte(`],"stream":true}`))
 		return testing.AllocsPerRun(10, func() { _, _ = (&edit{add: `"added":1`, drop: []string{"model", "stream"}}).apply(body) })
 	}
-	if few, many := costs(10), costs(1000); many > few {
+	if few, many := costs(10), costs(1000); many > few+2 { // what pools of encoders lose with -race is no message's cost
 		t.Errorf("%v allocations for 10 messages, %v for 1000", few, many)
 	}
 }
