@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	together = 4            // children at a time
-	patience = time.Minute  // with a child
-	secondly = 5            // at every so many points the resume is killed too
-	sampled  = 11 * thinned // with -short or -race: of so many points one is tried,
-	sparsely = 7 * thinned  // and of so many where there are faults, or another store
+	together = 4           // children at a time
+	patience = time.Minute // with a child
+	secondly = 5           // at every so many points the resume is killed too
+	sampled  = 11          // with -short or -race: of so many points one is tried,
+	sparsely = 7           // and of so many where there are faults, or another store
 )
 
 // Matrix plays each scenario as a subtest, once undisturbed and then once for each kill point; the package says what it checks.

@@ -3,5 +3,3 @@
 package crashtest
 
 const raced = false
-
-const thinned = 1

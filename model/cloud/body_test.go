@@ -3,6 +3,7 @@ package cloud
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -89,9 +90,13 @@ func TestThePiecesOfABodyAreSentFromWhereTheyLie(t *testing.T) {
 			body = append(body, one)
 		}
 		body = append(body, []byte(`],"stream":true}`))
-		return testing.AllocsPerRun(10, func() { _, _ = (&edit{add: `"added":1`, drop: []string{"model", "stream"}}).apply(body) })
+		least := math.Inf(1)
+		for range 100 { // with -race pools lose things by chance
+			least = min(least, testing.AllocsPerRun(1, func() { _, _ = (&edit{add: `"added":1`, drop: []string{"model", "stream"}}).apply(body) }))
+		}
+		return least
 	}
-	if few, many := costs(10), costs(1000); many > few+2 { // what pools of encoders lose with -race is no message's cost
+	if few, many := costs(10), costs(1000); many > few {
 		t.Errorf("%v allocations for 10 messages, %v for 1000", few, many)
 	}
 }
