@@ -88,15 +88,15 @@ func generate[T any](ctx context.Context, m model.Model, around []model.Middlewa
 	return out, nil
 }
 
-// read makes a T of JSON. JSON Schema calls 1.0 and 1e3 integers, and models write them.
-func read[T any](text []byte) (out T, err error) {
-	err = exact.Integers(text, func(text []byte) error {
-		var fresh T
-		err := exact.Unmarshal(text, &fresh)
-		out = fresh
-		return err
-	})
-	return out, err
+// read makes a T of JSON.
+func read[T any](text []byte) (T, error) {
+	out := new(T)
+	err := exact.Unmarshal(text, out)
+	if plain := exact.Integers(text, err); plain != nil {
+		out = new(T)
+		err = exact.Unmarshal(plain, out)
+	}
+	return *out, err
 }
 
 // readPart is read for what a type of the caller's own may not be made for: half a value.

@@ -82,7 +82,7 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 			partial, _ := any(out).(Result) // what there was before it failed
 			return partial, err
 		}
-		if s, ok := any(&out).(*string); ok {
+		if s, ok := any(&out).(*string); ok { // the usual, which show would have on the heap
 			return Result{Content: *s}, nil
 		}
 		return show(out)
@@ -140,23 +140,14 @@ func marshal(v any) ([]byte, error) {
 }
 
 // decode reads an input that is valid by its schema.
-func decode[In any](input json.RawMessage) (in In, err error) {
-	fresh := new(In)
-	if err := json.Unmarshal(input, fresh); err == nil {
-		return *fresh, nil
+func decode[In any](input json.RawMessage) (In, error) {
+	in := new(In)
+	err := json.Unmarshal(input, in)
+	if plain := exact.Integers(input, err); plain != nil {
+		in = new(In)
+		err = json.Unmarshal(plain, in)
 	}
-	return decodeIntegers[In](input)
-}
-
-// decodeIntegers is decode for an input that is not taken as it is.
-func decodeIntegers[In any](input json.RawMessage) (in In, err error) {
-	err = exact.Integers(input, func(input []byte) error {
-		var fresh In
-		err := json.Unmarshal(input, &fresh)
-		in = fresh
-		return err
-	})
-	return in, err
+	return *in, err
 }
 
 func schemaOf[In any](name string) json.RawMessage {

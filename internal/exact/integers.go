@@ -9,27 +9,26 @@ import (
 	"strings"
 )
 
-// Integers reads JSON that is valid by a schema. JSON Schema calls 1.0 and 1e3 integers, and models write them; encoding/json doesn't, so when read
-// stumbles over a number it is called again, once, with those written out. What read makes the first time counts no more then.
-func Integers(data []byte, read func(data []byte) error) error {
-	err := read(data)
+// Integers gives data anew where err, of reading it, is that encoding/json stumbled over a number: with integers written out, to be read once more into a
+// value of its own. JSON Schema calls 1.0 and 1e3 integers, and models write them; encoding/json doesn't. nil: nothing else is to be read.
+func Integers(data []byte, err error) []byte {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Value, "number ") {
-		return err
+		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var v any
 	if d.Decode(&v) != nil {
-		return err
+		return nil
 	}
 	var plain bytes.Buffer
 	enc := json.NewEncoder(&plain)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(integers(v)) != nil {
-		return err
+		return nil
 	}
-	return read(bytes.TrimSuffix(plain.Bytes(), []byte("\n")))
+	return bytes.TrimSuffix(plain.Bytes(), []byte("\n"))
 }
 
 // integers writes numbers without a fraction as integers, as far as float64 is exact.
