@@ -143,10 +143,15 @@ func marshal(v any) ([]byte, error) {
 func decode[In any](input json.RawMessage) (In, error) {
 	in := new(In)
 	err := json.Unmarshal(input, in)
-	if plain := exact.Integers(input, err); plain != nil {
-		in = new(In)
-		err = json.Unmarshal(plain, in)
+	if err == nil {
+		return *in, nil
 	}
+	plain := exact.Integers(input, err)
+	if plain == nil {
+		return *in, err
+	}
+	in = new(In)
+	err = json.Unmarshal(plain, in)
 	return *in, err
 }
 

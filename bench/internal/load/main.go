@@ -21,6 +21,7 @@ func Main(ctx context.Context, args []string, systems Systems, out io.Writer) er
 	work := flags.String("workload", "", "which workload")
 	url := flags.String("upstream", "", "base URL of the model")
 	times := flags.Float64("times", 1, "how much longer the workload is")
+	sessions := flags.Int("sessions", 0, "so many sessions instead of the workload's own, which are too few for a profile")
 	profiles := flags.String("pprof", "", "directory for profiles")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -32,6 +33,9 @@ func Main(ctx context.Context, args []string, systems Systems, out io.Writer) er
 	w, err := Named(*work, *times)
 	if err != nil {
 		return err
+	}
+	if *sessions > 0 {
+		w.Sessions = *sessions
 	}
 	r, err := Run(ctx, *name, w, *url, *profiles, system)
 	if err != nil {
