@@ -45,7 +45,7 @@ func TestARunBelowSharesItsInterruptThroughEveryHostOfOurs(t *testing.T) {
 		"bare":         func(h engine.Host) engine.Host { return h },
 		"a bus":        func(h engine.Host) engine.Host { return engine.Publishing(&bus, h) },
 		"functions":    func(h engine.Host) engine.Host { return engine.HostFuncs{Inner: h} },
-		"a relay":      func(h engine.Host) engine.Host { return engine.Relay(h, func(event.Event) {}) },
+		"a relay":      func(h engine.Host) engine.Host { return engine.Relay{Host: h, To: func(event.Event) {}} },
 		"all of these": func(h engine.Host) engine.Host { return engine.HostFuncs{Inner: engine.Publishing(&bus, h)} },
 	} {
 		t.Run(name, func(t *testing.T) {
