@@ -94,14 +94,14 @@ func (h childHost) Listening() bool { return Listening(h.Host) }
 
 func (h childHost) interrupts() *latch { return h.intr }
 
-// Relay is Host, but for what is published: that goes to To, which may be called from any goroutine.
+// Relay is Host, but for what is published: that goes to To, from any goroutine.
 type Relay struct {
 	Host
-	To func(event.Event)
+	To Publisher
 }
 
 // Publish implements [Host].
-func (r Relay) Publish(_ context.Context, e event.Event) error { r.To(e); return nil }
+func (r Relay) Publish(ctx context.Context, e event.Event) error { return r.To.Publish(ctx, e) }
 
 // Listening reports whether the host listens: see [Listening].
 func (r Relay) Listening() bool { return Listening(r.Host) }

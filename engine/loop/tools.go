@@ -39,10 +39,11 @@ func (l *Engine) Admits(run engine.Run, name string) bool {
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, of *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
 	var allowed, approved batch
 	var judges []engine.Judge
 	var verdicts []journal.ToolJudged
+	var turn *engine.Turn
 	if len(calls) == 1 { // the usual, in one piece
 		var one struct {
 			result  [1]message.ToolResult
@@ -51,11 +52,20 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			use     [1]engine.UseTool
 			done    [1]journal.ToolFinished
 			at      [1]int
+			turn    engine.Turn
 		}
 		results, judges, verdicts = one.result[:], one.judge[:], one.verdict[:0]
 		allowed.uses, allowed.done, allowed.at = one.use[:0], one.done[:0], one.at[:0]
+		if of != nil {
+			one.turn = *of
+			turn = &one.turn
+		}
 	} else {
 		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
+		if of != nil {
+			all := *of
+			turn = &all
+		}
 	}
 	for i, c := range calls {
 		judges[i].Turn, judges[i].Call = turn, c

@@ -243,7 +243,7 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
 		call.Output, call.Errors = &a.stdout, &a.stderr
 	}
-	a.host = engine.Relay{Host: host, To: a.publish}
+	a.host = engine.Relay{Host: host, To: a}
 	below := tool.WithCall(l.inside(ctx, run, &a.host, key), call)
 	go l.execute(below, a, run.ID, c.Name, c.Input)
 	stop := ctx.Done()
@@ -308,7 +308,11 @@ func (a *attendance) tell(n news) {
 	}
 }
 
-func (a *attendance) publish(e event.Event) { a.tell(news{event: &e}) }
+// Publish is for what is below the tool.
+func (a *attendance) Publish(_ context.Context, e event.Event) error {
+	a.tell(news{event: &e})
+	return nil
+}
 
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
 func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key) context.Context {
@@ -347,11 +351,7 @@ func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
 	e := l.use(run, nil, c, "") // the model was told what hooks had to say
-	behind := engine.Relay{Host: host, To: func(e event.Event) {
-		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
-			run.Background.Publish(e)
-		}
-	}}
+	behind := engine.Relay{Host: host, To: late{run.Background}}
 	out, err := l.outcome(ctx, run, behind, e.Key(), e, true)
 	if err == nil {
 		err = ctx.Err() // it goes on when the run is resumed
@@ -367,6 +367,17 @@ func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c j
 		parts = append(parts, f)
 	}
 	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
+}
+
+// late is who hears of what goes on in the background.
+type late struct{ to *engine.Background }
+
+// Publish leaves out deltas: they would come late, and be many.
+func (l late) Publish(_ context.Context, e event.Event) error {
+	if e.Data != nil || e.Delta == event.Warning {
+		l.to.Publish(e)
+	}
+	return nil
 }
 
 // writer brings a tool's output to the goroutine that attends to it.
