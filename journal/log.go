@@ -91,7 +91,7 @@ func (l *Log) next(e Entry) error {
 	if e.Seq != l.st.Seq+1 {
 		return errdefs.Internal.Errorf("journal: session %s: after entry %d its store gives entry %d", l.session, l.st.Seq, e.Seq)
 	}
-	l.st.apply(e)
+	l.st.apply(&e)
 	return nil
 }
 
@@ -227,8 +227,8 @@ func (l *Log) append(ctx context.Context, decide func(*State) error, done func()
 		}
 		err := l.store.Append(ctx, l.session, l.st.Seq, entries...)
 		if err == nil {
-			for _, e := range entries {
-				l.st.apply(e)
+			for i := range entries {
+				l.st.apply(&entries[i])
 			}
 			if done != nil {
 				done()
