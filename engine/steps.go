@@ -75,14 +75,19 @@ func as[Out journal.Data](e Effect, d journal.Data, err error) (Out, error) {
 // errdefs.Validation.
 func StepsOf(run Run, host Host, p Performer) Steps {
 	if cp := run.ResumeFrom; cp != nil && cp.ExecID != "" && cp.ExecID != run.ID {
-		return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
-			return make([]journal.Data, len(effects)), errdefs.Validation.Errorf("engine: run %s can't go on from a checkpoint of run %s", run.ID, cp.ExecID)
-		})
+		return refusing(errdefs.Validation.Errorf("engine: run %s can't go on from a checkpoint of run %s", run.ID, cp.ExecID))
 	}
 	if run.Steps != nil {
 		return run.Steps
 	}
 	return Local(run, host, p)
+}
+
+// refusing are steps of which each fails with err.
+func refusing(err error) Steps {
+	return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
+		return make([]journal.Data, len(effects)), err
+	})
 }
 
 // Scoped is an effect inside a branch; a Performer routes it by Scope.

@@ -12,20 +12,29 @@ import (
 // Execute is the loop. It fails with errdefs.NotAvailable, before anything is done, when the caller takes none of the media types that it can answer in.
 // On a channel other than the main one it talks in a scope of that name: what is said there is not the session's transcript.
 func (l *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
-	if err := l.answers(run); err != nil {
+	if err := l.answers(&run); err != nil {
 		return board, err
 	}
 	do := engine.StepsOf(run, host, l)
 	if l.cfg.Channel == engine.MainChannel {
-		return board, l.Converse(ctx, do, run, board)
+		return board, l.converse(ctx, do, &run, board)
 	}
-	return board, do.Branch(ctx, engine.Branch{Scope: l.cfg.Channel, Run: func(ctx context.Context, do engine.Steps) error {
-		return l.Converse(ctx, do, run, board)
+	return board, l.aside(ctx, do, run, board)
+}
+
+// aside talks in a scope of its own.
+func (l *Engine) aside(ctx context.Context, do engine.Steps, run engine.Run, board *engine.Board) error {
+	return do.Branch(ctx, engine.Branch{Scope: l.cfg.Channel, Run: func(ctx context.Context, do engine.Steps) error {
+		return l.converse(ctx, do, &run, board)
 	}})
 }
 
 // Converse is Execute on given steps: how another engine runs a loop in a scope of its own.
 func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, board *engine.Board) error {
+	return l.converse(ctx, do, &run, board)
+}
+
+func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
 	talk := board.Channel(l.cfg.Channel)
 	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
 	say := func(ms ...message.Message) { talk = talk.Append(ms...) }

@@ -24,19 +24,19 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	hears := l.cfg.Channel == engine.MainChannel && beside == "" && !engine.Kept(e) // in any other place what people say would be heard by one of many, or dropped with what failed
 	e = engine.Bare(e)
-	l.behind(run, host)
+	l.behind(&run, host)
 	run.Background.Flush(ctx, host)
 	switch e := e.(type) {
 	case engine.Prepare:
-		return l.prepare(ctx, run, key.Scope, e)
+		return l.prepare(ctx, &run, key.Scope, e)
 	case engine.Generate:
-		return l.generate(ctx, run, host, key, beside, hears, e)
+		return l.generate(ctx, &run, host, key, beside, hears, e)
 	case engine.Compact:
-		return l.compact(ctx, run, host, e)
+		return l.compact(ctx, &run, host, e)
 	case engine.Tell:
 		return journal.Said{Message: e.Message(), By: "pawl"}, nil
 	case engine.Judge:
-		judged := l.judge(ctx, run, e)
+		judged := l.judge(ctx, &run, &e)
 		if judged.Refused() {
 			judged.Name = e.Call.Name
 		}
@@ -45,18 +45,18 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		}
 		return judged, nil
 	case engine.Ask:
-		return ask(ctx, run, host, key, e)
+		return ask(ctx, &run, host, key, e)
 	case engine.UseTool:
-		return l.useTool(ctx, run, host, key, e)
+		return l.useTool(ctx, &run, host, key, &e)
 	case engine.Stop:
 		if key.Scope == "" {
-			if again, err := l.steered(ctx, run, host); err != nil {
+			if again, err := l.steered(ctx, &run, host); err != nil {
 				return nil, err
 			} else if again {
 				return journal.Stopped{Steered: true}, nil
 			}
 		}
-		stopped := l.stop(ctx, run, e)
+		stopped := l.stop(ctx, &run, &e)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 }
 
 // prepare runs the PreGeneration hooks, and mends a transcript that came from outside.
-func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e engine.Prepare) (journal.Data, error) {
+func (l *Engine) prepare(ctx context.Context, run *engine.Run, scope string, e engine.Prepare) (journal.Data, error) {
 	g := &hook.Generation{Where: run.Where(), System: e.System, Messages: e.Messages}
 	var err error
 	run.Values.Do(func(values map[string]any) {
@@ -89,10 +89,10 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 	return out, nil
 }
 
-func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
+func (l *Engine) stop(ctx context.Context, run *engine.Run, e *engine.Stop) journal.Data {
 	talk := e.Turn.Messages
 	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
-	g.Response = responseOf(e.Turn)
+	g.Response = responseOf(&e.Turn)
 	asked := talk
 	if n := asked.Len(); n > 0 && asked.Last() == e.Turn.Reply.Message {
 		asked = asked.Slice(0, n-1)
@@ -118,16 +118,16 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 }
 
 // responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
-func responseOf(t engine.Turn) *model.Response {
+func responseOf(t *engine.Turn) *model.Response {
 	if t.Messages.Len() == 0 {
 		return nil
 	}
-	r := t.Reply
+	r := &t.Reply
 	return &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
 }
 
 // ask puts a question to whoever is there; nobody parks the run. One that can't be answered any more is a no.
-func ask(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Ask) (journal.Data, error) {
+func ask(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e engine.Ask) (journal.Data, error) {
 	outer := ctx
 	if end := deadline(run.Log, key); !end.IsZero() {
 		var cancel context.CancelFunc
@@ -164,7 +164,7 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 }
 
 // hooks are the run's, then the engine's own.
-func (l *Engine) hooks(run engine.Run) []hook.Middleware {
+func (l *Engine) hooks(run *engine.Run) []hook.Middleware {
 	switch {
 	case len(l.cfg.Hooks) == 0:
 		return run.Bounds.Hooks
@@ -175,7 +175,7 @@ func (l *Engine) hooks(run engine.Run) []hook.Middleware {
 }
 
 // admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read. Who may use a deferred tool may search for it.
-func (l *Engine) admitted(run engine.Run) func(string) bool {
+func (l *Engine) admitted(run *engine.Run) func(string) bool {
 	names := run.Tools // a function that had the run would have it on the heap, gate or not
 	if names == nil {
 		return nil
@@ -191,7 +191,7 @@ func (l *Engine) admitted(run engine.Run) func(string) bool {
 }
 
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came. beside is the scope when others may talk at the same time.
-func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
+func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
 	budget := run.Bounds.Budget
 	if err := budget.Call(); err != nil {
 		return nil, err
@@ -257,7 +257,7 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage, by string) (*in
 }
 
 // request is what the model is asked.
-func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
+func (l *Engine) request(run *engine.Run, system string, messages message.History) model.Request {
 	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.ProviderTools) > 0 {
 		req.ProviderTools = l.providerTools(run)
@@ -269,7 +269,7 @@ func (l *Engine) request(run engine.Run, system string, messages message.History
 }
 
 // providerTools are those that the agent's gate admits: nothing else stands before what they do.
-func (l *Engine) providerTools(run engine.Run) []model.ProviderTool {
+func (l *Engine) providerTools(run *engine.Run) []model.ProviderTool {
 	all := l.cfg.Settings.ProviderTools
 	if run.Tools == nil {
 		return all
@@ -284,7 +284,7 @@ func (l *Engine) providerTools(run engine.Run) []model.ProviderTool {
 }
 
 // steered reports whether the model has to hear something before the run may end. It waits for what goes on in the background.
-func (l *Engine) steered(ctx context.Context, run engine.Run, host engine.Host) (bool, error) {
+func (l *Engine) steered(ctx context.Context, run *engine.Run, host engine.Host) (bool, error) {
 	heard := func() bool { return len(steering(run.Log)) > 0 }
 	if run.Log == nil || run.Background == nil {
 		return heard(), nil

@@ -21,7 +21,7 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	for i := range calls {
 		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
 	}
-	results, _, err := l.useTools(ctx, do, run, engine.Turn{}, calls)
+	results, _, err := l.useTools(ctx, do, &run, engine.Turn{}, calls)
 	return results, err
 }
 
@@ -33,13 +33,13 @@ func (l *Engine) Judge(ctx context.Context, do engine.Steps, run engine.Run, c m
 
 // Admits reports whether there is a tool of that name which the run's gate lets through.
 func (l *Engine) Admits(run engine.Run, name string) bool {
-	_, err := l.gate(run, name)
+	_, err := l.gate(&run, name)
 	return err == nil
 }
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
 	var allowed, approved batch
 	var judges []engine.Judge
 	if len(calls) == 1 { // the usual, in one piece
@@ -137,7 +137,7 @@ func endedBy(reason string) error {
 }
 
 // use is the effect of running a call; note is what hooks want the model to know of it.
-func (l *Engine) use(run engine.Run, turn engine.Turn, c journal.Called, note string) engine.UseTool {
+func (l *Engine) use(run *engine.Run, turn engine.Turn, c journal.Called, note string) engine.UseTool {
 	u := engine.UseTool{Turn: turn, Call: c, Unknown: run.Unknown, Context: note}
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
@@ -156,7 +156,7 @@ func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u),
 
 // do runs the calls: readers that stand side by side together, any other alone, so that what follows a call whose outcome is unknown waits
 // until a person has said what to do about it.
-func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results []message.ToolResult) error {
+func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, results []message.ToolResult) error {
 	for from, to := 0, 0; from < len(b.uses); from = to {
 		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
 		}
@@ -188,7 +188,7 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 }
 
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.
-func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.UseTool) (result message.ToolResult, final bool, err error) {
+func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u engine.UseTool) (result message.ToolResult, final bool, err error) {
 	for {
 		u.Again++
 		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}

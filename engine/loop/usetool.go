@@ -25,7 +25,7 @@ import (
 const grace = 5 * time.Second
 
 // judge says whether a call may run: the tool is known and admitted, its input valid, the hooks content.
-func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) journal.ToolJudged {
+func (l *Engine) judge(ctx context.Context, run *engine.Run, e *engine.Judge) journal.ToolJudged {
 	c := e.Call
 	refuse := func(verdict string, err error) journal.ToolJudged {
 		return journal.ToolJudged{Call: c.ID, Verdict: verdict, Reason: err.Error()}
@@ -50,7 +50,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
-		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(&e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			d = hook.Judge(ctx, hooks, use, check)
@@ -82,7 +82,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 }
 
 // gate finds a tool that the agent may use.
-func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
+func (l *Engine) gate(run *engine.Run, name string) (tool.Definition, error) {
 	allowed := l.admitted(run)
 	_, def, ok := l.tools.Lookup(name)
 	if !ok || allowed != nil && !allowed(def.Name) {
@@ -92,7 +92,7 @@ func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
 }
 
 // useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
-func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool) (journal.Data, error) {
+func (l *Engine) useTool(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool) (journal.Data, error) {
 	out, err := l.outcome(ctx, run, host, key, e, false)
 	if err != nil {
 		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
@@ -101,7 +101,7 @@ func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, 
 }
 
 // outcome is what a call comes to; its part in the background goes the same way. The error is an InterruptedError of a tool that may be repeated.
-func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool, background bool) (journal.ToolFinished, error) {
+func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool, background bool) (journal.ToolFinished, error) {
 	out := journal.ToolFinished{Call: e.Call.ID, Name: e.Call.Name}
 	def, err := l.gate(run, e.Call.Name) // looked at again: a gate holds where the tool runs, not only where it is shown
 	if err == nil {                      // a person may have edited the input
@@ -153,7 +153,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
 		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
-		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
+		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(&e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			if err := hook.After(ctx, hooks, use); err != nil {
@@ -173,7 +173,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 }
 
 // unwritten is the error of a journal that failed.
-func unwritten(run engine.Run) error {
+func unwritten(run *engine.Run) error {
 	if run.Log == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ type ended struct {
 }
 
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
-func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
+func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
 	t, _, _ := l.tools.Lookup(c.Name)
 	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
 	defer close(a.left)
@@ -297,14 +297,14 @@ func (a *attendance) tell(n news) {
 func (a *attendance) publish(e event.Event) { a.tell(news{event: &e}) }
 
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
-func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
+func (l *Engine) inside(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
 	bounds := run.Bounds
 	bounds.Hooks = l.hooks(run)
-	return engine.WithInside(engine.WithBounds(ctx, bounds), engine.Inside{Run: run, Host: engine.Relay(host, publish), Key: key, Performer: l})
+	return engine.WithInside(engine.WithBounds(ctx, bounds), engine.Inside{Run: *run, Host: engine.Relay(host, publish), Key: key, Performer: l})
 }
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
-func idempotency(run engine.Run, key journal.Key) string {
+func idempotency(run *engine.Run, key journal.Key) string {
 	colon, slash := "", ""
 	if key.Scope != "" {
 		colon = ":"
@@ -316,29 +316,29 @@ func idempotency(run engine.Run, key journal.Key) string {
 }
 
 // behind starts what goes on of calls in the background, unless it runs already.
-func (l *Engine) behind(run engine.Run, host engine.Host) {
+func (l *Engine) behind(run *engine.Run, host engine.Host) {
 	if run.Log == nil || run.Background == nil {
 		return
 	}
 	for _, c := range run.Log.Background() {
-		l.start(run, host, c)
+		l.start(*run, host, c)
 	}
 }
 
-// start is apart from behind because its function has the run on the heap.
+// start is apart from behind because its function has the run, a copy that stays, on the heap.
 func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
-	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, run, host, c) })
+	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, &run, host, c) })
 }
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
-func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
+func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c journal.Called) error {
 	e := l.use(run, engine.Turn{}, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
 		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
 			run.Background.Publish(e)
 		}
 	})
-	out, err := l.outcome(ctx, run, behind, e.Key(), e, true)
+	out, err := l.outcome(ctx, run, behind, e.Key(), &e, true)
 	if err == nil {
 		err = ctx.Err() // it goes on when the run is resumed
 	}
