@@ -25,7 +25,8 @@ import (
 // and (res, err) when a decider, a committer or the journal failed. When the journal fails before the end, nothing more is begun and the run
 // stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
-	t := &turn{config: configure(opts), ag: ag, eng: eng, req: &req}
+	t := new(turn)
+	t.config, t.ag, t.eng, t.req = configure(opts), ag, eng, &req
 	if err := guard("the engine", t.admit); err != nil {
 		return nil, err
 	}

@@ -234,23 +234,27 @@ func perform(ctx context.Context, p Performer, run *Run, host Host, e Effect) (d
 		}
 	}()
 	d, err = p.Perform(ctx, *run, host, e)
-	switch b := d.(type) {
-	case journal.Board:
+	switch d.(type) {
+	case journal.Board, journal.Visited:
 		if err == nil {
-			err = fits(e, b)
-		}
-		if err != nil {
-			d = nil
-		}
-	case journal.Visited:
-		if err == nil {
-			err = checked(e, b.Board)
+			err = changes(e, d)
 		}
 		if err != nil {
 			d = nil
 		}
 	}
 	return d, err
+}
+
+// changes checks an outcome that changes the board, or tells of a change.
+func changes(e Effect, d journal.Data) error {
+	switch d := d.(type) {
+	case journal.Board:
+		return fits(e, d)
+	case journal.Visited:
+		return checked(e, d.Board)
+	}
+	return nil
 }
 
 // checked refuses a change of the board that would not come back as it is.

@@ -46,10 +46,16 @@ func DoAll[Out journal.Data, E Effect](ctx context.Context, s Steps, es []E) ([]
 	if len(es) == 0 {
 		return nil, nil
 	}
-	if len(es) == 1 {
-		out, err := Do[Out](ctx, s, es[0])
-		return []Out{out}, err
+	if len(es) > 1 {
+		return doSeveral[Out](ctx, s, es)
 	}
+	outs := make([]Out, 1)
+	var err error
+	outs[0], err = Do[Out](ctx, s, es[0])
+	return outs, err
+}
+
+func doSeveral[Out journal.Data, E Effect](ctx context.Context, s Steps, es []E) ([]Out, error) {
 	effects := make([]Effect, len(es))
 	for i, e := range es {
 		effects[i] = e

@@ -79,7 +79,8 @@ func (l *Engine) compact(ctx context.Context, run *engine.Run, host engine.Host,
 		return failed(err)
 	}
 	began := time.Now()
-	resp, _, err := l.complete(ctx, l.summarizing(e.Messages.Slice(0, edit.From)), engine.Deltas{})
+	req := l.summarizing(e.Messages.Slice(0, edit.From))
+	resp, _, err := l.complete(ctx, &req, nil)
 	if err != nil {
 		return failed(err)
 	}

@@ -45,11 +45,13 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 	}
 	talk = talk.Edit(ready.Edit)
 	from, used := talk.Len(), tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, talk)}
+	turn := engine.Turn{System: ready.System}
+	reply := &turn.Reply
 	for step := 1; ; step++ {
 		if talk, from, err = used.ready(ctx, do, step, talk, from); err != nil {
 			return err
 		}
-		reply, err := engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
+		*reply, err = engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
 		calls := reply.Message.ToolCalls()
 		say(reply.Heard...)
 		if !reply.Message.Blank() {
@@ -59,6 +61,7 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			say(unanswered(reply, calls)...)
 			return err
 		}
+		turn.Messages = talk
 		next, tell, err := used.after(reply, calls, talk)
 		switch next {
 		case failed:
@@ -70,7 +73,7 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 				return err
 			}
 		case useTools:
-			results, final, err := l.useTools(ctx, do, run, engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
+			results, final, err := l.useTools(ctx, do, run, &turn, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}
@@ -86,7 +89,8 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			}
 		}
 		if next == stopped {
-			if on, err := used.stop(ctx, do, engine.Stop{Step: step, Turn: engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from}, say); err != nil || !on {
+			turn.Messages = talk
+			if on, err := used.stop(ctx, do, step, &turn, from, say); err != nil || !on {
 				return err
 			}
 		}
@@ -94,8 +98,8 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 }
 
 // stop lets hooks look at what is done; on when they, or a person, have something to say to the model.
-func (t *tally) stop(ctx context.Context, do engine.Steps, e engine.Stop, say func(...message.Message)) (on bool, err error) {
-	e.Sent, e.Last = t.sent, t.sent >= maxAgain
+func (t *tally) stop(ctx context.Context, do engine.Steps, step int, turn *engine.Turn, from int, say func(...message.Message)) (on bool, err error) {
+	e := engine.Stop{Step: step, Turn: *turn, From: from, Sent: t.sent, Last: t.sent >= maxAgain}
 	end, err := engine.Do[journal.Stopped](ctx, do, e)
 	if err != nil || end.Again == "" {
 		return end.Steered, err
@@ -123,7 +127,7 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 }
 
 // unanswered gives calls that will not run a result that says so; nothing when there are no calls.
-func unanswered(reply journal.ModelFinished, calls []message.ToolCall) []message.Message {
+func unanswered(reply *journal.ModelFinished, calls []message.ToolCall) []message.Message {
 	if len(calls) == 0 {
 		return nil
 	}

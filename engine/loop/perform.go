@@ -26,43 +26,54 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	e = engine.Bare(e)
 	l.behind(&run, host)
 	run.Background.Flush(ctx, host)
-	switch e := e.(type) {
+	switch t := e.(type) {
 	case engine.Prepare:
-		return l.prepare(ctx, &run, key.Scope, e)
+		return l.prepare(ctx, &run, key.Scope, t)
 	case engine.Generate:
-		return l.generate(ctx, &run, host, key, beside, hears, e)
+		return l.generate(ctx, &run, host, key, beside, hears, t)
 	case engine.Compact:
-		return l.compact(ctx, &run, host, e)
+		return l.compact(ctx, &run, host, t)
 	case engine.Tell:
-		return journal.Said{Message: e.Message(), By: "pawl"}, nil
-	case engine.Judge:
-		judged := l.judge(ctx, &run, &e)
-		if judged.Refused() {
-			judged.Name = e.Call.Name
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
-		}
-		return judged, nil
+		return journal.Said{Message: t.Message(), By: "pawl"}, nil
 	case engine.Ask:
-		return ask(ctx, &run, host, key, e)
+		return ask(ctx, &run, host, key, t)
+	}
+	switch e.(type) { // large ones, which would have their room here, too
+	case engine.Judge:
+		return l.performJudge(ctx, &run, e)
 	case engine.UseTool:
-		return l.useTool(ctx, &run, host, key, &e)
+		return l.useTool(ctx, &run, host, key, e)
 	case engine.Stop:
-		if key.Scope == "" {
-			if again, err := l.steered(ctx, &run, host); err != nil {
-				return nil, err
-			} else if again {
-				return journal.Stopped{Steered: true}, nil
-			}
-		}
-		stopped := l.stop(ctx, &run, &e)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return stopped, nil
+		return l.performStop(ctx, &run, host, key.Scope, e)
 	}
 	return nil, errdefs.Internal.Errorf("loop: does not know the effect %T", e)
+}
+
+func (l *Engine) performJudge(ctx context.Context, run *engine.Run, e engine.Effect) (journal.Data, error) {
+	j := e.(engine.Judge)
+	judged := l.judge(ctx, run, &j)
+	if judged.Refused() {
+		judged.Name = j.Call.Name
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
+	}
+	return judged, nil
+}
+
+func (l *Engine) performStop(ctx context.Context, run *engine.Run, host engine.Host, scope string, e engine.Effect) (journal.Data, error) {
+	if scope == "" {
+		if again, err := l.steered(ctx, run, host); err != nil {
+			return nil, err
+		} else if again {
+			return journal.Stopped{Steered: true}, nil
+		}
+	}
+	stopped := l.stop(ctx, run, e)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return stopped, nil
 }
 
 // prepare runs the PreGeneration hooks, and mends a transcript that came from outside.
@@ -89,7 +100,8 @@ func (l *Engine) prepare(ctx context.Context, run *engine.Run, scope string, e e
 	return out, nil
 }
 
-func (l *Engine) stop(ctx context.Context, run *engine.Run, e *engine.Stop) journal.Data {
+func (l *Engine) stop(ctx context.Context, run *engine.Run, effect engine.Effect) journal.Data {
+	e := effect.(engine.Stop)
 	talk := e.Turn.Messages
 	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
 	g.Response = responseOf(&e.Turn)
@@ -211,7 +223,7 @@ func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host
 	began := time.Now()
 	req := l.request(run, e.System, e.Messages.Append(heard.Heard...))
 	req.CacheKey = l.cacheKey(run, key.Scope, len(req.Tools))
-	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
+	resp, text, err := l.complete(ctx, &req, listening(ctx, run, host, key))
 	if err != nil {
 		if text != "" && ctx.Err() != nil {
 			return journal.ModelFinished{
@@ -318,17 +330,27 @@ func exceeded(err error) error {
 	return nil
 }
 
+// listener is who a stream is taken apart for, in one piece.
+type listener struct {
+	stream
+	to engine.Deltas
+}
+
+// listening gives the listener to a model call; nil when nobody listens.
+func listening(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key) *listener {
+	if !engine.Listening(host) {
+		return nil
+	}
+	return &listener{to: engine.DeltasOf(run, host, key, model.Attempt(ctx))}
+}
+
 // complete calls the model, as a stream when somebody listens. With an error, text is what had come by then.
-func (l *Engine) complete(ctx context.Context, req model.Request, to engine.Deltas) (resp *model.Response, text string, err error) {
-	if !to.On() {
-		resp, err = l.model.Complete(ctx, req)
+func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listener) (resp *model.Response, text string, err error) {
+	if seen == nil {
+		resp, err = l.model.Complete(ctx, *req)
 		return resp, "", reply(l.caps.Name, resp, err)
 	}
-	seen := &struct { // in one piece, as the function below keeps them
-		stream
-		to engine.Deltas
-	}{to: to}
-	err = l.model.CompleteStream(ctx, req, func(r model.StreamResult) error {
+	err = l.model.CompleteStream(ctx, *req, func(r model.StreamResult) error {
 		seen.take(ctx, &seen.to, r)
 		if r.Final {
 			return nil // all of it is here

@@ -21,7 +21,7 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	for i := range calls {
 		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
 	}
-	results, _, err := l.useTools(ctx, do, &run, engine.Turn{}, calls)
+	results, _, err := l.useTools(ctx, do, &run, &engine.Turn{}, calls)
 	return results, err
 }
 
@@ -39,46 +39,39 @@ func (l *Engine) Admits(run engine.Run, name string) bool {
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
-	var allowed, approved batch
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run, turn *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+	var allowed batch
 	var judges []engine.Judge
 	if len(calls) == 1 { // the usual, in one piece
 		var one struct {
-			result [1]message.ToolResult
-			judge  [1]engine.Judge
-			use    [1]engine.UseTool
-			at     [1]int
+			judge [1]engine.Judge
+			use   [1]engine.UseTool
+			at    [1]int
 		}
-		results, judges, allowed.uses, allowed.at = one.result[:], one.judge[:], one.use[:0], one.at[:0]
+		judges, allowed.uses, allowed.at = one.judge[:], one.use[:0], one.at[:0]
 	} else {
-		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
+		judges = make([]engine.Judge, len(calls))
 	}
-	for i, c := range calls {
-		judges[i].Turn, judges[i].Call = turn, c
-		results[i] = journal.NotRun(c)
+	results = make([]message.ToolResult, len(calls)) // by itself: it is kept until the next calls
+	for i := range calls {
+		judges[i].Turn, judges[i].Call = *turn, calls[i]
+		results[i] = journal.NotRun(calls[i])
 	}
 	verdicts, err := engine.DoAll[journal.ToolJudged](ctx, do, judges)
 	if err != nil {
 		return results, false, err
 	}
-	var ask []engine.Ask
-	var asked []int
+	var ask []int
 	ends := ""
-	for i, v := range verdicts {
-		ends = cmp.Or(ends, v.Ends)
-		call := journal.CalledOf(calls[i])
-		if v.Input != "" {
-			call.Input = v.Input
-		}
-		switch {
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch ends = cmp.Or(ends, v.Ends); {
 		case v.Refused():
 			results[i] = v.Result(calls[i])
 		case v.Verdict == hook.Ask.String():
-			q := engine.Ask{Asked: run.Asks(v.Reason, call)}
-			q.Once = v.Once
-			ask, asked = append(ask, q), append(asked, i)
+			ask = append(ask, i)
 		default:
-			allowed.add(i, l.use(run, turn, call, v.Context))
+			l.use(allowed.add(i), run, turn, judgedCall(calls[i], v), v.Context)
 		}
 	}
 	if ends != "" {
@@ -87,27 +80,51 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run,
 	if err := allowed.do(ctx, do, run, results); err != nil {
 		return results, false, err
 	}
+	if len(ask) > 0 {
+		final, err = l.useAsked(ctx, do, run, turn, calls, verdicts, ask, results)
+	}
+	return results, allowed.final || final, err
+}
+
+// judgedCall is a call as it is to run, with the input that a hook may have given it.
+func judgedCall(c message.ToolCall, v *journal.ToolJudged) journal.Called {
+	call := journal.CalledOf(c)
+	call.Input = cmp.Or(v.Input, call.Input)
+	return call
+}
+
+// useAsked asks a person about some of the calls, and runs those that are approved.
+func (l *Engine) useAsked(
+	ctx context.Context, do engine.Steps, run *engine.Run, turn *engine.Turn, calls []message.ToolCall, verdicts []journal.ToolJudged, which []int, results []message.ToolResult,
+) (final bool, err error) {
+	ask := make([]engine.Ask, len(which))
+	for k, i := range which {
+		ask[k].Asked = run.Asks(verdicts[i].Reason, judgedCall(calls[i], &verdicts[i]))
+		ask[k].Once = verdicts[i].Once
+	}
 	answers, err := engine.DoAll[journal.Answered](ctx, do, ask)
 	if err != nil {
-		return results, false, err // parked: the calls stay pending
+		return false, err // parked: the calls stay pending
 	}
+	var approved batch
 	for k, a := range answers {
-		i, call := asked[k], *ask[k].Call
+		i := which[k]
 		if !a.Approved {
 			results[i] = a.Result(calls[i])
 			continue
 		}
-		use := l.use(run, turn, call, verdicts[i].Context)
+		var use engine.UseTool
+		l.use(&use, run, turn, *ask[k].Call, verdicts[i].Context)
 		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
-			return results, false, err
+			return false, err
 		} else if refused != nil {
 			results[i] = *refused
 			continue
 		}
-		approved.add(i, use)
+		*approved.add(i) = use
 	}
 	err = approved.do(ctx, do, run, results)
-	return results, allowed.final || approved.final, err
+	return approved.final, err
 }
 
 // edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the call's result when it
@@ -136,13 +153,12 @@ func endedBy(reason string) error {
 	return errdefs.Aborted.Errorf("loop: a hook ended the run: %s", reason)
 }
 
-// use is the effect of running a call; note is what hooks want the model to know of it.
-func (l *Engine) use(run *engine.Run, turn engine.Turn, c journal.Called, note string) engine.UseTool {
-	u := engine.UseTool{Turn: turn, Call: c, Unknown: run.Unknown, Context: note}
+// use makes u the effect of running a call; note is what hooks want the model to know of it.
+func (l *Engine) use(u *engine.UseTool, run *engine.Run, turn *engine.Turn, c journal.Called, note string) {
+	u.Turn, u.Call, u.Unknown, u.Context = *turn, c, run.Unknown, note
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
 	}
-	return u
 }
 
 // batch is a set of calls that run together, with the places of their results.
@@ -152,7 +168,11 @@ type batch struct {
 	final bool // one of those that are done is the last word
 }
 
-func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u), append(b.at, i) }
+// add makes room for one more.
+func (b *batch) add(i int) *engine.UseTool {
+	b.uses, b.at = append(b.uses, engine.UseTool{}), append(b.at, i)
+	return &b.uses[len(b.uses)-1]
+}
 
 // do runs the calls: readers that stand side by side together, any other alone, so that what follows a call whose outcome is unknown waits
 // until a person has said what to do about it.
@@ -162,7 +182,8 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, result
 		}
 		done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses[from:to])
 		ends := ""
-		for k, d := range done {
+		for k := range done {
+			d := &done[k]
 			if d.Outcome != "" {
 				results[b.at[from+k]] = d.Result()
 			}
@@ -174,10 +195,10 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, result
 		case ends != "":
 			return endedBy(ends)
 		}
-		for k, d := range done {
-			if d.Ask {
+		for k := range done {
+			if done[k].Ask {
 				again := false
-				if results[b.at[from+k]], again, err = runAgain(ctx, do, run, b.uses[from+k]); err != nil {
+				if results[b.at[from+k]], again, err = runAgain(ctx, do, run, &b.uses[from+k]); err != nil {
 					return err
 				}
 				b.final = b.final || again
@@ -188,7 +209,7 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, result
 }
 
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.
-func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u engine.UseTool) (result message.ToolResult, final bool, err error) {
+func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u *engine.UseTool) (result message.ToolResult, final bool, err error) {
 	for {
 		u.Again++
 		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}
@@ -201,13 +222,13 @@ func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u engine.Us
 		case !answer.Approved:
 			return q.Result(call, answer), false, nil
 		}
-		if refused, err := edited(ctx, do, &u, q.Asked, answer); err != nil {
+		if refused, err := edited(ctx, do, u, q.Asked, answer); err != nil {
 			return journal.Unknown(call), false, err
 		} else if refused != nil { // what the call did before stays unknown
 			refused.Content = journal.Unknown(call).Content + " It was not run again: " + refused.Content
 			return *refused, false, nil
 		}
-		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
+		d, err := engine.Do[journal.ToolFinished](ctx, do, *u)
 		if d.Outcome == "" {
 			return journal.Unknown(call), false, err
 		}

@@ -92,8 +92,9 @@ func (l *Engine) gate(run *engine.Run, name string) (tool.Definition, error) {
 }
 
 // useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
-func (l *Engine) useTool(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool) (journal.Data, error) {
-	out, err := l.outcome(ctx, run, host, key, e, false)
+func (l *Engine) useTool(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, effect engine.Effect) (journal.Data, error) {
+	e := effect.(engine.UseTool)
+	out, err := l.outcome(ctx, run, host, key, &e, false)
 	if err != nil {
 		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
 	}
@@ -151,16 +152,8 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	if errors.Is(err, tool.ErrUnknown) {
 		out.Outcome = journal.OutcomeUnknown
 	}
-	if hooks := l.hooks(run); len(hooks) > 0 {
-		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
-		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(&e.Turn)
-		run.Values.Do(func(values map[string]any) {
-			use.Values = values
-			if err := hook.After(ctx, hooks, use); err != nil {
-				out.Warning, out.Outcome = err.Error(), journal.OutcomeError
-			}
-			out.Ends = use.Ends()
-		})
+	if len(l.hooks(run)) > 0 {
+		l.afterTool(ctx, run, e, &def, &res, began, &out)
 	}
 	res = l.presentable(res)
 	if e.Edited {
@@ -170,6 +163,19 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
 	return out, nil
+}
+
+// afterTool has the hooks look at what a tool gave.
+func (l *Engine) afterTool(ctx context.Context, run *engine.Run, e *engine.UseTool, def *tool.Definition, res *tool.Result, began time.Time, out *journal.ToolFinished) {
+	use := &hook.ToolUse{Where: run.Where(), Tool: *def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: res, Took: time.Since(began)}
+	use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(&e.Turn)
+	run.Values.Do(func(values map[string]any) {
+		use.Values = values
+		if err := hook.After(ctx, l.hooks(run), use); err != nil {
+			out.Warning, out.Outcome = err.Error(), journal.OutcomeError
+		}
+		out.Ends = use.Ends()
+	})
 }
 
 // unwritten is the error of a journal that failed.
@@ -224,16 +230,8 @@ type ended struct {
 
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
 func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
-	t, _, _ := l.tools.Lookup(c.Name)
-	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
+	a := l.begin(ctx, run, host, key, same, &c, background)
 	defer close(a.left)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
-	if a.to.On() {
-		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
-		call.Output, call.Errors = &a.stdout, &a.stderr
-	}
-	below := tool.WithCall(l.inside(ctx, run, host, key, a.publish), call)
-	go l.execute(below, a, t, run.ID, c.Name, c.Input)
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
@@ -257,7 +255,21 @@ func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, 
 	}
 }
 
-// execute runs a tool in a goroutine of its own.
+// begin has the tool run in a goroutine of its own.
+func (l *Engine) begin(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c *journal.Called, background bool) *attendance {
+	t, _, _ := l.tools.Lookup(c.Name)
+	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
+	if a.to.On() {
+		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
+		call.Output, call.Errors = &a.stdout, &a.stderr
+	}
+	below := tool.WithCall(l.inside(ctx, run, host, key, a.publish), call)
+	go l.execute(below, a, t, run.ID, c.Name, c.Input)
+	return a
+}
+
+// execute runs a tool, and says what came of it to whoever attends.
 func (l *Engine) execute(ctx context.Context, a *attendance, t tool.Tool, run, name, input string) {
 	a.end = ended{err: errGone}
 	defer func() {
@@ -332,7 +344,8 @@ func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c journal.Called) error {
-	e := l.use(run, engine.Turn{}, c, "") // the model was told what hooks had to say
+	var e engine.UseTool
+	l.use(&e, run, &engine.Turn{}, c, "") // the model was told what hooks had to say
 	behind := engine.Relay(host, func(e event.Event) {
 		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
 			run.Background.Publish(e)
