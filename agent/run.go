@@ -36,11 +36,7 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
-	t.bounds = t.config.bounds(ctx, &t.ag)
-	ctx = engine.WithBounds(ctx, t.bounds)
-	if t.sandbox != nil {
-		ctx = sandbox.With(ctx, *t.sandbox)
-	}
+	ctx = t.within(ctx)
 	ctx, cancel, limit := limited(ctx, t.timeout)
 	defer cancel()
 	if t.limit = limit; limit == nil {
@@ -54,6 +50,16 @@ func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...
 		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	}
 	return t.run(ctx)
+}
+
+// within puts what binds the run into its context.
+func (t *turn) within(ctx context.Context) context.Context {
+	t.bounds = t.config.bounds(ctx, &t.ag)
+	ctx = engine.WithBounds(ctx, t.bounds)
+	if t.sandbox != nil {
+		ctx = sandbox.With(ctx, *t.sandbox)
+	}
+	return ctx
 }
 
 // bounds are what binds a run of the agent, and everything below it.

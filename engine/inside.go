@@ -22,9 +22,9 @@ type Inside struct {
 
 type insideKey struct{}
 
-// WithInside is for a Performer that runs a tool.
-func WithInside(ctx context.Context, in Inside) context.Context {
-	c := &inside{Context: ctx, in: in}
+// WithInside is for a Performer that runs a tool. It keeps a copy of in.
+func WithInside(ctx context.Context, in *Inside) context.Context {
+	c := &inside{Context: ctx, in: *in}
 	c.in.questions = &c.questions
 	c.in.above, _ = ctx.Value(insideKey{}).(*Inside)
 	return c

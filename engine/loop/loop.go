@@ -39,19 +39,17 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
 	say := func(ms ...message.Message) { talk = talk.Append(ms...) }
 
-	ready, err := engine.Do[journal.Prepared](ctx, do, engine.Prepare{System: run.System, Messages: talk})
+	used, system, err := l.prepared(ctx, do, run, &talk)
 	if err != nil {
 		return err
 	}
-	talk = talk.Edit(ready.Edit)
-	from, used := talk.Len(), tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, talk)}
-	turn := engine.Turn{System: ready.System}
+	from, turn := talk.Len(), engine.Turn{System: system}
 	reply := &turn.Reply
 	for step := 1; ; step++ {
 		if talk, from, err = used.ready(ctx, do, step, talk, from); err != nil {
 			return err
 		}
-		*reply, err = engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
+		*reply, err = engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: system, Messages: talk})
 		calls := reply.Message.ToolCalls()
 		say(reply.Heard...)
 		if !reply.Message.Blank() {
@@ -95,6 +93,16 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			}
 		}
 	}
+}
+
+// prepared lets hooks change what the run begins with, and begins to count what it uses.
+func (l *Engine) prepared(ctx context.Context, do engine.Steps, run *engine.Run, talk *message.History) (used *tally, system string, err error) {
+	ready, err := engine.Do[journal.Prepared](ctx, do, engine.Prepare{System: run.System, Messages: *talk})
+	if err != nil {
+		return nil, "", err
+	}
+	*talk = talk.Edit(ready.Edit)
+	return &tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, *talk)}, ready.System, nil
 }
 
 // stop lets hooks look at what is done; on when they, or a person, have something to say to the model.

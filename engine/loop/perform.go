@@ -211,38 +211,45 @@ func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
-	var heard journal.ModelFinished
+	out := journal.ModelFinished{Model: e.Model}
 	if hears && run.Log != nil {
 		if err := engine.EndLost(ctx, run); err != nil {
 			return nil, err
 		}
 		for _, s := range steering(run.Log) {
-			heard.Heard, heard.HeardTo = append(heard.Heard, s.Message), s.Seq
+			out.Heard, out.HeardTo = append(out.Heard, s.Message), s.Seq
 		}
 	}
 	began := time.Now()
-	req := l.request(run, e.System, e.Messages.Append(heard.Heard...))
+	req := l.request(run, e.System, e.Messages.Append(out.Heard...))
 	req.CacheKey = l.cacheKey(run, key.Scope, len(req.Tools))
 	resp, text, err := l.complete(ctx, &req, listening(ctx, run, host, key))
+	out.Millis = time.Since(began).Milliseconds()
 	if err != nil {
-		if text != "" && ctx.Err() != nil {
-			return journal.ModelFinished{
-				Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
-			}, err
-		}
-		if l.cfg.Compact.Enabled && errdefs.Overflow.Is(err) { // an outcome, which the loop does something about
-			free := int64(0)
-			return journal.ModelFinished{Stop: model.StopWindow, Reason: err.Error(), Model: e.Model, CostMicros: &free, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo}, nil
-		}
-		return nil, err
+		return l.unreplied(ctx, &out, text, err)
 	}
-	usage := sane(resp.Usage)
-	out := journal.ModelFinished{
-		Message: own(run.Log, resp.Message, beside, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
-		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
+	return l.replied(ctx, run, host, &out, resp, beside, e.Step)
+}
+
+// unreplied is what is on record of a call that failed: the text that came before it was cancelled.
+func (l *Engine) unreplied(ctx context.Context, out *journal.ModelFinished, text string, err error) (journal.Data, error) {
+	if text != "" && ctx.Err() != nil {
+		out.Message, out.Partial = message.Assistant(text), true
+		return *out, err
 	}
-	out.CostMicros, err = l.spend(budget, usage, resp.By)
-	return out, cmp.Or(exceeded(report(ctx, host, usage)), err)
+	if l.cfg.Compact.Enabled && errdefs.Overflow.Is(err) { // an outcome, which the loop does something about
+		out.Stop, out.Reason, out.CostMicros = model.StopWindow, err.Error(), new(int64)
+		return *out, nil
+	}
+	return nil, err
+}
+
+// replied is what is on record of a reply.
+func (l *Engine) replied(ctx context.Context, run *engine.Run, host engine.Host, out *journal.ModelFinished, resp *model.Response, beside string, step int) (journal.Data, error) {
+	out.Message, out.Usage, out.Stop, out.Reason, out.Model, out.ID = own(run.Log, resp.Message, beside, step), sane(resp.Usage), resp.Stop, resp.Reason, resp.Model, resp.ID
+	var err error
+	out.CostMicros, err = l.spend(run.Bounds.Budget, out.Usage, resp.By)
+	return *out, cmp.Or(exceeded(report(ctx, host, out.Usage)), err)
 }
 
 // spend gives the cost of a call, in millionths of a dollar; nil: not known. by is who answered, if that is another model than was asked. It is an error when that leaves a

@@ -94,16 +94,16 @@ func (l *Engine) gate(run *engine.Run, name string) (tool.Definition, error) {
 // useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
 func (l *Engine) useTool(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, effect engine.Effect) (journal.Data, error) {
 	e := effect.(engine.UseTool)
-	out, err := l.outcome(ctx, run, host, key, &e, false)
-	if err != nil {
+	var out journal.ToolFinished
+	if err := l.outcome(ctx, run, host, key, &e, false, &out); err != nil {
 		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
 	}
 	return out, nil
 }
 
 // outcome is what a call comes to; its part in the background goes the same way. The error is an InterruptedError of a tool that may be repeated.
-func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool, background bool) (journal.ToolFinished, error) {
-	out := journal.ToolFinished{Call: e.Call.ID, Name: e.Call.Name}
+func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool, background bool, out *journal.ToolFinished) error {
+	out.Call, out.Name = e.Call.ID, e.Call.Name
 	def, err := l.gate(run, e.Call.Name) // looked at again: a gate holds where the tool runs, not only where it is shown
 	if err == nil {                      // a person may have edited the input
 		e.Call.Input, err = l.tools.Check(message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input})
@@ -114,7 +114,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 			out.Content = journal.Unknown(message.ToolCall{}).Content + " It was not run again: " + err.Error()
 			out.Outcome = journal.OutcomeUnknown
 		}
-		return out, nil
+		return nil
 	}
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
@@ -132,11 +132,11 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
 		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
 		out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
-		return out, nil
+		return nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
-		return out, err
+		return err
 	case e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
-		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
+		return err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
 	default:
 		res.Content, res.IsError = failure(res.Content, err), true
 		if c := errdefs.Of(err); c != nil {
@@ -153,7 +153,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 		out.Outcome = journal.OutcomeUnknown
 	}
 	if len(l.hooks(run)) > 0 {
-		l.afterTool(ctx, run, e, &def, &res, began, &out)
+		l.afterTool(ctx, run, e, &def, &res, began, out)
 	}
 	res = l.presentable(res)
 	if e.Edited {
@@ -162,7 +162,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
-	return out, nil
+	return nil
 }
 
 // afterTool has the hooks look at what a tool gave.
@@ -310,9 +310,14 @@ func (a *attendance) publish(e event.Event) { a.tell(news{event: &e}) }
 
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
 func (l *Engine) inside(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
+	return engine.WithInside(l.bound(ctx, run), &engine.Inside{Run: *run, Host: engine.Relay(host, publish), Key: key, Performer: l})
+}
+
+// bound is ctx with what binds what goes on below the run.
+func (l *Engine) bound(ctx context.Context, run *engine.Run) context.Context {
 	bounds := run.Bounds
 	bounds.Hooks = l.hooks(run)
-	return engine.WithInside(engine.WithBounds(ctx, bounds), engine.Inside{Run: *run, Host: engine.Relay(host, publish), Key: key, Performer: l})
+	return engine.WithBounds(ctx, bounds)
 }
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
@@ -351,7 +356,8 @@ func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c 
 			run.Background.Publish(e)
 		}
 	})
-	out, err := l.outcome(ctx, run, behind, e.Key(), &e, true)
+	var out journal.ToolFinished
+	err := l.outcome(ctx, run, behind, e.Key(), &e, true, &out)
 	if err == nil {
 		err = ctx.Err() // it goes on when the run is resumed
 	}
