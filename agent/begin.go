@@ -197,12 +197,16 @@ func (t *turn) beginning(seen int64, n int) []journal.Entry {
 
 // seeded adds what a seeder makes of the first board, if there is one: the board, and how it differs from the ordinary one. A nil board is the ordinary one, with that difference.
 func (t *turn) seeded(ctx context.Context, n int, begin *[]journal.Entry) (board *engine.Board, rest journal.Board, broken error) {
-	if t.seed == nil {
-		if n > 1 { // a seeder that this process does not have may have made it
-			rest = t.reseed(begin)
-		}
-		return nil, rest, nil
+	switch {
+	case t.seed != nil:
+		return t.newlySeeded(ctx, n, begin)
+	case n > 1: // a seeder that this process does not have may have made it
+		rest = t.reseed(begin)
 	}
+	return nil, rest, nil
+}
+
+func (t *turn) newlySeeded(ctx context.Context, n int, begin *[]journal.Entry) (board *engine.Board, rest journal.Board, broken error) {
 	ordinary := t.log.State().With(*begin...).Messages
 	if board, broken = t.askSeeder(ctx, n, ordinary); board == nil {
 		return nil, rest, broken

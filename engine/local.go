@@ -185,26 +185,32 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data,
 		do = traced
 	}
 	d, err := do(ctx, s.p, &s.run, host, e)
-	keep := s.without(ctx)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
 		d = e.Lost() // it was begun, and nobody knows how far it came
 	}
 	if d != nil {
 		var lost error
-		*out, lost = s.settle(keep, host, e, d, r)
+		*out, lost = s.settle(s.without(ctx), host, e, d, r)
 		return errors.Join(err, lost)
 	}
 	if err != nil && !errors.As(err, new(InterruptedError)) {
-		if f, ok := Bare(e).(Failing); ok {
-			if lost := s.write(keep, host, s.entry(e, f.Failed(err))); lost != nil {
-				return errors.Join(err, lost)
-			}
+		return s.failed(ctx, host, e, err, out)
+	}
+	return err
+}
+
+// failed notes that an effect came to nothing, or keeps that as its outcome.
+func (s *local) failed(ctx context.Context, host Host, e Effect, err error, out *journal.Data) error {
+	keep := s.without(ctx)
+	if f, ok := Bare(e).(Failing); ok {
+		if lost := s.write(keep, host, s.entry(e, f.Failed(err))); lost != nil {
+			return errors.Join(err, lost)
 		}
-		if s.keeps(e, err) {
-			var lost error
-			*out, lost = s.settle(keep, host, e, failedBy(err), nil)
-			return lost
-		}
+	}
+	if s.keeps(e, err) {
+		var lost error
+		*out, lost = s.settle(keep, host, e, failedBy(err), nil)
+		return lost
 	}
 	return err
 }

@@ -52,16 +52,40 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run,
 	} else {
 		judges = make([]engine.Judge, len(calls))
 	}
-	results = make([]message.ToolResult, len(calls)) // by itself: it is kept until the next calls
+	results = notRun(calls)
 	for i := range calls {
 		judges[i].Turn, judges[i].Call = *turn, calls[i]
-		results[i] = journal.NotRun(calls[i])
 	}
 	verdicts, err := engine.DoAll[journal.ToolJudged](ctx, do, judges)
 	if err != nil {
 		return results, false, err
 	}
-	var ask []int
+	ask, err := l.sort(run, turn, calls, verdicts, results, &allowed)
+	if err != nil {
+		return results, false, err
+	}
+	if err := allowed.do(ctx, do, run, results); err != nil {
+		return results, false, err
+	}
+	if len(ask) > 0 {
+		final, err = l.useAsked(ctx, do, run, turn, calls, verdicts, ask, results)
+	}
+	return results, allowed.final || final, err
+}
+
+// notRun are the results of calls that have none yet.
+func notRun(calls []message.ToolCall) []message.ToolResult {
+	results := make([]message.ToolResult, len(calls))
+	for i, c := range calls {
+		results[i] = journal.NotRun(c)
+	}
+	return results
+}
+
+// sort parts calls that run from those that are refused, which have their results, and those that a person is asked about.
+func (l *Engine) sort(
+	run *engine.Run, turn *engine.Turn, calls []message.ToolCall, verdicts []journal.ToolJudged, results []message.ToolResult, allowed *batch,
+) (ask []int, err error) {
 	ends := ""
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -75,15 +99,9 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run,
 		}
 	}
 	if ends != "" {
-		return results, false, endedBy(ends)
+		return nil, endedBy(ends)
 	}
-	if err := allowed.do(ctx, do, run, results); err != nil {
-		return results, false, err
-	}
-	if len(ask) > 0 {
-		final, err = l.useAsked(ctx, do, run, turn, calls, verdicts, ask, results)
-	}
-	return results, allowed.final || final, err
+	return ask, nil
 }
 
 // judgedCall is a call as it is to run, with the input that a hook may have given it.
@@ -181,31 +199,44 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, result
 		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
 		}
 		done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses[from:to])
-		ends := ""
-		for k := range done {
-			d := &done[k]
-			if d.Outcome != "" {
-				results[b.at[from+k]] = d.Result()
-			}
-			ends, b.final = cmp.Or(ends, d.Ends), b.final || d.Final
-		}
+		ends, ask := b.took(done, b.at[from:to], results)
 		switch {
 		case err != nil:
 			return err
 		case ends != "":
 			return endedBy(ends)
+		case !ask:
+			continue
 		}
 		for k := range done {
 			if done[k].Ask {
-				again := false
-				if results[b.at[from+k]], again, err = runAgain(ctx, do, run, &b.uses[from+k]); err != nil {
+				if err := b.again(ctx, do, run, from+k, results); err != nil {
 					return err
 				}
-				b.final = b.final || again
 			}
 		}
 	}
 	return nil
+}
+
+// took takes over what calls came to. ends is the reason of a hook that wants the run to end; ask, that a person is to be asked about one of them.
+func (b *batch) took(done []journal.ToolFinished, at []int, results []message.ToolResult) (ends string, ask bool) {
+	for k := range done {
+		d := &done[k]
+		if d.Outcome != "" {
+			results[at[k]] = d.Result()
+		}
+		ends, ask, b.final = cmp.Or(ends, d.Ends), ask || d.Ask, b.final || d.Final
+	}
+	return ends, ask
+}
+
+// again asks about call i, whose outcome is unknown.
+func (b *batch) again(ctx context.Context, do engine.Steps, run *engine.Run, i int, results []message.ToolResult) (err error) {
+	final := false
+	results[b.at[i]], final, err = runAgain(ctx, do, run, &b.uses[i])
+	b.final = b.final || err == nil && final
+	return err
 }
 
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.

@@ -129,9 +129,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	switch {
 	case err == nil:
 	case errors.Is(err, errLate):
-		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
-		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
-		out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
+		l.leftBehind(ctx, run, e, out)
 		return nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
 		return err
@@ -163,6 +161,13 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
 	return nil
+}
+
+// leftBehind is what a call comes to whose tool did not stop in time.
+func (l *Engine) leftBehind(ctx context.Context, run *engine.Run, e *engine.UseTool, out *journal.ToolFinished) {
+	out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", e.Call.Name, grace)
+	l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
+	out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
 }
 
 // afterTool has the hooks look at what a tool gave.
@@ -258,7 +263,7 @@ func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, 
 // begin has the tool run in a goroutine of its own.
 func (l *Engine) begin(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c *journal.Called, background bool) *attendance {
 	t, _, _ := l.tools.Lookup(c.Name)
-	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
+	a := newAttendance(run, host, key)
 	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
 	if a.to.On() {
 		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
@@ -289,6 +294,10 @@ type attendance struct {
 	left           chan struct{} // closed when nobody attends any more: late news go nowhere
 	stdout, stderr writer
 	end            ended
+}
+
+func newAttendance(run *engine.Run, host engine.Host, key journal.Key) *attendance {
+	return &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
 }
 
 // news is one thing that a tool has to say: output, an event of what is below it, or that it has ended.
