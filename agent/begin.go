@@ -16,13 +16,18 @@ import (
 
 // fits checks the request against the session, and completes it from there.
 func (t *turn) fits() error {
-	st, req := t.log.State(), t.req
-	if t.resume == nil {
-		if t.log.Ran(req.RunID) {
-			return errdefs.Conflict.Errorf("agent: session %s has a run %s already: give another RunID, or none; an unfinished run goes on with Resume", req.ContextID, req.RunID)
-		}
-		return nil
+	if t.resume != nil {
+		return t.resumes()
 	}
+	if req := t.req; t.log.Ran(req.RunID) {
+		return errdefs.Conflict.Errorf("agent: session %s has a run %s already: give another RunID, or none; an unfinished run goes on with Resume", req.ContextID, req.RunID)
+	}
+	return nil
+}
+
+// resumes checks whether the run that is asked for is there to be resumed.
+func (t *turn) resumes() error {
+	st, req := t.log.State(), t.req
 	from := *t.resume // the caller's stays as it is
 	from.ExecID, from.Session, from.Seq = cmp.Or(req.RunID, st.Run), req.ContextID, cmp.Or(from.Seq, st.Seq)
 	if st.Run != "" {
@@ -70,7 +75,7 @@ func (t *turn) ready(ctx context.Context) error {
 	}
 	if t.log.Seq() > 0 {
 		if t.resume != nil {
-			t.info.RunID = cmp.Or(t.req.RunID, t.log.State().Run)
+			t.info.RunID = cmp.Or(t.req.RunID, t.log.Run())
 		}
 		if err := t.own(ctx); err != nil {
 			return err
@@ -111,13 +116,7 @@ func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
 // takeUp journals the beginning and makes the board from it: nothing happens before the user's message is durable.
 func (t *turn) takeUp(ctx context.Context, n int) (*engine.Board, error) {
 	if t.resume != nil {
-		resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner, Terms: t.record}}}
-		if err := t.log.Drive(ctx, t.owner, resumed...); err != nil {
-			return nil, err
-		}
-		st := t.log.State()
-		t.publish(ctx, resumed...)
-		return newBoard(st.Seed, st.Inputs, st.Seeded), nil
+		return t.goOn(ctx)
 	}
 	for {
 		board, err := t.begin(ctx, n)
@@ -133,15 +132,57 @@ func (t *turn) takeUp(ctx context.Context, n int) (*engine.Board, error) {
 	}
 }
 
+// goOn journals that the run is resumed, and makes the board that it began with.
+func (t *turn) goOn(ctx context.Context) (*engine.Board, error) {
+	resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner, Terms: t.record}}}
+	if err := t.log.Drive(ctx, t.owner, resumed...); err != nil {
+		return nil, err
+	}
+	board := t.seedBoard()
+	t.publish(ctx, resumed...)
+	return board, nil
+}
+
+// seedBoard is the board that the unfinished run began with, as it is on record.
+func (t *turn) seedBoard() *engine.Board {
+	st := t.log.State()
+	return newBoard(st.Seed, st.Inputs, st.Seeded)
+}
+
 // errMeanwhile is of a beginning that was made for a session which has got further.
 var errMeanwhile = errdefs.Conflict.Errorf("agent: the session has got further")
 
 // begin begins an attempt, once. A new session is made first, and leased, so that no driver finds a run in it that seems to be nobody's. What a seeder made holds for
 // the transcript that it saw only.
 func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
-	can, st := engine.CapabilitiesOf(t.eng), t.log.State()
-	var begin []journal.Entry
-	if st.Seq == 0 {
+	seen := t.log.Seq()
+	begin := t.beginning(seen, n)
+	board, rest, broken := t.seeded(ctx, n, &begin)
+	if broken != nil && (n > 1 || !errors.As(broken, new(*errdefs.Panic))) {
+		return nil, broken
+	}
+	// When a seeder panicked, what the user said is kept, and so is the stack.
+	if err := t.fence(ctx, n, seen, board != nil, begin); err != nil {
+		return nil, errors.Join(broken, err)
+	}
+	if t.publish(ctx, begin...); broken != nil {
+		t.began = true
+		return nil, broken
+	}
+	t.warnOfClosed(ctx)
+	seed := t.log.Transcript()
+	if board == nil {
+		return newBoard(seed, t.req.Inputs, rest), nil
+	}
+	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
+	return board, nil
+}
+
+// beginning is what goes on record when attempt n begins, before what a seeder makes.
+func (t *turn) beginning(seen int64, n int) []journal.Entry {
+	can := engine.CapabilitiesOf(t.eng)
+	begin := make([]journal.Entry, 0, 3)
+	if seen == 0 {
 		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
@@ -151,41 +192,40 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 	if n == 1 {
 		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})
 	}
-	var ordinary message.History
-	if t.seed != nil {
-		ordinary = st.With(begin...).Messages
-	}
-	board, broken := t.seeded(ctx, n, ordinary)
-	rest := journal.Board{}
+	return begin
+}
+
+// seeded adds what a seeder makes of the first board, if there is one: the board, and how it differs from the ordinary one. A nil board is the ordinary one, with that difference.
+func (t *turn) seeded(ctx context.Context, n int, begin *[]journal.Entry) (board *engine.Board, rest journal.Board, broken error) {
 	switch {
-	case board != nil:
-		rest = journal.Diff(engine.Snapshot{Vars: t.req.Inputs}, beside(board.Snapshot()))
-		if err := rest.Check(); err != nil {
-			return nil, fmt.Errorf("agent: seed board (attempt %d): %w", n, err)
-		}
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: message.Diff(ordinary, board.Channel(engine.MainChannel)), Board: rest}})
-	case broken == nil && n > 1 && t.seed == nil && !st.Seeded.IsZero(): // a seeder that this process does not have made it
-		rest = st.Seeded
-		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: message.Edit{To: st.Seed.Len()}, Board: rest}})
+	case t.seed != nil:
+		return t.newlySeeded(ctx, n, begin)
+	case n > 1: // a seeder that this process does not have may have made it
+		rest = t.reseed(begin)
 	}
-	if broken != nil && (n > 1 || !errors.As(broken, new(*errdefs.Panic))) {
-		return nil, broken
+	return nil, rest, nil
+}
+
+func (t *turn) newlySeeded(ctx context.Context, n int, begin *[]journal.Entry) (board *engine.Board, rest journal.Board, broken error) {
+	ordinary := t.log.State().With(*begin...).Messages
+	if board, broken = t.askSeeder(ctx, n, ordinary); board == nil {
+		return nil, rest, broken
 	}
-	// When a seeder panicked, what the user said is kept, and so is the stack.
-	if err := t.fence(ctx, n, st.Seq, board != nil, begin); err != nil {
-		return nil, errors.Join(broken, err)
+	rest = journal.Diff(engine.Snapshot{Vars: t.req.Inputs}, beside(board.Snapshot()))
+	if err := rest.Check(); err != nil {
+		return nil, rest, fmt.Errorf("agent: seed board (attempt %d): %w", n, err)
 	}
-	if t.publish(ctx, begin...); broken != nil {
-		t.began = true
-		return nil, broken
+	*begin = append(*begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: message.Diff(ordinary, board.Channel(engine.MainChannel)), Board: rest}})
+	return board, rest, nil
+}
+
+// reseed has a further attempt begin with what is on record of the first board.
+func (t *turn) reseed(begin *[]journal.Entry) journal.Board {
+	st := t.log.State()
+	if !st.Seeded.IsZero() {
+		*begin = append(*begin, journal.Entry{Run: t.info.RunID, Data: journal.Seeded{Edit: message.Edit{To: st.Seed.Len()}, Board: st.Seeded}})
 	}
-	t.warnOfClosed(ctx)
-	seed := t.log.State().Messages
-	if board == nil {
-		return newBoard(seed, t.req.Inputs, rest), nil
-	}
-	board.SetChannel(engine.MainChannel, seed) // the seeder's, made valid as the journal has it
-	return board, nil
+	return st.Seeded
 }
 
 // fence takes the session over. It is errMeanwhile when it was seen to its entry seen, has got further, and that matters.
@@ -233,7 +273,7 @@ func (t *turn) fence(ctx context.Context, n int, seen int64, matters bool, begin
 	if refresh := t.log.Refresh(ctx); refresh != nil {
 		return refresh
 	}
-	if t.log.Seq() == seen || n > 1 && t.log.State().Driver != t.owner {
+	if t.log.Seq() == seen || n > 1 && t.log.Driver() != t.owner {
 		return err
 	}
 	return errMeanwhile
@@ -271,11 +311,8 @@ func beside(s engine.Snapshot) engine.Snapshot {
 	return s
 }
 
-// seeded asks the caller's seeder, if there is one.
-func (t *turn) seeded(ctx context.Context, n int, ordinary message.History) (board *engine.Board, err error) {
-	if t.seed == nil {
-		return nil, nil
-	}
+// askSeeder asks the caller's seeder.
+func (t *turn) askSeeder(ctx context.Context, n int, ordinary message.History) (board *engine.Board, err error) {
 	ctx = context.WithValue(ctx, defaultBoardKey{}, newBoard(ordinary, t.req.Inputs, journal.Board{}))
 	err = guard("the seeder", func() (err error) {
 		board, err = t.seed(ctx, t.info, t.req)

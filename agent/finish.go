@@ -160,7 +160,7 @@ func (t *turn) reportCanceled(ctx context.Context, res *Result) error {
 
 // unrecorded is what the engine put behind the transcript by itself, without an effect: a session has all that a run said.
 func (t *turn) unrecorded(res *Result) []journal.Entry {
-	then, now := t.log.State().Messages, res.LastBoard.Channel(engine.MainChannel)
+	then, now := t.log.Transcript(), res.LastBoard.Channel(engine.MainChannel)
 	if now.Len() <= then.Len() {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (t *turn) commit(ctx context.Context, res *Result) (undone, err error) {
 	if err := t.log.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	if now := t.log.State().Driver; now != t.owner {
+	if now := t.log.Driver(); now != t.owner {
 		res.Committed = false
 		return nil, errdefs.Conflict.Errorf("agent: run %s of session %s was taken over by %s, which commits it", t.info.RunID, t.info.ContextID, now)
 	}

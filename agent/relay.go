@@ -103,7 +103,7 @@ type prompt struct {
 
 // open leases the session, if there is one, and then looks at it: nobody changes it any more.
 func (t *Team) open(ctx context.Context, c *config, limit error, session, run string, opts []RunOption) (*prompt, error) {
-	p := &prompt{config: c, team: t, opts: opts, limit: limit, whole: c.bounds(ctx, Agent{}).Budget, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
+	p := &prompt{config: c, team: t, opts: opts, limit: limit, whole: c.bounds(ctx, &Agent{}).Budget, relay: &relay{lease: lease{store: c.store, session: session, owner: "team-" + name()}}}
 	if err := p.take(ctx, session, run); err != nil {
 		return nil, late(ctx, limit, err)
 	}

@@ -72,7 +72,7 @@ func (c *config) replayAll(ctx context.Context, session string, who func(agentID
 
 // admitReplay checks what can be checked before anything is replayed.
 func (c *config) admitReplay(ag Agent, eng engine.Engine) error {
-	if err := c.admitEngine(ag, eng); err != nil {
+	if err := c.admitEngine(&ag, eng); err != nil {
 		return err
 	}
 	if can := engine.CapabilitiesOf(eng); !can.Resume {

@@ -25,46 +25,55 @@ import (
 // and (res, err) when a decider, a committer or the journal failed. When the journal fails before the end, nothing more is begun and the run
 // stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
-	c := configure(opts)
-	if err := guard("the engine", func() error { return c.admit(ag, eng, &req) }); err != nil {
+	t := new(turn)
+	t.config, t.ag, t.eng, t.req = configure(opts), ag, eng, &req
+	if err := guard("the engine", t.admit); err != nil {
 		return nil, err
 	}
-	if req.ContextID == "" && c.resume != nil {
-		req.ContextID = c.resume.Session
+	if req.ContextID == "" && t.resume != nil {
+		req.ContextID = t.resume.Session
 	}
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
-	bounds := c.bounds(ctx, ag)
-	ctx = engine.WithBounds(ctx, bounds)
-	if c.sandbox != nil {
-		ctx = sandbox.With(ctx, *c.sandbox)
-	}
-	ctx, cancel, limit := limited(ctx, c.timeout)
+	ctx = t.within(ctx)
+	ctx, cancel, limit := limited(ctx, t.timeout)
 	defer cancel()
-	if limit == nil {
-		limit = c.limit
+	if t.limit = limit; limit == nil {
+		t.limit = t.config.limit
 	}
-	t := &turn{
-		config: c, ag: ag, eng: eng, req: &req, bounds: bounds, limit: limit, owner: "driver-" + name(),
-		info: RunInfo{ag.ID, req.RunID, req.TaskID, req.ContextID},
-	}
-	if c.relay != nil {
-		t.lease = &c.relay.lease
+	t.owner, t.info = "driver-"+name(), RunInfo{t.ag.ID, req.RunID, req.TaskID, req.ContextID}
+	if t.relay != nil {
+		t.lease = &t.relay.lease
 	} else {
-		t.lease = &lease{store: c.store, session: req.ContextID, owner: t.owner}
+		t.lease = &lease{store: t.store, session: req.ContextID, owner: t.owner}
 		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	}
 	return t.run(ctx)
 }
 
+// within puts what binds the run into its context.
+func (t *turn) within(ctx context.Context) context.Context {
+	t.bounds = t.config.bounds(ctx, &t.ag)
+	ctx = engine.WithBounds(ctx, t.bounds)
+	if t.sandbox != nil {
+		ctx = sandbox.With(ctx, *t.sandbox)
+	}
+	return ctx
+}
+
 // bounds are what binds a run of the agent, and everything below it.
-func (c *config) bounds(ctx context.Context, ag Agent) engine.Bounds {
+func (c *config) bounds(ctx context.Context, ag *Agent) engine.Bounds {
 	own := engine.Bounds{Hooks: append(slices.Clone(ag.Hooks), c.hooks...), Budget: c.budget, Tracers: c.tracers}
 	outer, ok := engine.BoundsFrom(ctx)
 	if !ok {
 		return own
 	}
+	return below(ctx, outer, own, ag)
+}
+
+// below are the bounds of a run that another one started.
+func below(ctx context.Context, outer, own engine.Bounds, ag *Agent) engine.Bounds {
 	if at, inside := engine.InsideOf(ctx); ag.ID != "" { // a run, and not only its budget
 		var above hook.Where
 		if inside {
@@ -100,7 +109,7 @@ func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 }
 
 // admitEngine checks what runs and replays need alike.
-func (c *config) admitEngine(ag Agent, eng engine.Engine) error {
+func (c *config) admitEngine(ag *Agent, eng engine.Engine) error {
 	switch {
 	case eng == nil:
 		return errdefs.Validation.Errorf("agent: an engine is needed")
@@ -121,7 +130,8 @@ func engineName(eng engine.Engine) string {
 }
 
 // admit checks everything that can be checked before anything runs.
-func (c *config) admit(ag Agent, eng engine.Engine, req *Request) error {
+func (t *turn) admit() error {
+	c, ag, eng, req := t.config, &t.ag, t.eng, t.req
 	if err := c.admitEngine(ag, eng); err != nil {
 		return err
 	}
@@ -189,24 +199,16 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 	}
 	first := 1
 	if t.resume != nil {
-		st := t.log.State()
-		first, t.spent = st.Attempt, st.RunSpent
-		if t.bounds.Budget != nil {
-			below, err := tasksSpent(ctx, t.store, t.info.ContextID, t.info.RunID)
-			if err != nil {
-				return nil, late(ctx, t.limit, err)
-			}
-			t.spent = t.spent.Plus(below)
+		if first, err = t.recall(ctx); err != nil {
+			return nil, late(ctx, t.limit, err)
 		}
-		t.req.Inputs, t.req.Message = st.Inputs, st.Prompt // a further attempt begins with them
 	}
 	var prev *Result
 	for attempt := first; ; attempt++ {
 		res, again, err := t.attempt(ctx, attempt)
 		if res == nil && prev == nil && t.began { // its seeder panicked
 			t.observe(func(o Observer) { o.OnRunStart(ctx, t.info, t.req) })
-			st := t.log.State()
-			prev = &Result{LastBoard: newBoard(st.Seed, st.Inputs, st.Seeded)}
+			prev = &Result{LastBoard: t.seedBoard()}
 		}
 		if res == nil && prev != nil { // a further attempt could not begin: the run fails, and what there was stays
 			res = t.result(ctx, prev.LastBoard, err, prev.Attempts)
@@ -232,6 +234,21 @@ func (t *turn) run(ctx context.Context) (*Result, error) {
 		}
 		return res, err
 	}
+}
+
+// recall takes over what is on record of a run that is resumed, and gives the number of its attempt.
+func (t *turn) recall(ctx context.Context) (attempt int, err error) {
+	st := t.log.State()
+	t.spent = st.RunSpent
+	if t.bounds.Budget != nil {
+		below, err := tasksSpent(ctx, t.store, t.info.ContextID, t.info.RunID)
+		if err != nil {
+			return 0, err
+		}
+		t.spent = t.spent.Plus(below)
+	}
+	t.req.Inputs, t.req.Message = st.Inputs, st.Prompt // a further attempt begins with them
+	return st.Attempt, nil
 }
 
 // tasksSpent is what a run's finished tasks spent, and those below them: one that is not finished counts itself, and what is below it, when it goes on.
@@ -277,7 +294,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	t.bounds.Budget.Enter(t.info.RunID, t.spent)
 	var end error // for those who trace
 	seed := board.Channel(engine.MainChannel)
-	run := engine.Run{
+	run := &engine.Run{
 		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
 		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
 		Unknown: t.unknown, AskTTL: t.askTTL,
@@ -344,10 +361,10 @@ func (t *turn) tell(ctx context.Context, e event.Event) {
 }
 
 // execute runs the engine; its panic fails the run, not the process.
-func (t *turn) execute(ctx context.Context, run engine.Run, board *engine.Board) (last *engine.Board, err error) {
+func (t *turn) execute(ctx context.Context, run *engine.Run, board *engine.Board) (last *engine.Board, err error) {
 	ctx = context.WithValue(ctx, requestKey{}, t.req)
 	err = guard("the engine", func() (err error) {
-		last, err = t.eng.Execute(ctx, run, t.host, board)
+		last, err = t.eng.Execute(ctx, *run, t.host, board)
 		return err
 	})
 	return last, err

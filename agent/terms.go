@@ -29,6 +29,11 @@ func (t *turn) agree(ctx context.Context) (context.Context, error) {
 	if t.terms == nil {
 		return ctx, nil
 	}
+	return t.bind(ctx)
+}
+
+// bind asks for the terms.
+func (t *turn) bind(ctx context.Context) (context.Context, error) {
 	var recorded json.RawMessage
 	if t.resume != nil {
 		recorded = t.log.State().Terms

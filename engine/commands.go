@@ -14,7 +14,7 @@ import (
 )
 
 // Commands is what a tool call of the run gets as tool.Call.Commands; nil for a run without a journal.
-func (r Run) Commands(call string) tool.Commands {
+func (r *Run) Commands(call string) tool.Commands {
 	if r.Log == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (c *commands) Lifetime() context.Context {
 
 // EndLost puts on record which commands of the run's session are not running in this process: after a crash, they are gone. The model hears of it. A Performer calls it before a model
 // call.
-func EndLost(ctx context.Context, run Run) error {
+func EndLost(ctx context.Context, run *Run) error {
 	c := commands{log: run.Log, background: run.Background}
 	for _, cmd := range c.Open() {
 		if _, here := held.Load(holding(run.Log, cmd.ID)); here {

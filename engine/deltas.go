@@ -16,7 +16,7 @@ type Deltas struct {
 }
 
 // DeltasOf is for the effect of a key, which must have begun. attempt counts the tries at it, from 0.
-func DeltasOf(run Run, host Host, key journal.Key, attempt int) Deltas {
+func DeltasOf(run *Run, host Host, key journal.Key, attempt int) Deltas {
 	d := Deltas{host: host, on: Listening(host)}
 	if d.on {
 		d.event = event.Event{Entry: journal.Entry{Session: run.Session, Run: run.ID, Key: key}, Attempt: attempt, ParentRun: run.ParentRunID}

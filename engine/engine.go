@@ -54,7 +54,7 @@ type Run struct {
 }
 
 // Asks makes a question of this run about a call.
-func (r Run) Asks(prompt string, c journal.Called) journal.Asked {
+func (r *Run) Asks(prompt string, c journal.Called) journal.Asked {
 	return journal.Asked{ID: c.ID, Prompt: prompt, Call: &c, TTL: r.AskTTL.Milliseconds()}
 }
 
@@ -74,12 +74,12 @@ func (r Run) CallID(name string) string {
 }
 
 // Where gives the run's identity to hooks.
-func (r Run) Where() hook.Where {
+func (r *Run) Where() hook.Where {
 	return hook.Where{Agent: r.AgentID, Run: r.ID, Session: r.Session, User: r.Attributes["user.id"], Parent: r.ParentRunID}
 }
 
 // Granted is what people approved for the session when they answered its questions, for hooks.
-func (r Run) Granted() (all []hook.Grant) {
+func (r *Run) Granted() (all []hook.Grant) {
 	if r.Log == nil {
 		return nil
 	}

@@ -22,9 +22,9 @@ type Inside struct {
 
 type insideKey struct{}
 
-// WithInside is for a Performer that runs a tool. What the tool starts below the run is bound by b.
-func WithInside(ctx context.Context, in Inside, b Bounds) context.Context {
-	c := &inside{Context: ctx, in: in, bounds: b}
+// WithInside is for a Performer that runs a tool. What the tool starts below the run is bound by b. It keeps copies of both.
+func WithInside(ctx context.Context, in *Inside, b *Bounds) context.Context {
+	c := &inside{Context: ctx, in: *in, bounds: *b}
 	c.in.questions = &c.questions
 	c.in.above, _ = ctx.Value(insideKey{}).(*Inside)
 	return c

@@ -25,7 +25,7 @@ func Local(run Run, host Host, p Performer) Steps {
 	default:
 		run.intr = latchOf(host)
 	}
-	return &local{run: run, host: host, p: p, intr: run.intr, driver: run.Log.State().Driver}
+	return &local{run: run, host: host, p: p, intr: run.intr, driver: run.Log.Driver()}
 }
 
 type local struct {
@@ -180,7 +180,7 @@ func (s *local) overtaken(intents []journal.Entry) bool {
 
 // drives reports whether the session's driver is the one that these steps began under. What is on record under another one may be of
 // another run: it must not be taken for this one's.
-func (s *local) drives() bool { return s.run.Log.State().Driver == s.driver }
+func (s *local) drives() bool { return s.run.Log.Driver() == s.driver }
 
 // one performs an effect and puts on record what came of it, whatever the error and whether or not ctx has ended meanwhile.
 func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data, r *room) error {
@@ -191,27 +191,33 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data,
 	if len(s.run.Bounds.Tracers) > 0 {
 		do = traced
 	}
-	d, err := do(ctx, s.p, s.run, host, e)
-	keep := s.without(ctx)
+	d, err := do(ctx, s.p, &s.run, host, e)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
 		d = e.Lost() // it was begun, and nobody knows how far it came
 	}
 	if d != nil {
 		var lost error
-		*out, lost = s.settle(keep, host, e, d, r)
+		*out, lost = s.settle(s.without(ctx), host, e, d, r)
 		return errors.Join(err, lost)
 	}
 	if err != nil && !errors.As(err, new(InterruptedError)) {
-		if f, ok := Bare(e).(Failing); ok {
-			if lost := s.write(keep, host, s.entry(e, f.Failed(err))); lost != nil {
-				return errors.Join(err, lost)
-			}
+		return s.failed(ctx, host, e, err, out)
+	}
+	return err
+}
+
+// failed notes that an effect came to nothing, or keeps that as its outcome.
+func (s *local) failed(ctx context.Context, host Host, e Effect, err error, out *journal.Data) error {
+	keep := s.without(ctx)
+	if f, ok := Bare(e).(Failing); ok {
+		if lost := s.write(keep, host, s.entry(e, f.Failed(err))); lost != nil {
+			return errors.Join(err, lost)
 		}
-		if s.keeps(e, err) {
-			var lost error
-			*out, lost = s.settle(keep, host, e, failedBy(err), nil)
-			return lost
-		}
+	}
+	if s.keeps(e, err) {
+		var lost error
+		*out, lost = s.settle(keep, host, e, failedBy(err), nil)
+		return lost
 	}
 	return err
 }
@@ -231,7 +237,7 @@ func (s *local) keeps(e Effect, err error) bool {
 
 // perform keeps a panic of a model or a host from taking the process, or the neighbours' outcomes, with it. When the run was cancelled, whatever an
 // effect fails with is that: what breaks then (a stream, a prompt) has no class of its own.
-func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d journal.Data, err error) {
+func perform(ctx context.Context, p Performer, run *Run, host Host, e Effect) (d journal.Data, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			d, err = nil, errdefs.Recovered(e.Key().String(), v)
@@ -240,24 +246,28 @@ func perform(ctx context.Context, p Performer, run Run, host Host, e Effect) (d 
 			err = fmt.Errorf("%w: %v: %v", end, e.Key(), err) //nolint:errorlint // see above
 		}
 	}()
-	d, err = p.Perform(ctx, run, host, e)
-	switch b := d.(type) {
-	case journal.Board:
+	d, err = p.Perform(ctx, *run, host, e)
+	switch d.(type) {
+	case journal.Board, journal.Visited:
 		if err == nil {
-			err = fits(e, b)
-		}
-		if err != nil {
-			d = nil
-		}
-	case journal.Visited:
-		if err == nil {
-			err = checked(e, b.Board)
+			err = changes(e, d)
 		}
 		if err != nil {
 			d = nil
 		}
 	}
 	return d, err
+}
+
+// changes checks an outcome that changes the board, or tells of a change.
+func changes(e Effect, d journal.Data) error {
+	switch d := d.(type) {
+	case journal.Board:
+		return fits(e, d)
+	case journal.Visited:
+		return checked(e, d.Board)
+	}
+	return nil
 }
 
 // checked refuses a change of the board that would not come back as it is.
@@ -292,11 +302,7 @@ func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data,
 		}
 	}
 	if err == nil && keepsCheckpoints(host) {
-		at := s.run.Log.Mark()
-		checkpoint(ctx, host, Checkpoint{
-			ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: at.Seq,
-			Iteration: at.Steps, Timestamp: time.Now().UTC(), OriginalStartedAt: at.Started,
-		})
+		s.checkpoint(ctx, host, e)
 	}
 	return d, err
 }
@@ -328,7 +334,12 @@ func (s *local) without(ctx context.Context) context.Context {
 type endless struct{ of, without context.Context }
 
 // checkpoint tells the host how far the run is. The journal has it already: neither an error nor a panic fails the run.
-func checkpoint(ctx context.Context, host Host, c Checkpoint) {
+func (s *local) checkpoint(ctx context.Context, host Host, e Effect) {
+	at := s.run.Log.Mark()
+	c := Checkpoint{
+		ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: at.Seq,
+		Iteration: at.Steps, Timestamp: time.Now().UTC(), OriginalStartedAt: at.Started,
+	}
 	defer func() { _ = recover() }()
 	_ = host.Checkpoint(ctx, c)
 }

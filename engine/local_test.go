@@ -299,7 +299,7 @@ func TestEventsOfAGroupComeInTheGoroutineOfTheRun(t *testing.T) {
 		panic("a listener cannot fail a run")
 	}}
 	p := performs(func(ctx context.Context, host engine.Host, e engine.Effect) (journal.Data, error) {
-		to := engine.DeltasOf(engine.Run{ID: "r"}, host, e.Key(), 0)
+		to := engine.DeltasOf(&engine.Run{ID: "r"}, host, e.Key(), 0)
 		for range 10 {
 			to.Emit(ctx, event.ToolOutput, "stdout", "x")
 		}
@@ -448,7 +448,7 @@ func TestAListenerThatEndsItsGoroutineLeavesNoJobBehind(t *testing.T) {
 	run := engine.Run{ID: "r", Session: "s", Log: log}
 	stopped := make(chan string, 2)
 	p := performs(func(ctx context.Context, host engine.Host, e engine.Effect) (journal.Data, error) {
-		deltas := engine.DeltasOf(run, host, e.Key(), 0)
+		deltas := engine.DeltasOf(&run, host, e.Key(), 0)
 		deltas.Emit(ctx, event.ToolOutput, "stdout", "x")
 		<-ctx.Done() // which nothing but the leaving listener brings about
 		stopped <- e.Key().ID

@@ -23,7 +23,7 @@ func subjects(sub *event.Subscription) (out []string) {
 
 // emits is a Performer whose effects say something before they are done.
 var emits = performs(func(ctx context.Context, host engine.Host, e engine.Effect) (journal.Data, error) {
-	d := engine.DeltasOf(engine.Run{ID: "r", Session: "s"}, host, e.Key(), 0)
+	d := engine.DeltasOf(&engine.Run{ID: "r", Session: "s"}, host, e.Key(), 0)
 	d.Emit(ctx, event.ToolOutput, "stdout", "word")
 	return fine(e), nil
 })

@@ -46,10 +46,16 @@ func DoAll[Out journal.Data, E Effect](ctx context.Context, s Steps, es []E) ([]
 	if len(es) == 0 {
 		return nil, nil
 	}
-	if len(es) == 1 {
-		out, err := Do[Out](ctx, s, es[0])
-		return []Out{out}, err
+	if len(es) > 1 {
+		return doSeveral[Out](ctx, s, es)
 	}
+	outs := make([]Out, 1)
+	var err error
+	outs[0], err = Do[Out](ctx, s, es[0])
+	return outs, err
+}
+
+func doSeveral[Out journal.Data, E Effect](ctx context.Context, s Steps, es []E) ([]Out, error) {
 	effects := make([]Effect, len(es))
 	for i, e := range es {
 		effects[i] = e
@@ -75,14 +81,19 @@ func as[Out journal.Data](e Effect, d journal.Data, err error) (Out, error) {
 // errdefs.Validation.
 func StepsOf(run Run, host Host, p Performer) Steps {
 	if cp := run.ResumeFrom; cp != nil && cp.ExecID != "" && cp.ExecID != run.ID {
-		return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
-			return make([]journal.Data, len(effects)), errdefs.Validation.Errorf("engine: run %s can't go on from a checkpoint of run %s", run.ID, cp.ExecID)
-		})
+		return refusing(errdefs.Validation.Errorf("engine: run %s can't go on from a checkpoint of run %s", run.ID, cp.ExecID))
 	}
 	if run.Steps != nil {
 		return run.Steps
 	}
 	return Local(run, host, p)
+}
+
+// refusing are steps of which each fails with err.
+func refusing(err error) Steps {
+	return StepsFunc(func(_ context.Context, effects ...Effect) ([]journal.Data, error) {
+		return make([]journal.Data, len(effects)), err
+	})
 }
 
 // Scoped is an effect inside a branch; a Performer routes it by Scope.

@@ -26,11 +26,11 @@ type Traced struct {
 }
 
 // TraceRun has the tracers that bind run stand around an attempt; only agent.Run needs it. done is never nil.
-func TraceRun(ctx context.Context, run Run) (_ context.Context, done func(err error)) {
+func TraceRun(ctx context.Context, run *Run) (_ context.Context, done func(err error)) {
 	var all []func(error)
 	for _, t := range run.Bounds.Tracers {
 		quietly(func() {
-			next, done := t.TraceRun(ctx, run)
+			next, done := t.TraceRun(ctx, *run)
 			if next != nil {
 				ctx = next
 			}
@@ -47,11 +47,11 @@ func TraceRun(ctx context.Context, run Run) (_ context.Context, done func(err er
 }
 
 // traced performs an effect with the tracers around it.
-func traced(ctx context.Context, p Performer, run Run, host Host, e Effect) (d journal.Data, err error) {
+func traced(ctx context.Context, p Performer, run *Run, host Host, e Effect) (d journal.Data, err error) {
 	var all []func(Traced)
 	for _, t := range run.Bounds.Tracers {
 		quietly(func() {
-			next, done := t.TraceEffect(ctx, run, e)
+			next, done := t.TraceEffect(ctx, *run, e)
 			if next != nil {
 				ctx = next
 			}

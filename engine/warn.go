@@ -10,10 +10,11 @@ import (
 type warnKey struct{}
 
 // WithWarnings has [Warn] reach those who listen to run, which has a Background. Only agent.Run needs it.
-func WithWarnings(ctx context.Context, run Run) context.Context {
+func WithWarnings(ctx context.Context, run *Run) context.Context {
+	id, session, parent, background := run.ID, run.Session, run.ParentRunID, run.Background
 	return context.WithValue(ctx, warnKey{}, func(text string) {
-		at := journal.Entry{Session: run.Session, Run: run.ID}
-		run.Background.Publish(event.Event{Entry: at, ParentRun: run.ParentRunID, Delta: event.Warning, Text: text})
+		at := journal.Entry{Session: session, Run: id}
+		background.Publish(event.Event{Entry: at, ParentRun: parent, Delta: event.Warning, Text: text})
 	})
 }
 

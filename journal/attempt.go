@@ -58,7 +58,7 @@ func Attempts(ctx context.Context, store Store, session string) (all []Attempt, 
 		if now != nil {
 			now.note(e, at, &st)
 		}
-		if st.apply(e); now != nil && len(now.Effects) == 0 {
+		if st.apply(&e); now != nil && len(now.Effects) == 0 {
 			now.Seed, now.Seeded = st.Seed, st.Seeded
 		}
 		if d, ok := e.Data.(RunStarted); ok {

@@ -143,7 +143,7 @@ func (c *intake) line(b []byte) error {
 	if err := c.st.free([]Entry{e}); err != nil {
 		return err
 	}
-	c.st.apply(e)
+	c.st.apply(&e)
 	c.session, c.entries = e.Session, append(c.entries, e)
 	return nil
 }

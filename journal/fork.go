@@ -65,7 +65,7 @@ func StateAt(ctx context.Context, store Store, session string, at int64) (State,
 		if err != nil {
 			return State{}, fmt.Errorf("journal: state at entry %d: %w", at, err)
 		}
-		if st.apply(e); e.Seq == at {
+		if st.apply(&e); e.Seq == at {
 			st.join()
 			return st, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // Log is one session, open in this process: its entries kept folded, and the way to add more. Safe for concurrent use.
@@ -91,7 +92,7 @@ func (l *Log) next(e Entry) error {
 	if e.Seq != l.st.Seq+1 {
 		return errdefs.Internal.Errorf("journal: session %s: after entry %d its store gives entry %d", l.session, l.st.Seq, e.Seq)
 	}
-	l.st.apply(e)
+	l.st.apply(&e)
 	return nil
 }
 
@@ -227,8 +228,8 @@ func (l *Log) append(ctx context.Context, decide func(*State) error, done func()
 		}
 		err := l.store.Append(ctx, l.session, l.st.Seq, entries...)
 		if err == nil {
-			for _, e := range entries {
-				l.st.apply(e)
+			for i := range entries {
+				l.st.apply(&entries[i])
 			}
 			if done != nil {
 				done()
@@ -294,6 +295,30 @@ func (l *Log) Moves(scope string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.st.moves[scope]
+}
+
+// Driver is what State has of it, for nothing.
+func (l *Log) Driver() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.Driver
+}
+
+// Run is the unfinished run, or "": what State has of it, for nothing.
+func (l *Log) Run() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.Run
+}
+
+// Transcript is what State has as Messages. O(1), but while tool calls are open one word a message.
+func (l *Log) Transcript() message.History {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.st.open.calls) == 0 {
+		return l.st.Messages
+	}
+	return l.st.Messages.Append(l.st.open.message())
 }
 
 // Mark says how far the last run is.

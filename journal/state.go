@@ -121,8 +121,8 @@ type record struct {
 // Fold folds entries from the beginning of a session: for readings at a position in the past, stop feeding it there.
 func Fold(entries ...Entry) State {
 	var s State
-	for _, e := range entries {
-		s.apply(e)
+	for i := range entries {
+		s.apply(&entries[i])
 	}
 	s.join()
 	return s
@@ -134,7 +134,7 @@ func (s State) With(entries ...Entry) State {
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
-		s.apply(e)
+		s.apply(&e)
 	}
 	s.join()
 	return s
@@ -174,25 +174,52 @@ func (s *State) free(entries []Entry) error {
 	return nil
 }
 
-func (s *State) apply(e Entry) {
+// apply folds an entry in. What kinds of entries do is in functions of their own: this one stands deep in stacks, and would have room for the data of each.
+func (s *State) apply(e *Entry) {
 	if s.Seq == 0 {
 		s.Created = e.Time
 	}
 	s.Seq, s.Updated = e.Seq, e.Time
 	if e.Key != (Key{}) && s.effects != nil {
-		r := s.effects[e.Key]
-		switch roleOf(e.Data) {
-		case intent:
-			r.begun = cmp.Or(r.begun, e.Seq)
-		case outcome:
-			if r.outcome == nil { // the first counts
-				r.outcome = e.Data
-			}
-		case note:
-		}
-		s.effects[e.Key] = r
+		s.record(e)
 	}
-	main := e.Key.Scope == "" // a graph node's own conversation is not the session's
+	switch e.Data.(type) {
+	case ModelFinished, Compacted:
+		s.applyModel(e)
+	case ToolJudged, ToolStarted, ToolFinished:
+		s.applyTool(e)
+	case Asked, Answered:
+		s.applyQuestion(e)
+	case Said, Stopped, Prepared:
+		s.applySaid(e)
+	case Seeded, Board:
+		s.applyBoard(e)
+	case CommandStarted, CommandEnded:
+		s.applyCommand(e)
+	case SessionCreated, RunStarted, Resumed, Parked, RunFinished:
+		s.applyRun(e)
+	}
+}
+
+// record notes what an entry is to the effect of its key.
+func (s *State) record(e *Entry) {
+	r := s.effects[e.Key]
+	switch roleOf(e.Data) {
+	case intent:
+		r.begun = cmp.Or(r.begun, e.Seq)
+	case outcome:
+		if r.outcome == nil { // the first counts
+			r.outcome = e.Data
+		}
+	case note:
+	}
+	s.effects[e.Key] = r
+}
+
+// main reports whether an entry is of the session's own conversation: that of a graph's node is not.
+func (e *Entry) main() bool { return e.Key.Scope == "" }
+
+func (s *State) applyRun(e *Entry) {
 	switch d := e.Data.(type) {
 	case SessionCreated:
 		if d.Parent != "" { // the parent's run is not the fork's
@@ -204,7 +231,7 @@ func (s *State) apply(e Entry) {
 		if d.Attempt <= 1 {
 			s.Started = e.Time
 		}
-		s.start(e.Run, d)
+		s.start(e.Run, &d)
 		s.own, s.gone = s.Messages.Len(), nil
 	case Resumed:
 		if s.Driver = d.Owner; s.Run != "" {
@@ -212,85 +239,6 @@ func (s *State) apply(e Entry) {
 			if d.Terms != nil {
 				s.Terms = d.Terms
 			}
-		}
-	case Said:
-		if e.Key.Op == steerOp {
-			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
-			if !d.Message.Blank() { // else a call in the background has nothing to say
-				s.Steering = append(s.Steering, Steering{e.Seq, d.Message, strings.HasPrefix(e.Key.ID, resultID)})
-			}
-			break
-		}
-		if main {
-			s.say(d.Message)
-		}
-		if e.Key == (Key{}) {
-			s.Seed, s.Prompt, s.own = s.Messages, d.Message, s.Messages.Len()
-		}
-	case Seeded:
-		if !s.grows(d.Edit) {
-			s.move("")
-		}
-		s.edit(true, d.Edit)
-		s.Seed, s.Seeded, s.own = s.Messages, d.Board, s.Messages.Len()
-	case Prepared:
-		if d.Moved {
-			s.move(e.Key.Scope)
-		}
-		if s.edit(main, d.Edit); main {
-			s.own = s.Messages.Len()
-		}
-	case Compacted:
-		if d.Usage.Total() > 0 {
-			s.Spent, s.RunSpent = s.Spent.Plus(d.spent()), s.RunSpent.Plus(d.spent())
-		}
-		if d.Error == "" {
-			s.move(e.Key.Scope)
-		}
-		s.compact(main, d)
-	case ModelFinished:
-		s.Spent = s.Spent.Plus(SpentBy(d))
-		s.RunSpent = s.RunSpent.Plus(SpentBy(d))
-		s.hear(main, d)
-		if s.reply(main, d); main {
-			s.Context = d.Usage.Context()
-		}
-	case ToolJudged:
-		if d.Refused() {
-			s.answer(main, d.Call, d.Result)
-		}
-	case ToolStarted:
-		if c := s.open.find(d.Call.ID); main && c != nil {
-			c.begun = true
-		}
-	case ToolFinished:
-		if d.Background != nil {
-			s.Background = append(slices.Clip(s.Background), *d.Background)
-		}
-		if !d.Ask { // else a person has the last word; until then it had begun, no more
-			s.answer(main, d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
-		}
-	case CommandStarted:
-		s.Commands = append(slices.Clip(s.Commands), d)
-	case CommandEnded:
-		s.Commands = slices.DeleteFunc(slices.Clone(s.Commands), func(c CommandStarted) bool { return c.ID == d.ID })
-	case Asked:
-		s.Pending = append(s.Pending, Pending{e.Key, e.Time, d}) // what was handed out is clipped
-	case Answered:
-		s.answered(main, d)
-	case Stopped:
-		if d.Again != "" && main {
-			s.say(message.User(d.Again))
-		}
-	case Board:
-		if main {
-			s.aside = nil
-		}
-		s.say(d.Append["main"]...)
-		if e, ok := d.Edit["main"]; ok {
-			s.move("")
-			s.cut(e)
-			s.edit(true, e)
 		}
 	case Parked:
 		s.Status = "interrupted"
@@ -304,7 +252,116 @@ func (s *State) apply(e Entry) {
 	}
 }
 
-func (s *State) start(run string, d RunStarted) {
+func (s *State) applySaid(e *Entry) {
+	switch d := e.Data.(type) {
+	case Said:
+		if e.Key.Op == steerOp {
+			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
+			if !d.Message.Blank() { // else a call in the background has nothing to say
+				s.Steering = append(s.Steering, Steering{e.Seq, d.Message, strings.HasPrefix(e.Key.ID, resultID)})
+			}
+			return
+		}
+		if e.main() {
+			s.say(d.Message)
+		}
+		if e.Key == (Key{}) {
+			s.Seed, s.Prompt, s.own = s.Messages, d.Message, s.Messages.Len()
+		}
+	case Stopped:
+		if d.Again != "" && e.main() {
+			s.say(message.User(d.Again))
+		}
+	case Prepared:
+		if d.Moved {
+			s.move(e.Key.Scope)
+		}
+		if s.edit(e.main(), d.Edit); e.main() {
+			s.own = s.Messages.Len()
+		}
+	}
+}
+
+func (s *State) applyBoard(e *Entry) {
+	switch d := e.Data.(type) {
+	case Seeded:
+		if !s.grows(d.Edit) {
+			s.move("")
+		}
+		s.edit(true, d.Edit)
+		s.Seed, s.Seeded, s.own = s.Messages, d.Board, s.Messages.Len()
+	case Board:
+		if e.main() {
+			s.aside = nil
+		}
+		s.say(d.Append["main"]...)
+		if e, ok := d.Edit["main"]; ok {
+			s.move("")
+			s.cut(e)
+			s.edit(true, e)
+		}
+	}
+}
+
+func (s *State) applyModel(e *Entry) {
+	switch d := e.Data.(type) {
+	case ModelFinished:
+		spent := SpentBy(d)
+		s.Spent, s.RunSpent = s.Spent.Plus(spent), s.RunSpent.Plus(spent)
+		s.hear(e.main(), &d)
+		if s.reply(e.main(), &d); e.main() {
+			s.Context = d.Usage.Context()
+		}
+	case Compacted:
+		if d.Usage.Total() > 0 {
+			s.Spent, s.RunSpent = s.Spent.Plus(d.spent()), s.RunSpent.Plus(d.spent())
+		}
+		if d.Error == "" {
+			s.move(e.Key.Scope)
+		}
+		s.compact(e.main(), d)
+	}
+}
+
+func (s *State) applyTool(e *Entry) {
+	switch d := e.Data.(type) {
+	case ToolJudged:
+		if d.Refused() {
+			s.answer(e.main(), d.Call, d.Result)
+		}
+	case ToolStarted:
+		if c := s.open.find(d.Call.ID); e.main() && c != nil {
+			c.begun = true
+		}
+	case ToolFinished:
+		if d.Background != nil {
+			s.Background = append(slices.Clip(s.Background), *d.Background)
+		}
+		if !d.Ask { // else a person has the last word; until then it had begun, no more
+			s.answer(e.main(), d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
+		}
+	}
+}
+
+func (s *State) applyQuestion(e *Entry) {
+	switch d := e.Data.(type) {
+	case Asked:
+		s.Pending = append(s.Pending, Pending{e.Key, e.Time, d}) // what was handed out is clipped
+	case Answered:
+		s.answered(e.main(), d)
+	}
+}
+
+func (s *State) applyCommand(e *Entry) {
+	switch d := e.Data.(type) {
+	case CommandStarted:
+		s.Commands = append(slices.Clip(s.Commands), d)
+	case CommandEnded:
+		s.Commands = slices.DeleteFunc(slices.Clone(s.Commands), func(c CommandStarted) bool { return c.ID == d.ID })
+	}
+}
+
+func (s *State) start(run string, d *RunStarted) {
 	maps.DeleteFunc(s.moves, func(scope string, _ int) bool { return scope != "" }) // a scope is the attempt's
 	for _, p := range s.Pending {                                                   // a tool that waits for a person has not lost its way
 		if call, _, _ := strings.Cut(p.ID, "/"); p.Key.Op == "question" {
@@ -416,7 +473,7 @@ func (s *State) answered(main bool, d Answered) {
 }
 
 // reply appends a model's reply. One that says nothing is not part of the transcript: providers refuse it.
-func (s *State) reply(main bool, d ModelFinished) {
+func (s *State) reply(main bool, d *ModelFinished) {
 	n := 0
 	for i := range d.Message.Len() {
 		c, ok := d.Message.Part(i).(message.ToolCall)

@@ -80,7 +80,7 @@ func people(all []Steering) []Steering {
 }
 
 // hear puts steering where a model call heard it.
-func (s *State) hear(main bool, d ModelFinished) {
+func (s *State) hear(main bool, d *ModelFinished) {
 	if d.HeardTo == 0 {
 		return
 	}

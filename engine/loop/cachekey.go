@@ -20,7 +20,7 @@ type keyed struct {
 }
 
 // cacheKey names the conversation of a call: see model.Request. Without a journal nobody knows what was changed on purpose, and nothing is said. A loop with one session makes it once.
-func (l *Engine) cacheKey(run engine.Run, scope string, tools int) string {
+func (l *Engine) cacheKey(run *engine.Run, scope string, tools int) string {
 	if run.Log == nil {
 		return ""
 	}

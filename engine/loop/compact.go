@@ -56,7 +56,7 @@ func (c *Compact) check() error {
 }
 
 // compact performs the effect. What keeps the summary from being written is its outcome, but for a cancel and a budget.
-func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, e engine.Compact) (journal.Data, error) {
+func (l *Engine) compact(ctx context.Context, run *engine.Run, host engine.Host, e engine.Compact) (journal.Data, error) {
 	if err := run.Bounds.Budget.Call(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,8 @@ func (l *Engine) compact(ctx context.Context, run engine.Run, host engine.Host, 
 		return failed(err)
 	}
 	began := time.Now()
-	resp, _, err := l.complete(ctx, l.summarizing(e.Messages.Slice(0, edit.From)), engine.Deltas{})
+	req := l.summarizing(e.Messages.Slice(0, edit.From))
+	resp, _, err := l.complete(ctx, &req, nil)
 	if err != nil {
 		return failed(err)
 	}
@@ -236,7 +237,7 @@ func middleOut(s string, most int) string {
 }
 
 // takes is what a transcript takes at the beginning of a run: what the provider counted last, and an estimate of what came behind that.
-func (l *Engine) takes(run engine.Run, scope, system string, h message.History) int {
+func (l *Engine) takes(run *engine.Run, scope, system string, h message.History) int {
 	if run.Log != nil && scope == "" {
 		if known := run.Log.State().Context; known > 0 {
 			n := 0

@@ -130,7 +130,7 @@ func TestTheEstimateLearnsFromWhatProvidersCount(t *testing.T) {
 	r := roomFor(journal.Prepared{CompactAt: 10_000, Tokens: 100}, talk)
 	step := func(context int, text string) {
 		talk = talk.Append(message.Assistant("ok"))
-		r.replied(journal.ModelFinished{Usage: model.Usage{Input: context}}, talk)
+		r.replied(&journal.ModelFinished{Usage: model.Usage{Input: context}}, talk)
 		talk = talk.Append(message.User(text))
 	}
 	text := strings.Repeat("abcd", 996) // 1,000 tokens, as it is estimated

@@ -12,35 +12,44 @@ import (
 // Execute is the loop. It fails with errdefs.NotAvailable, before anything is done, when the caller takes none of the media types that it can answer in.
 // On a channel other than the main one it talks in a scope of that name: what is said there is not the session's transcript.
 func (l *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
-	if err := l.answers(run); err != nil {
+	if err := l.answers(&run); err != nil {
 		return board, err
 	}
 	do := engine.StepsOf(run, host, l)
 	if l.cfg.Channel == engine.MainChannel {
-		return board, l.Converse(ctx, do, run, board)
+		return board, l.converse(ctx, do, &run, board)
 	}
-	return board, do.Branch(ctx, engine.Branch{Scope: l.cfg.Channel, Run: func(ctx context.Context, do engine.Steps) error {
-		return l.Converse(ctx, do, run, board)
+	return board, l.aside(ctx, do, run, board)
+}
+
+// aside talks in a scope of its own.
+func (l *Engine) aside(ctx context.Context, do engine.Steps, run engine.Run, board *engine.Board) error {
+	return do.Branch(ctx, engine.Branch{Scope: l.cfg.Channel, Run: func(ctx context.Context, do engine.Steps) error {
+		return l.converse(ctx, do, &run, board)
 	}})
 }
 
 // Converse is Execute on given steps: how another engine runs a loop in a scope of its own.
 func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, board *engine.Board) error {
+	return l.converse(ctx, do, &run, board)
+}
+
+func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
 	talk := board.Channel(l.cfg.Channel)
 	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
 	say := func(ms ...message.Message) { talk = talk.Append(ms...) }
 
-	ready, err := engine.Do[journal.Prepared](ctx, do, engine.Prepare{System: run.System, Messages: talk})
+	used, system, err := l.prepared(ctx, do, run, &talk)
 	if err != nil {
 		return err
 	}
-	talk = talk.Edit(ready.Edit)
-	from, used := talk.Len(), tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, talk)}
+	from, turn := talk.Len(), engine.Turn{System: system}
+	reply := &turn.Reply
 	for step := 1; ; step++ {
 		if talk, from, err = used.ready(ctx, do, step, talk, from); err != nil {
 			return err
 		}
-		reply, err := engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: ready.System, Messages: talk})
+		*reply, err = engine.Do[journal.ModelFinished](ctx, do, engine.Generate{Step: step, Model: l.caps.Name, System: system, Messages: talk})
 		calls := reply.Message.ToolCalls()
 		say(reply.Heard...)
 		if !reply.Message.Blank() {
@@ -50,6 +59,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			say(unanswered(reply, calls)...)
 			return err
 		}
+		turn.Messages = talk
 		next, tell, err := used.after(reply, calls, talk)
 		switch next {
 		case failed:
@@ -61,7 +71,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				return err
 			}
 		case useTools:
-			results, final, err := l.useTools(ctx, do, run, &engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
+			results, final, err := l.useTools(ctx, do, run, &turn, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}
@@ -77,16 +87,27 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			}
 		}
 		if next == stopped {
-			if on, err := used.stop(ctx, do, engine.Stop{Step: step, Turn: &engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from}, say); err != nil || !on {
+			turn.Messages = talk
+			if on, err := used.stop(ctx, do, step, &turn, from, say); err != nil || !on {
 				return err
 			}
 		}
 	}
 }
 
+// prepared lets hooks change what the run begins with, and begins to count what it uses.
+func (l *Engine) prepared(ctx context.Context, do engine.Steps, run *engine.Run, talk *message.History) (used *tally, system string, err error) {
+	ready, err := engine.Do[journal.Prepared](ctx, do, engine.Prepare{System: run.System, Messages: *talk})
+	if err != nil {
+		return nil, "", err
+	}
+	*talk = talk.Edit(ready.Edit)
+	return &tally{limits: l.cfg.Limits, output: ready.Output, room: roomFor(ready, *talk)}, ready.System, nil
+}
+
 // stop lets hooks look at what is done; on when they, or a person, have something to say to the model.
-func (t *tally) stop(ctx context.Context, do engine.Steps, e engine.Stop, say func(...message.Message)) (on bool, err error) {
-	e.Sent, e.Last = t.sent, t.sent >= maxAgain
+func (t *tally) stop(ctx context.Context, do engine.Steps, step int, turn *engine.Turn, from int, say func(...message.Message)) (on bool, err error) {
+	e := engine.Stop{Step: step, Turn: turn, From: from, Sent: t.sent, Last: t.sent >= maxAgain}
 	end, err := engine.Do[journal.Stopped](ctx, do, e)
 	if err != nil || end.Again == "" {
 		return end.Steered, err
@@ -114,7 +135,7 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 }
 
 // unanswered gives calls that will not run a result that says so; nothing when there are no calls.
-func unanswered(reply journal.ModelFinished, calls []message.ToolCall) []message.Message {
+func unanswered(reply *journal.ModelFinished, calls []message.ToolCall) []message.Message {
 	if len(calls) == 0 {
 		return nil
 	}

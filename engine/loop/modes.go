@@ -9,7 +9,7 @@ import (
 )
 
 // answers fails when the caller takes nothing that this loop can answer in: text, and JSON when its replies have a schema.
-func (l *Engine) answers(run engine.Run) error {
+func (l *Engine) answers(run *engine.Run) error {
 	modes := []string{"text/plain"}
 	if len(l.cfg.Output) > 0 {
 		modes = append(modes, "application/json")

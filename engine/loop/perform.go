@@ -24,49 +24,60 @@ func (l *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 	}
 	hears := l.cfg.Channel == engine.MainChannel && beside == "" && !engine.Kept(e) // in any other place what people say would be heard by one of many, or dropped with what failed
 	e = engine.Bare(e)
-	l.behind(run, host)
+	l.behind(&run, host)
 	run.Background.Flush(ctx, host)
-	switch e := e.(type) {
+	switch t := e.(type) {
 	case engine.Prepare:
-		return l.prepare(ctx, run, key.Scope, e)
+		return l.prepare(ctx, &run, key.Scope, t)
 	case engine.Generate:
-		return l.generate(ctx, run, host, key, beside, hears, e)
+		return l.generate(ctx, &run, host, key, beside, hears, t)
 	case engine.Compact:
-		return l.compact(ctx, run, host, e)
+		return l.compact(ctx, &run, host, t)
 	case engine.Tell:
-		return journal.Said{Message: e.Message(), By: "pawl"}, nil
-	case engine.Judge:
-		judged := l.judge(ctx, run, e)
-		if judged.Refused() {
-			judged.Name = e.Call.Name
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
-		}
-		return judged, nil
+		return journal.Said{Message: t.Message(), By: "pawl"}, nil
 	case engine.Ask:
-		return ask(ctx, run, host, key, e)
+		return ask(ctx, &run, host, key, t)
+	}
+	switch e.(type) { // large ones, which would have their room here, too
+	case engine.Judge:
+		return l.performJudge(ctx, &run, e)
 	case engine.UseTool:
-		return l.useTool(ctx, run, host, key, e)
+		return l.useTool(ctx, &run, host, key, e)
 	case engine.Stop:
-		if key.Scope == "" {
-			if again, err := l.steered(ctx, run, host); err != nil {
-				return nil, err
-			} else if again {
-				return journal.Stopped{Steered: true}, nil
-			}
-		}
-		stopped := l.stop(ctx, run, e)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return stopped, nil
+		return l.performStop(ctx, &run, host, key.Scope, e)
 	}
 	return nil, errdefs.Internal.Errorf("loop: does not know the effect %T", e)
 }
 
+func (l *Engine) performJudge(ctx context.Context, run *engine.Run, e engine.Effect) (journal.Data, error) {
+	j := e.(engine.Judge)
+	judged := l.judge(ctx, run, &j)
+	if judged.Refused() {
+		judged.Name = j.Call.Name
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // what hooks said was that they were cancelled: a resumed run asks them again
+	}
+	return judged, nil
+}
+
+func (l *Engine) performStop(ctx context.Context, run *engine.Run, host engine.Host, scope string, e engine.Effect) (journal.Data, error) {
+	if scope == "" {
+		if again, err := l.steered(ctx, run, host); err != nil {
+			return nil, err
+		} else if again {
+			return journal.Stopped{Steered: true}, nil
+		}
+	}
+	stopped := l.stop(ctx, run, e)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return stopped, nil
+}
+
 // prepare runs the PreGeneration hooks, and mends a transcript that came from outside.
-func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e engine.Prepare) (journal.Data, error) {
+func (l *Engine) prepare(ctx context.Context, run *engine.Run, scope string, e engine.Prepare) (journal.Data, error) {
 	g := &hook.Generation{Where: run.Where(), System: e.System, Messages: e.Messages}
 	var err error
 	run.Values.Do(func(values map[string]any) {
@@ -89,7 +100,8 @@ func (l *Engine) prepare(ctx context.Context, run engine.Run, scope string, e en
 	return out, nil
 }
 
-func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journal.Data {
+func (l *Engine) stop(ctx context.Context, run *engine.Run, effect engine.Effect) journal.Data {
+	e := effect.(engine.Stop)
 	talk := e.Turn.Messages
 	g := &hook.Generation{Where: run.Where(), System: e.Turn.System, Messages: talk, Sent: e.Sent, Output: talk.Slice(min(e.From, talk.Len()), talk.Len()).Messages()}
 	g.Response = responseOf(e.Turn)
@@ -122,12 +134,12 @@ func responseOf(t *engine.Turn) *model.Response {
 	if t == nil {
 		return nil
 	}
-	r := t.Reply
+	r := &t.Reply
 	return &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
 }
 
 // ask puts a question to whoever is there; nobody parks the run. One that can't be answered any more is a no.
-func ask(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.Ask) (journal.Data, error) {
+func ask(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e engine.Ask) (journal.Data, error) {
 	outer := ctx
 	if end := deadline(run.Log, key); !end.IsZero() {
 		var cancel context.CancelFunc
@@ -164,7 +176,7 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 }
 
 // hooks are the run's, then the engine's own.
-func (l *Engine) hooks(run engine.Run) []hook.Middleware {
+func (l *Engine) hooks(run *engine.Run) []hook.Middleware {
 	switch {
 	case len(l.cfg.Hooks) == 0:
 		return run.Bounds.Hooks
@@ -175,7 +187,7 @@ func (l *Engine) hooks(run engine.Run) []hook.Middleware {
 }
 
 // admitted is the agent's gate; nil admits all. As in rules and hooks, Read names read. Who may use a deferred tool may search for it.
-func (l *Engine) admitted(run engine.Run) func(string) bool {
+func (l *Engine) admitted(run *engine.Run) func(string) bool {
 	names := run.Tools // a function that had the run would have it on the heap, gate or not
 	if names == nil {
 		return nil
@@ -191,7 +203,7 @@ func (l *Engine) admitted(run engine.Run) func(string) bool {
 }
 
 // generate calls the model once. What comes is published as it comes; a call that was cancelled keeps the text that came. beside is the scope when others may talk at the same time.
-func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
+func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, beside string, hears bool, e engine.Generate) (journal.Data, error) {
 	budget := run.Bounds.Budget
 	if err := budget.Call(); err != nil {
 		return nil, err
@@ -199,38 +211,45 @@ func (l *Engine) generate(ctx context.Context, run engine.Run, host engine.Host,
 	if budget.LimitsCost() && !l.Priced() {
 		return nil, errdefs.Validation.Errorf("loop: a budget in money can't be kept: the price of %q is not known; add it to the catalogue or limit tokens", l.caps.Name)
 	}
-	var heard journal.ModelFinished
+	out := journal.ModelFinished{Model: e.Model}
 	if hears && run.Log != nil {
 		if err := engine.EndLost(ctx, run); err != nil {
 			return nil, err
 		}
 		for _, s := range steering(run.Log) {
-			heard.Heard, heard.HeardTo = append(heard.Heard, s.Message), s.Seq
+			out.Heard, out.HeardTo = append(out.Heard, s.Message), s.Seq
 		}
 	}
 	began := time.Now()
-	req := l.request(run, e.System, e.Messages.Append(heard.Heard...))
+	req := l.request(run, e.System, e.Messages.Append(out.Heard...))
 	req.CacheKey = l.cacheKey(run, key.Scope, len(req.Tools))
-	resp, text, err := l.complete(ctx, req, engine.DeltasOf(run, host, key, model.Attempt(ctx)))
+	resp, text, err := l.complete(ctx, &req, listening(ctx, run, host, key))
+	out.Millis = time.Since(began).Milliseconds()
 	if err != nil {
-		if text != "" && ctx.Err() != nil {
-			return journal.ModelFinished{
-				Message: message.Assistant(text), Partial: true, Model: e.Model, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
-			}, err
-		}
-		if l.cfg.Compact.Enabled && errdefs.Overflow.Is(err) { // an outcome, which the loop does something about
-			free := int64(0)
-			return journal.ModelFinished{Stop: model.StopWindow, Reason: err.Error(), Model: e.Model, CostMicros: &free, Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo}, nil
-		}
-		return nil, err
+		return l.unreplied(ctx, &out, text, err)
 	}
-	usage := sane(resp.Usage)
-	out := journal.ModelFinished{
-		Message: own(run.Log, resp.Message, beside, e.Step), Usage: usage, Stop: resp.Stop, Reason: resp.Reason, Model: resp.Model, ID: resp.ID,
-		Millis: time.Since(began).Milliseconds(), Heard: heard.Heard, HeardTo: heard.HeardTo,
+	return l.replied(ctx, run, host, &out, resp, beside, e.Step)
+}
+
+// unreplied is what is on record of a call that failed: the text that came before it was cancelled.
+func (l *Engine) unreplied(ctx context.Context, out *journal.ModelFinished, text string, err error) (journal.Data, error) {
+	if text != "" && ctx.Err() != nil {
+		out.Message, out.Partial = message.Assistant(text), true
+		return *out, err
 	}
-	out.CostMicros, err = l.spend(budget, usage, resp.By)
-	return out, cmp.Or(exceeded(report(ctx, host, usage)), err)
+	if l.cfg.Compact.Enabled && errdefs.Overflow.Is(err) { // an outcome, which the loop does something about
+		out.Stop, out.Reason, out.CostMicros = model.StopWindow, err.Error(), new(int64)
+		return *out, nil
+	}
+	return nil, err
+}
+
+// replied is what is on record of a reply.
+func (l *Engine) replied(ctx context.Context, run *engine.Run, host engine.Host, out *journal.ModelFinished, resp *model.Response, beside string, step int) (journal.Data, error) {
+	out.Message, out.Usage, out.Stop, out.Reason, out.Model, out.ID = own(run.Log, resp.Message, beside, step), sane(resp.Usage), resp.Stop, resp.Reason, resp.Model, resp.ID
+	var err error
+	out.CostMicros, err = l.spend(run.Bounds.Budget, out.Usage, resp.By)
+	return *out, cmp.Or(exceeded(report(ctx, host, out.Usage)), err)
 }
 
 // spend gives the cost of a call, in millionths of a dollar; nil: not known. by is who answered, if that is another model than was asked. It is an error when that leaves a
@@ -257,7 +276,7 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage, by string) (*in
 }
 
 // request is what the model is asked.
-func (l *Engine) request(run engine.Run, system string, messages message.History) model.Request {
+func (l *Engine) request(run *engine.Run, system string, messages message.History) model.Request {
 	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.ProviderTools) > 0 {
 		req.ProviderTools = l.providerTools(run)
@@ -269,7 +288,7 @@ func (l *Engine) request(run engine.Run, system string, messages message.History
 }
 
 // providerTools are those that the agent's gate admits: nothing else stands before what they do.
-func (l *Engine) providerTools(run engine.Run) []model.ProviderTool {
+func (l *Engine) providerTools(run *engine.Run) []model.ProviderTool {
 	all := l.cfg.Settings.ProviderTools
 	if run.Tools == nil {
 		return all
@@ -284,7 +303,7 @@ func (l *Engine) providerTools(run engine.Run) []model.ProviderTool {
 }
 
 // steered reports whether the model has to hear something before the run may end. It waits for what goes on in the background.
-func (l *Engine) steered(ctx context.Context, run engine.Run, host engine.Host) (bool, error) {
+func (l *Engine) steered(ctx context.Context, run *engine.Run, host engine.Host) (bool, error) {
 	heard := func() bool { return len(steering(run.Log)) > 0 }
 	if run.Log == nil || run.Background == nil {
 		return heard(), nil
@@ -318,17 +337,27 @@ func exceeded(err error) error {
 	return nil
 }
 
+// listener is who a stream is taken apart for, in one piece.
+type listener struct {
+	stream
+	to engine.Deltas
+}
+
+// listening gives the listener to a model call; nil when nobody listens.
+func listening(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key) *listener {
+	if !engine.Listening(host) {
+		return nil
+	}
+	return &listener{to: engine.DeltasOf(run, host, key, model.Attempt(ctx))}
+}
+
 // complete calls the model, as a stream when somebody listens. With an error, text is what had come by then.
-func (l *Engine) complete(ctx context.Context, req model.Request, to engine.Deltas) (resp *model.Response, text string, err error) {
-	if !to.On() {
-		resp, err = l.model.Complete(ctx, req)
+func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listener) (resp *model.Response, text string, err error) {
+	if seen == nil {
+		resp, err = l.model.Complete(ctx, *req)
 		return resp, "", reply(l.caps.Name, resp, err)
 	}
-	seen := &struct { // in one piece, as the function below keeps them
-		stream
-		to engine.Deltas
-	}{to: to}
-	err = l.model.CompleteStream(ctx, req, func(r model.StreamResult) error {
+	err = l.model.CompleteStream(ctx, *req, func(r model.StreamResult) error {
 		seen.take(ctx, &seen.to, r)
 		if r.Final {
 			return nil // all of it is here

@@ -47,7 +47,7 @@ func (r *room) count(talk message.History) {
 }
 
 // replied learns from what a provider counted. talk ends with the reply.
-func (r *room) replied(d journal.ModelFinished, talk message.History) {
+func (r *room) replied(d *journal.ModelFinished, talk message.History) {
 	if d.Stop != model.StopWindow {
 		r.overflows = 0
 	}
@@ -63,7 +63,7 @@ func (r *room) replied(d journal.ModelFinished, talk message.History) {
 }
 
 // overflow notes a call that did not fit, and reports whether a compaction may help.
-func (r *room) overflow(d journal.ModelFinished) bool {
+func (r *room) overflow(d *journal.ModelFinished) bool {
 	if r.at == 0 {
 		return false
 	}

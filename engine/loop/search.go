@@ -49,7 +49,7 @@ func (l *Engine) withSearch(tools []tool.Tool) []tool.Tool {
 		if inside, ok := engine.InsideOf(ctx); ok {
 			run = inside.Run
 		}
-		return l.search(in.Query, in.Limit, l.admitted(run)), nil
+		return l.search(in.Query, in.Limit, l.admitted(&run)), nil
 	}, tool.ReadOnly)
 	return append(slices.Clip(tools), search)
 }
@@ -164,7 +164,7 @@ func finds(h message.History) (names []string) {
 }
 
 // shown is what a model is told of the tools: all that are not deferred, and behind them those that were found.
-func (l *Engine) shown(run engine.Run, h message.History) []model.Tool {
+func (l *Engine) shown(run *engine.Run, h message.History) []model.Tool {
 	all := l.tools.Models(l.admitted(run))
 	if !l.defers {
 		return all

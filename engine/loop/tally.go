@@ -80,7 +80,7 @@ func (t *tally) mayCall(step int) error {
 }
 
 // after decides what follows a reply, with which talk ends, and what to tell the model if it has to go on.
-func (t *tally) after(r journal.ModelFinished, calls []message.ToolCall, talk message.History) (next, string, error) {
+func (t *tally) after(r *journal.ModelFinished, calls []message.ToolCall, talk message.History) (next, string, error) {
 	t.room.replied(r, talk)
 	t.tokens += r.Usage.Total()
 	cut, blank := t.cut, t.blank

@@ -21,7 +21,7 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	for i := range calls {
 		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
 	}
-	results, _, err := l.useTools(ctx, do, run, nil, calls)
+	results, _, err := l.useTools(ctx, do, &run, nil, calls)
 	return results, err
 }
 
@@ -33,17 +33,16 @@ func (l *Engine) Judge(ctx context.Context, do engine.Steps, run engine.Run, c m
 
 // Admits reports whether there is a tool of that name which the run's gate lets through.
 func (l *Engine) Admits(run engine.Run, name string) bool {
-	_, err := l.gate(run, name)
+	_, err := l.gate(&run, name)
 	return err == nil
 }
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, of *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
-	var allowed, approved batch
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run, turn *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+	var allowed batch
 	var judges []engine.Judge
 	var verdicts []journal.ToolJudged
-	var turn *engine.Turn
 	if len(calls) == 1 { // the usual, in one piece
 		var one struct {
 			result  [1]message.ToolResult
@@ -52,75 +51,93 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, 
 			use     [1]engine.UseTool
 			done    [1]journal.ToolFinished
 			at      [1]int
-			turn    engine.Turn
 		}
 		results, judges, verdicts = one.result[:], one.judge[:], one.verdict[:0]
 		allowed.uses, allowed.done, allowed.at = one.use[:0], one.done[:0], one.at[:0]
-		if of != nil {
-			one.turn = *of
-			turn = &one.turn
-		}
 	} else {
 		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
-		if of != nil {
-			all := *of
-			turn = &all
-		}
 	}
 	for i, c := range calls {
-		judges[i].Turn, judges[i].Call = turn, c
 		results[i] = journal.NotRun(c)
+		judges[i].Turn, judges[i].Call = turn, c
 	}
 	if verdicts, err = doAll(ctx, do, judges, verdicts); err != nil {
 		return results, false, err
 	}
-	var ask []engine.Ask
-	var asked []int
-	ends := ""
-	for i, v := range verdicts {
-		ends = cmp.Or(ends, v.Ends)
-		call := journal.CalledOf(calls[i])
-		if v.Input != "" {
-			call.Input = v.Input
-		}
-		switch {
-		case v.Refused():
-			results[i] = v.Result(calls[i])
-		case v.Verdict == hook.Ask.String():
-			q := engine.Ask{Asked: run.Asks(v.Reason, call)}
-			q.Once = v.Once
-			ask, asked = append(ask, q), append(asked, i)
-		default:
-			allowed.add(i, l.use(run, turn, call, v.Context))
-		}
-	}
-	if ends != "" {
-		return results, false, endedBy(ends)
+	ask, err := l.sort(run, turn, calls, verdicts, results, &allowed)
+	if err != nil {
+		return results, false, err
 	}
 	if err := allowed.do(ctx, do, run, results); err != nil {
 		return results, false, err
 	}
+	if len(ask) > 0 {
+		final, err = l.useAsked(ctx, do, run, turn, calls, verdicts, ask, results)
+	}
+	return results, allowed.final || final, err
+}
+
+// sort parts calls that run from those that are refused, which have their results, and those that a person is asked about.
+func (l *Engine) sort(
+	run *engine.Run, turn *engine.Turn, calls []message.ToolCall, verdicts []journal.ToolJudged, results []message.ToolResult, allowed *batch,
+) (ask []int, err error) {
+	ends := ""
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch ends = cmp.Or(ends, v.Ends); {
+		case v.Refused():
+			results[i] = v.Result(calls[i])
+		case v.Verdict == hook.Ask.String():
+			ask = append(ask, i)
+		default:
+			l.use(allowed.add(i), run, turn, judgedCall(calls[i], v), v.Context)
+		}
+	}
+	if ends != "" {
+		return nil, endedBy(ends)
+	}
+	return ask, nil
+}
+
+// judgedCall is a call as it is to run, with the input that a hook may have given it.
+func judgedCall(c message.ToolCall, v *journal.ToolJudged) journal.Called {
+	call := journal.CalledOf(c)
+	call.Input = cmp.Or(v.Input, call.Input)
+	return call
+}
+
+// useAsked asks a person about some of the calls, and runs those that are approved.
+func (l *Engine) useAsked(
+	ctx context.Context, do engine.Steps, run *engine.Run, turn *engine.Turn, calls []message.ToolCall, verdicts []journal.ToolJudged, which []int, results []message.ToolResult,
+) (final bool, err error) {
+	ask := make([]engine.Ask, len(which))
+	for k, i := range which {
+		ask[k].Asked = run.Asks(verdicts[i].Reason, judgedCall(calls[i], &verdicts[i]))
+		ask[k].Once = verdicts[i].Once
+	}
 	answers, err := engine.DoAll[journal.Answered](ctx, do, ask)
 	if err != nil {
-		return results, false, err // parked: the calls stay pending
+		return false, err // parked: the calls stay pending
 	}
+	var approved batch
 	for k, a := range answers {
-		i, call := asked[k], *ask[k].Call
+		i := which[k]
 		if !a.Approved {
 			results[i] = a.Result(calls[i])
 			continue
 		}
-		use := l.use(run, turn, call, verdicts[i].Context)
+		var use engine.UseTool
+		l.use(&use, run, turn, *ask[k].Call, verdicts[i].Context)
 		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
-			return results, false, err
+			return false, err
 		} else if refused != nil {
 			results[i] = *refused
 			continue
 		}
-		approved.add(i, use)
+		*approved.add(i) = use
 	}
 	err = approved.do(ctx, do, run, results)
-	return results, allowed.final || approved.final, err
+	return approved.final, err
 }
 
 // edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the call's result when it
@@ -149,13 +166,12 @@ func endedBy(reason string) error {
 	return errdefs.Aborted.Errorf("loop: a hook ended the run: %s", reason)
 }
 
-// use is the effect of running a call; note is what hooks want the model to know of it.
-func (l *Engine) use(run engine.Run, turn *engine.Turn, c journal.Called, note string) engine.UseTool {
-	u := engine.UseTool{Turn: turn, Call: c, Unknown: run.Unknown, Context: note}
+// use makes u the effect of running a call; note is what hooks want the model to know of it.
+func (l *Engine) use(u *engine.UseTool, run *engine.Run, turn *engine.Turn, c journal.Called, note string) {
+	u.Turn, u.Call, u.Unknown, u.Context = turn, c, run.Unknown, note
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
 	}
-	return u
 }
 
 // batch is a set of calls that run together, with the places of their results.
@@ -166,35 +182,33 @@ type batch struct {
 	final bool                   // one of those that are done is the last word
 }
 
-func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u), append(b.at, i) }
+// add makes room for one more.
+func (b *batch) add(i int) *engine.UseTool {
+	b.uses, b.at = append(b.uses, engine.UseTool{}), append(b.at, i)
+	return &b.uses[len(b.uses)-1]
+}
 
 // do runs the calls: readers that stand side by side together, any other alone, so that what follows a call whose outcome is unknown waits
 // until a person has said what to do about it.
-func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results []message.ToolResult) error {
+func (b *batch) do(ctx context.Context, do engine.Steps, run *engine.Run, results []message.ToolResult) error {
 	for from, to := 0, 0; from < len(b.uses); from = to {
 		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
 		}
 		done, err := doAll(ctx, do, b.uses[from:to], b.done)
-		ends := ""
-		for k, d := range done {
-			if d.Outcome != "" {
-				results[b.at[from+k]] = d.Result()
-			}
-			ends, b.final = cmp.Or(ends, d.Ends), b.final || d.Final
-		}
+		ends, ask := b.took(done, b.at[from:to], results)
 		switch {
 		case err != nil:
 			return err
 		case ends != "":
 			return endedBy(ends)
+		case !ask:
+			continue
 		}
-		for k, d := range done {
-			if d.Ask {
-				again := false
-				if results[b.at[from+k]], again, err = runAgain(ctx, do, run, b.uses[from+k]); err != nil {
+		for k := range done {
+			if done[k].Ask {
+				if err := b.again(ctx, do, run, from+k, results); err != nil {
 					return err
 				}
-				b.final = b.final || again
 			}
 		}
 	}
@@ -210,8 +224,28 @@ func doAll[Out journal.Data, E engine.Effect](ctx context.Context, do engine.Ste
 	return append(room[:0], out), err
 }
 
+// took takes over what calls came to. ends is the reason of a hook that wants the run to end; ask, that a person is to be asked about one of them.
+func (b *batch) took(done []journal.ToolFinished, at []int, results []message.ToolResult) (ends string, ask bool) {
+	for k := range done {
+		d := &done[k]
+		if d.Outcome != "" {
+			results[at[k]] = d.Result()
+		}
+		ends, ask, b.final = cmp.Or(ends, d.Ends), ask || d.Ask, b.final || d.Final
+	}
+	return ends, ask
+}
+
+// again asks about call i, whose outcome is unknown.
+func (b *batch) again(ctx context.Context, do engine.Steps, run *engine.Run, i int, results []message.ToolResult) (err error) {
+	final := false
+	results[b.at[i]], final, err = runAgain(ctx, do, run, &b.uses[i])
+	b.final = b.final || err == nil && final
+	return err
+}
+
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.
-func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.UseTool) (result message.ToolResult, final bool, err error) {
+func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u *engine.UseTool) (result message.ToolResult, final bool, err error) {
 	for {
 		u.Again++
 		q := engine.Ask{Asked: run.Asks(fmt.Sprintf(tellUnknown, u.Call.Name), u.Call), Again: u.Again}
@@ -224,13 +258,13 @@ func runAgain(ctx context.Context, do engine.Steps, run engine.Run, u engine.Use
 		case !answer.Approved:
 			return q.Result(call, answer), false, nil
 		}
-		if refused, err := edited(ctx, do, &u, q.Asked, answer); err != nil {
+		if refused, err := edited(ctx, do, u, q.Asked, answer); err != nil {
 			return journal.Unknown(call), false, err
 		} else if refused != nil { // what the call did before stays unknown
 			refused.Content = journal.Unknown(call).Content + " It was not run again: " + refused.Content
 			return *refused, false, nil
 		}
-		d, err := engine.Do[journal.ToolFinished](ctx, do, u)
+		d, err := engine.Do[journal.ToolFinished](ctx, do, *u)
 		if d.Outcome == "" {
 			return journal.Unknown(call), false, err
 		}

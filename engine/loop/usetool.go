@@ -25,7 +25,7 @@ import (
 const grace = 5 * time.Second
 
 // judge says whether a call may run: the tool is known and admitted, its input valid, the hooks content.
-func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) journal.ToolJudged {
+func (l *Engine) judge(ctx context.Context, run *engine.Run, e *engine.Judge) journal.ToolJudged {
 	c := e.Call
 	refuse := func(verdict string, err error) journal.ToolJudged {
 		return journal.ToolJudged{Call: c.ID, Verdict: verdict, Reason: err.Error()}
@@ -82,7 +82,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 }
 
 // gate finds a tool that the agent may use.
-func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
+func (l *Engine) gate(run *engine.Run, name string) (tool.Definition, error) {
 	allowed := l.admitted(run)
 	_, def, ok := l.tools.Lookup(name)
 	if !ok || allowed != nil && !allowed(def.Name) {
@@ -92,17 +92,18 @@ func (l *Engine) gate(run engine.Run, name string) (tool.Definition, error) {
 }
 
 // useTool runs one call to its outcome. A tool's failure, panic or cancel is an outcome too, not an error.
-func (l *Engine) useTool(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool) (journal.Data, error) {
-	out, err := l.outcome(ctx, run, host, key, e, false)
-	if err != nil {
+func (l *Engine) useTool(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, effect engine.Effect) (journal.Data, error) {
+	e := effect.(engine.UseTool)
+	var out journal.ToolFinished
+	if err := l.outcome(ctx, run, host, key, &e, false, &out); err != nil {
 		return nil, err // the tool parks (a subagent waits for a person): it has no outcome yet, and goes on with the same Key
 	}
 	return out, nil
 }
 
 // outcome is what a call comes to; its part in the background goes the same way. The error is an InterruptedError of a tool that may be repeated.
-func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, e engine.UseTool, background bool) (journal.ToolFinished, error) {
-	out := journal.ToolFinished{Call: e.Call.ID, Name: e.Call.Name}
+func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, e *engine.UseTool, background bool, out *journal.ToolFinished) error {
+	out.Call, out.Name = e.Call.ID, e.Call.Name
 	def, err := l.gate(run, e.Call.Name) // looked at again: a gate holds where the tool runs, not only where it is shown
 	if err == nil {                      // a person may have edited the input
 		e.Call.Input, err = l.tools.Check(message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input})
@@ -113,7 +114,7 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 			out.Content = journal.Unknown(message.ToolCall{}).Content + " It was not run again: " + err.Error()
 			out.Outcome = journal.OutcomeUnknown
 		}
-		return out, nil
+		return nil
 	}
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
@@ -128,14 +129,12 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	switch {
 	case err == nil:
 	case errors.Is(err, errLate):
-		out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", def.Name, grace)
-		l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
-		out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
-		return out, nil
+		l.leftBehind(ctx, run, e, out)
+		return nil
 	case errors.As(err, new(engine.InterruptedError)) && e.Annotations.Repeatable():
-		return out, err
+		return err
 	case e.Annotations.Repeatable() && (unwritten(run) != nil || errors.Is(context.Cause(ctx), engine.ErrLeft)):
-		return out, err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
+		return err // what failed may be the journal, in the tool's hands: when the run is resumed it runs again
 	default:
 		res.Content, res.IsError = failure(res.Content, err), true
 		if c := errdefs.Of(err); c != nil {
@@ -151,10 +150,8 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	if errors.Is(err, tool.ErrUnknown) {
 		out.Outcome = journal.OutcomeUnknown
 	}
-	if hooks := l.hooks(run); len(hooks) > 0 {
-		if res, out.Ends, err = l.after(ctx, run, hooks, def, e, res, time.Since(began)); err != nil {
-			out.Warning, out.Outcome = err.Error(), journal.OutcomeError
-		}
+	if len(l.hooks(run)) > 0 {
+		res = l.afterTool(ctx, run, e, &def, res, began, out)
 	}
 	res = l.presentable(res)
 	if e.Edited {
@@ -163,18 +160,28 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
-	return out, nil
+	return nil
 }
 
-// after has hooks look at a result, which they may change, and end the run.
-func (l *Engine) after(ctx context.Context, run engine.Run, hooks []hook.Middleware, def tool.Definition, e engine.UseTool, res tool.Result, took time.Duration) (_ tool.Result, ends string, err error) {
-	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: took}
+// leftBehind is what a call comes to whose tool did not stop in time.
+func (l *Engine) leftBehind(ctx context.Context, run *engine.Run, e *engine.UseTool, out *journal.ToolFinished) {
+	out.Warning = fmt.Sprintf("the tool %s ignored its cancelled context for %v; whether it took effect is not known, and what it still does is dropped", e.Call.Name, grace)
+	l.log.WarnContext(ctx, out.Warning, "run", run.ID, "call", e.Call.ID)
+	out.Content, out.IsError, out.Outcome = "The call was cancelled and did not stop. Whether it took effect is unknown: check before you repeat it.", true, journal.OutcomeUnknown
+}
+
+// afterTool has the hooks look at what a tool gave, which they may change.
+func (l *Engine) afterTool(ctx context.Context, run *engine.Run, e *engine.UseTool, def *tool.Definition, res tool.Result, began time.Time, out *journal.ToolFinished) tool.Result {
+	use := &hook.ToolUse{Where: run.Where(), Tool: *def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
 	seen(use, e.Turn)
 	run.Values.Do(func(values map[string]any) {
 		use.Values = values
-		err = hook.After(ctx, hooks, use)
+		if err := hook.After(ctx, l.hooks(run), use); err != nil {
+			out.Warning, out.Outcome = err.Error(), journal.OutcomeError
+		}
+		out.Ends = use.Ends()
 	})
-	return res, use.Ends(), err
+	return res
 }
 
 // seen is what hooks see of the conversation that a call is in.
@@ -185,7 +192,7 @@ func seen(use *hook.ToolUse, t *engine.Turn) {
 }
 
 // unwritten is the error of a journal that failed.
-func unwritten(run engine.Run) error {
+func unwritten(run *engine.Run) error {
 	if run.Log == nil {
 		return nil
 	}
@@ -235,17 +242,9 @@ type ended struct {
 }
 
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
-func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
-	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{}), end: ended{err: errGone}}
+func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
+	a := l.begin(ctx, run, host, key, same, &c, background)
 	defer close(a.left)
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
-	if a.to.On() {
-		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
-		call.Output, call.Errors = &a.stdout, &a.stderr
-	}
-	a.host = engine.Relay{Host: host, To: a}
-	below := tool.WithCall(l.inside(ctx, run, &a.host, key), call)
-	go l.execute(below, a, run.ID, c.Name, c.Input)
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
@@ -269,7 +268,21 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 	}
 }
 
-// execute runs a tool in a goroutine of its own.
+// begin has the tool run in a goroutine of its own.
+func (l *Engine) begin(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c *journal.Called, background bool) *attendance {
+	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{}), host: engine.Relay{Host: host}, end: ended{err: errGone}}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
+	if a.to.On() {
+		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
+		call.Output, call.Errors = &a.stdout, &a.stderr
+	}
+	a.host.To = a
+	below := tool.WithCall(l.inside(ctx, run, &a.host, key), call)
+	go l.execute(below, a, run.ID, c.Name, c.Input)
+	return a
+}
+
+// execute runs a tool, and says what came of it to whoever attends.
 func (l *Engine) execute(ctx context.Context, a *attendance, run, name, input string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -291,6 +304,10 @@ type attendance struct {
 	host           engine.Relay  // the tool's
 	stdout, stderr writer
 	end            ended // read once it was told
+}
+
+func newAttendance(run *engine.Run, host engine.Host, key journal.Key) *attendance {
+	return &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
 }
 
 // news is one thing that a tool has to say: output, an event of what is below it, or that it has ended.
@@ -315,14 +332,14 @@ func (a *attendance) Publish(_ context.Context, e event.Event) error {
 }
 
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
-func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key) context.Context {
+func (l *Engine) inside(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key) context.Context {
 	bounds := run.Bounds
 	bounds.Hooks = l.hooks(run)
-	return engine.WithInside(ctx, engine.Inside{Run: run, Host: host, Key: key, Performer: l}, bounds)
+	return engine.WithInside(ctx, &engine.Inside{Run: *run, Host: host, Key: key, Performer: l}, &bounds)
 }
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
-func idempotency(run engine.Run, key journal.Key) string {
+func idempotency(run *engine.Run, key journal.Key) string {
 	colon, slash := "", ""
 	if key.Scope != "" {
 		colon = ":"
@@ -334,25 +351,27 @@ func idempotency(run engine.Run, key journal.Key) string {
 }
 
 // behind starts what goes on of calls in the background, unless it runs already.
-func (l *Engine) behind(run engine.Run, host engine.Host) {
+func (l *Engine) behind(run *engine.Run, host engine.Host) {
 	if run.Log == nil || run.Background == nil {
 		return
 	}
 	for _, c := range run.Log.Background() {
-		l.start(run, host, c)
+		l.start(*run, host, c)
 	}
 }
 
-// start is apart from behind because its function has the run on the heap.
+// start is apart from behind because its function has the run, a copy that stays, on the heap.
 func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
-	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, run, host, c) })
+	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, &run, host, c) })
 }
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
-func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
-	e := l.use(run, nil, c, "") // the model was told what hooks had to say
+func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c journal.Called) error {
+	var e engine.UseTool
+	l.use(&e, run, nil, c, "") // the model was told what hooks had to say
 	behind := engine.Relay{Host: host, To: late{run.Background}}
-	out, err := l.outcome(ctx, run, behind, e.Key(), e, true)
+	var out journal.ToolFinished
+	err := l.outcome(ctx, run, behind, e.Key(), &e, true, &out)
 	if err == nil {
 		err = ctx.Err() // it goes on when the run is resumed
 	}

@@ -93,11 +93,11 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if m.byTool(req) {
 		return m.tooled(req).CompleteStream(ctx, req, cb)
 	}
-	body, err := m.body(req, true)
+	body, header, err := m.streamed(&req)
 	if err != nil {
 		return err
 	}
-	resp, err := m.api.Do(ctx, http.MethodPost, path, body.Content(), m.header(req, "text/event-stream"))
+	resp, err := m.api.Do(ctx, http.MethodPost, path, body.Content(), header)
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,12 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	}
 	r.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: r})
+}
+
+// streamed is what is sent for a reply that comes as a stream.
+func (m *Model) streamed(req *model.Request) (httpapi.Body, http.Header, error) {
+	body, err := m.body(*req, true)
+	return body, m.header(*req, "text/event-stream"), err
 }
 
 // whole reads a reply that is one JSON document.
