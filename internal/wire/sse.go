@@ -2,11 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"sync"
 	"unicode/utf8"
 )
@@ -18,7 +16,8 @@ const MaxEvent = 64 << 20
 
 const (
 	firstBuffer   = 4 << 10
-	maxEmptyReads = 100 // in a row, as bufio has it
+	largeBuffer   = 32 << 10 // as much as is read at once
+	maxEmptyReads = 100      // in a row, as bufio has it
 )
 
 // Events reads server-sent events from an [io.Reader], as the HTML standard
@@ -37,14 +36,15 @@ const (
 // [MaxEvent].
 //
 // Next returns an event as soon as its blank line was read and asks the reader
-// for no byte more. Two buffers, of the bytes and of the data of one event, grow
-// with the longest event and are used again: beyond that, nothing is allocated.
-// An Events must not be used by several goroutines at once.
+// for no byte more. Where more waits than was asked for, more is asked for the
+// next time, up to 32 KiB. The buffers grow with that and with the longest event,
+// and are used again: beyond that, nothing is allocated. An Events must not be
+// used by several goroutines at once.
 type Events struct {
 	r      io.Reader
 	buf    []byte
 	at     int  // buf[:at] was used
-	seen   int  // there is no line end in buf[at:seen]
+	lf, cr int  // there is no LF in buf[at:lf], and no CR in buf[at:cr]
 	skipLF bool // the last line ended with CR: an LF next belongs to it
 	begun  bool // the first line, where a byte order mark may be, was passed
 	ended  bool // no more is to be read
@@ -53,18 +53,14 @@ type Events struct {
 	limit int // MaxEvent except in tests
 	size  int // the lines of this event so far
 	found bool
-	name  []byte
+	name  []byte // both lie in buf, or in room
 	data  []byte
 
-	room *room
+	room room
 }
 
-// room is what the buffers begin with.
-type room struct {
-	buf  [firstBuffer]byte
-	data [512]byte
-	name [48]byte
-}
+// room is what is used again. An event that came with one read needs none of it but the buffer.
+type room struct{ buf, name, data []byte }
 
 // NewEvents returns the events of r. It reads nothing before the first Next.
 func NewEvents(r io.Reader) *Events {
@@ -74,11 +70,10 @@ func NewEvents(r io.Reader) *Events {
 }
 
 // spare are Events whose buffers may be used again.
-var spare = sync.Pool{New: func() any { return (&Events{room: new(room)}).fresh() }}
+var spare = sync.Pool{New: func() any { return (&Events{room: room{buf: make([]byte, 0, firstBuffer)}}).fresh() }}
 
 func (e *Events) fresh() *Events {
-	*e = Events{limit: MaxEvent, room: e.room}
-	e.buf, e.data, e.name = e.room.buf[:0], e.room.data[:0], e.room.name[:0]
+	*e = Events{limit: MaxEvent, room: e.room, buf: e.room.buf[:0]}
 	return e
 }
 
@@ -86,6 +81,15 @@ func (e *Events) fresh() *Events {
 // Data and Name gave is not valid any more, and e must not be used. It need not be
 // called.
 func (e *Events) Release() {
+	if n := cap(e.buf); n > cap(e.room.buf) && n <= largeBuffer {
+		e.room.buf = e.buf
+	}
+	if cap(e.room.data) > largeBuffer {
+		e.room.data = nil
+	}
+	if cap(e.room.name) > largeBuffer {
+		e.room.name = nil
+	}
 	spare.Put(e.fresh())
 }
 
@@ -135,34 +139,50 @@ func (e *Events) Err() error { return e.err }
 // reset forgets the fields of the current event.
 func (e *Events) reset() {
 	e.size, e.found = 0, false
-	e.name, e.data = e.name[:0], e.data[:0]
+	e.name, e.data = nil, nil
 }
 
 // fail ends the stream for an event over the limit. It returns false for Next to
 // pass on.
 func (e *Events) fail() bool {
 	e.reset()
-	e.ended, e.buf, e.at, e.seen = true, nil, 0, 0
+	e.ended, e.buf, e.at, e.lf, e.cr = true, nil, 0, 0, 0
 	e.err = fmt.Errorf("wire: a server-sent event is larger than %d bytes", e.limit)
 	return false
 }
 
 // field takes one line that is not blank.
 func (e *Events) field(line []byte) {
-	name, value, _ := bytes.Cut(line, []byte(":"))
+	name, value := line, line[len(line):]
+	if i := bytes.IndexByte(line, ':'); i >= 0 {
+		name, value = line[:i], line[i+1:]
+	}
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
 	switch string(name) {
 	case "data":
 		if e.found {
-			e.data = append(e.data, '\n')
+			e.keepData()
+			e.room.data = append(append(e.room.data, '\n'), value...)
+			value = e.room.data
 		}
-		e.data = append(e.data, value...)
-		e.found = true
+		e.data, e.found = value, true
 	case "event":
-		e.name = append(e.name[:0], value...)
+		e.name = value
 	}
+}
+
+// keep takes what there is of an event out of the buffer, of which the bytes are about to move.
+func (e *Events) keep() {
+	e.keepData()
+	e.room.name = append(e.room.name[:0], e.name...)
+	e.name = e.room.name
+}
+
+func (e *Events) keepData() {
+	e.room.data = append(e.room.data[:0], e.data...) // onto itself, when it is there
+	e.data = e.room.data
 }
 
 // line returns the next line without its end; false when the end has not been
@@ -176,19 +196,30 @@ func (e *Events) line() ([]byte, bool) {
 			e.at++
 		}
 	}
-	end := lineEnd(e.buf, max(e.at, e.seen))
-	e.seen = end
+	// Where the next ones are is kept: each byte is looked at once for either,
+	// whichever of them is rare.
+	e.lf = next(e.buf, max(e.at, e.lf), '\n')
+	e.cr = next(e.buf, max(e.at, e.cr), '\r')
+	end := min(e.lf, e.cr)
 	if end == len(e.buf) {
 		return nil, false
 	}
 	line := e.buf[e.at:end]
-	e.skipLF = e.buf[end] == '\r'
+	e.skipLF = end == e.cr
 	e.at = end + 1
 	if !e.begun {
 		e.begun = true
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
 	return line, true
+}
+
+// next returns the offset of the first c from b[i] on; len(b) if there is none.
+func next(b []byte, i int, c byte) int {
+	if n := bytes.IndexByte(b[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(b)
 }
 
 // fill reads more into the buffer; false when there is no more.
@@ -223,34 +254,26 @@ func (e *Events) fill() bool {
 
 // makeRoom makes room to read into. It moves what is left in the buffer to the
 // front, or to a buffer of twice the size when that would free less than half of
-// it: so each byte is moved a bounded number of times on average.
+// it, so that each byte is moved a bounded number of times on average; or to a
+// larger one when the last read filled it, for then more is waiting.
 func (e *Events) makeRoom() {
-	rest := e.buf[e.at:]
-	switch {
-	case len(rest) == 0 && cap(e.buf) > 0:
-		e.buf = e.buf[:0]
-	case len(e.buf) < cap(e.buf):
+	rest, size := e.buf[e.at:], cap(e.buf)
+	full := len(e.buf) == size
+	if !full && len(rest) > 0 {
 		return
-	case len(rest) <= cap(e.buf)/2 && cap(e.buf) > 0:
-		e.buf = e.buf[:copy(e.buf, rest)]
-	default:
-		e.buf = append(make([]byte, 0, max(firstBuffer, 2*cap(e.buf))), rest...)
 	}
-	e.seen = max(0, e.seen-e.at)
+	e.keep()
+	switch {
+	case len(rest) > size/2:
+		size *= 2
+	case full && size < largeBuffer:
+		size = min(4*size, largeBuffer)
+	}
+	to := e.buf[:0]
+	if size = max(size, firstBuffer); size > cap(to) {
+		to = make([]byte, 0, size)
+	}
+	e.buf = append(to, rest...)
+	e.lf, e.cr = max(0, e.lf-e.at), max(0, e.cr-e.at)
 	e.at = 0
-}
-
-// lineEnd returns the offset of the first CR or LF from b[i] on; len(b) if there
-// is none. One pass for both keeps the time linear, whichever of them is rare.
-func lineEnd(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		if found := below(x^'\n'*ones, 1) | below(x^'\r'*ones, 1); found != 0 {
-			return i + bits.TrailingZeros64(found)/8
-		}
-	}
-	for i < len(b) && b[i] != '\n' && b[i] != '\r' {
-		i++
-	}
-	return i
 }

@@ -82,44 +82,29 @@ func (b *block) known() bool {
 	return b.kind == "text" || b.kind == "thinking" || b.kind == "tool_use"
 }
 
-// delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
+// delta adds a piece, and what of it the listener hears to said. What is of an unknown type is merged by its members: texts and lists
 // grow, anything else is replaced. It isn't ok when the delta is of another kind than the block.
-func (b *block) delta(raw []byte) (more model.StreamResult, ok bool) {
-	var kind, said, thinking, sign, input []byte
-	for m := wire.Object(raw); m.Next(); {
-		switch string(m.Key) {
-		case "type":
-			kind = m.Value
-		case "text":
-			said = m.Value
-		case "thinking":
-			thinking = m.Value
-		case "signature":
-			sign = m.Value
-		case "partial_json":
-			input = m.Value
-		}
-	}
-	switch {
+func (b *block) delta(d *piece, said *model.StreamResult) (ok bool) {
+	switch kind := d.kind; {
 	case b.kind == "text" && string(kind) == `"text_delta"`:
-		more.Text = b.text.Append(said)
+		said.Text = b.text.Append(d.text)
 	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
-		more.Reasoning = b.text.Append(thinking)
+		said.Reasoning = b.text.Append(d.thinking)
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
-		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
+		b.sign = wire.AppendText(b.sign[:0], d.signature) // it comes whole
 	case b.known() && (string(kind) == `"text_delta"` || string(kind) == `"thinking_delta"`), (b.kind == "text" || b.kind == "thinking") && string(kind) == `"input_json_delta"`:
-		return more, false
+		return false
 	case string(kind) == `"input_json_delta"`:
-		if !b.deltas && len(input) > len(`""`) { // the first one is empty
+		if !b.deltas && len(d.input) > len(`""`) { // the first one is empty
 			b.deltas = true
 		}
-		if piece := b.pieces.Append(input); b.kind == "tool_use" {
-			more.Input = piece
+		if more := b.pieces.Append(d.input); b.kind == "tool_use" {
+			said.Input = more
 		}
 	default:
-		b.merge(raw)
+		b.merge(d.all)
 	}
-	return more, true
+	return true
 }
 
 // merge adds a delta of an unknown type.

@@ -13,6 +13,7 @@ import (
 // is a part of the text that it belongs to, and costs no allocation.
 func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
 	r := reply{asked: m.name}
+	var e event
 	events := wire.NewEvents(resp.Body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -21,8 +22,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if len(bytes.TrimSpace(events.Data())) == 0 {
 			continue
 		}
-		e, err := readEvent(events.Data())
-		if err != nil {
+		if err := e.read(events.Data()); err != nil {
 			broken := m.api.Malformed("an event is not JSON", events.Data())
 			if !events.Next() { // it was the last thing to come: the stream was cut off in its middle
 				return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
@@ -32,7 +32,8 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if e.failed(events.Name()) {
 			return nil, withID(m.api.InStream(events.Data()), resp)
 		}
-		said, done, ok := r.take(e)
+		var said model.StreamResult
+		done, ok := r.take(&e, &said)
 		if !ok {
 			return nil, withID(m.api.Malformed("a delta for no block, or for one of another kind", events.Data()), resp)
 		}
@@ -59,44 +60,69 @@ type event struct {
 	failure []byte
 	message []byte
 	block   []byte
-	delta   []byte
+	delta   piece
 	usage   []byte
 }
 
-func readEvent(data []byte) (e event, err error) {
-	m := wire.Object(data)
-	for m.Next() {
-		switch string(m.Key) {
+// piece is what a delta says, in place, and all of it.
+type piece struct{ kind, text, thinking, signature, input, all []byte }
+
+// read reads an event in one pass.
+func (e *event) read(data []byte) error {
+	*e = event{}
+	r := wire.Read(data)
+	for key := range r.Object {
+		switch string(key) {
 		case "type":
-			e.kind = m.Value
+			e.kind = r.Value()
 		case "index":
-			e.index = m.Value
+			e.index = r.Value()
 		case "error":
-			e.failure = m.Value
+			e.failure = r.Value()
 		case "message":
-			e.message = m.Value
+			e.message = r.Value()
 		case "content_block":
-			e.block = m.Value
+			e.block = r.Value()
 		case "delta":
-			e.delta = m.Value
+			from := r.Offset()
+			e.delta.read(&r)
+			e.delta.all = data[from:r.Offset()]
 		case "usage":
-			e.usage = m.Value
+			e.usage = r.Value()
 		}
 	}
-	return e, m.Err()
+	return r.Err()
+}
+
+func (d *piece) read(r *wire.Reader) {
+	*d = piece{}
+	for key := range r.Object {
+		switch string(key) {
+		case "type":
+			d.kind = r.Value()
+		case "text":
+			d.text = r.Value()
+		case "thinking":
+			d.thinking = r.Value()
+		case "signature":
+			d.signature = r.Value()
+		case "partial_json":
+			d.input = r.Value()
+		}
+	}
 }
 
 // failed reports whether the event is an error: by its type, or, without one, by its name or shape, as gateways send it.
-func (e event) failed(name []byte) bool {
+func (e *event) failed(name []byte) bool {
 	if wire.IsNull(e.kind) {
 		return string(name) == "error" || !wire.IsNull(e.failure)
 	}
 	return string(e.kind) == `"error"`
 }
 
-// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing. It isn't ok that a
+// take adds an event to the reply, and what the listener hears of it to said. Pings and events of the future say nothing. It isn't ok that a
 // delta has no block to go to: what it says would be lost.
-func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
+func (r *reply) take(e *event, said *model.StreamResult) (done, ok bool) {
 	switch string(e.kind) {
 	case `"message_start"`:
 		r.read(e.message)
@@ -114,22 +140,19 @@ func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
 		}
 	case `"content_block_delta"`:
 		b := r.block(e.index)
-		if b == nil {
-			return said, false, false
-		}
-		if said, ok = b.delta(e.delta); !ok {
-			return said, false, false
+		if b == nil || !b.delta(&e.delta, said) {
+			return false, false
 		}
 		if said.Input != "" {
 			said.Tool, said.Call = b.name, r.calls(b)
 		}
 	case `"message_delta"`:
-		r.read(e.delta)
+		r.read(e.delta.all)
 		r.count(e.usage)
 	case `"message_stop"`:
 		done = true
 	}
-	return said, done, true
+	return done, true
 }
 
 // calls is how many calls stand before b.
