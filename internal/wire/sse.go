@@ -216,6 +216,13 @@ func (e *Events) line() ([]byte, bool) {
 
 // next returns the offset of the first c from b[i] on; len(b) if there is none.
 func next(b []byte, i int, c byte) int {
+	if i == len(b) || b[i] == c { // it was found before
+		return i
+	}
+	return search(b, i, c)
+}
+
+func search(b []byte, i int, c byte) int {
 	if n := bytes.IndexByte(b[i:], c); n >= 0 {
 		return i + n
 	}
