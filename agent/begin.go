@@ -140,7 +140,7 @@ var errMeanwhile = errdefs.Conflict.Errorf("agent: the session has got further")
 // the transcript that it saw only.
 func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 	can, st := engine.CapabilitiesOf(t.eng), t.log.State()
-	var begin []journal.Entry
+	begin := make([]journal.Entry, 0, 4) // all that it may have
 	if st.Seq == 0 {
 		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
 	}
