@@ -47,6 +47,7 @@ type Events struct {
 	lf, cr int  // there is no LF in buf[at:lf], and no CR in buf[at:cr]
 	skipLF bool // the last line ended with CR: an LF next belongs to it
 	begun  bool // the first line, where a byte order mark may be, was passed
+	more   bool // the last read got all that it asked for, which was a lot
 	ended  bool // no more is to be read
 	err    error
 
@@ -242,6 +243,7 @@ func (e *Events) fill() bool {
 			n, err = 0, errors.New("wire: the reader returned a count out of range")
 		}
 		e.buf = e.buf[:len(e.buf)+n]
+		e.more = n == len(room) && n > cap(e.buf)/2
 		switch {
 		case errors.Is(err, io.EOF):
 			// Whatever the last bytes are, these end the line and the event.
@@ -262,18 +264,17 @@ func (e *Events) fill() bool {
 // makeRoom makes room to read into. It moves what is left in the buffer to the
 // front, or to a buffer of twice the size when that would free less than half of
 // it, so that each byte is moved a bounded number of times on average; or to a
-// larger one when the last read filled it, for then more is waiting.
+// larger one when more is waiting.
 func (e *Events) makeRoom() {
 	rest, size := e.buf[e.at:], cap(e.buf)
-	full := len(e.buf) == size
-	if !full && len(rest) > 0 {
+	if len(e.buf) < size && len(rest) > 0 {
 		return
 	}
 	e.keep()
 	switch {
 	case len(rest) > size/2:
 		size *= 2
-	case full && size < largeBuffer:
+	case e.more && size < largeBuffer:
 		size = min(4*size, largeBuffer)
 	}
 	to := e.buf[:0]

@@ -341,6 +341,26 @@ func TestHostileStreamsTakeLinearTime(t *testing.T) {
 	}
 }
 
+func TestMoreIsReadAtOnceWhenMoreWaits(t *testing.T) {
+	stream := strings.Repeat("data: "+strings.Repeat("x", 100)+"\n\n", 10_000)
+	for most, want := range map[int]int{1000: firstBuffer, 1 << 30: largeBuffer} {
+		in, reads := strings.NewReader(stream), 0
+		e := spare.New().(*Events)
+		e.r = readerFunc(func(b []byte) (int, error) {
+			reads++
+			return in.Read(b[:min(len(b), most)])
+		})
+		for e.Next() {
+		}
+		if e.Err() != nil || cap(e.buf) != want {
+			t.Errorf("reads of at most %d bytes: %v, a buffer of %d bytes, want %d", most, e.Err(), cap(e.buf), want)
+		}
+		if least := len(stream) / min(most, want); reads > least+least/10+10 {
+			t.Errorf("reads of at most %d bytes: %d of them, want about %d", most, reads, least)
+		}
+	}
+}
+
 func FuzzEvents(f *testing.F) {
 	for _, test := range streams {
 		if len(test.in) < 1000 {

@@ -147,6 +147,11 @@ func TestBlocksAreReadAsTheyAreStreamed(t *testing.T) {
 			"abc",
 			[]message.Part{message.Text{Text: "a", Origin: ours}, message.Text{Text: "bc", Origin: ours}},
 		},
+		"a block of the same index takes what comes then": {
+			[]string{start(0, `{"type":"text","text":""}`), delta(0, `{"type":"text_delta","text":"a"}`), start(0, `{"type":"text","text":""}`), delta(0, `{"type":"text_delta","text":"b"}`)},
+			"ab",
+			[]message.Part{message.Text{Text: "a", Origin: ours}, message.Text{Text: "b", Origin: ours}},
+		},
 		"events of the future say nothing": {
 			[]string{`{"type":"ping"}`, `{"type":"weather","delta":{"text":"rain"}}`, start(0, `{"type":"text","text":"a"}`)},
 			"a",
