@@ -257,6 +257,7 @@ func (m late) CompleteStream(ctx context.Context, req model.Request, cb model.St
 	return m.slowly.CompleteStream(ctx, req, func(r model.StreamResult) error {
 		err := cb(r)
 		if before != nil {
+			_ = before(model.StreamResult{Void: errors.New("begins anew")})
 			_ = before(model.StreamResult{Text: "of another call"})
 		}
 		return err
