@@ -53,15 +53,36 @@ type Events struct {
 
 	limit int // MaxEvent except in tests
 	size  int // the lines of this event so far
-	found bool
-	name  []byte // both lie in buf, or in room
-	data  []byte
+	found bool // it has data
+	name  held
+	data  held
 
-	room room
+	spare []byte // the buffer to begin with
 }
 
-// room is what is used again. An event that came with one read needs none of it but the buffer.
-type room struct{ buf, name, data []byte }
+// held is the value of a field. It lies in the buffer until bytes there are to move,
+// which few events live to see, and then in a room of its own, which is used again.
+type held struct {
+	value, room []byte
+	kept        bool // value is room
+}
+
+func (h *held) set(value []byte) { h.value, h.kept = value, false }
+
+func (h *held) keep() {
+	if !h.kept {
+		h.room = append(h.room[:0], h.value...)
+		h.value, h.kept = h.room, true
+	}
+}
+
+// empty is h without its value, and without a room that is too large to be kept.
+func (h held) empty() held {
+	if cap(h.room) > largeBuffer {
+		h.room = nil
+	}
+	return held{room: h.room}
+}
 
 // NewEvents returns the events of r. It reads nothing before the first Next.
 func NewEvents(r io.Reader) *Events {
@@ -71,10 +92,13 @@ func NewEvents(r io.Reader) *Events {
 }
 
 // spare are Events whose buffers may be used again.
-var spare = sync.Pool{New: func() any { return (&Events{room: room{buf: make([]byte, 0, firstBuffer)}}).fresh() }}
+var spare = sync.Pool{New: func() any { return (&Events{spare: make([]byte, 0, firstBuffer)}).fresh() }}
 
 func (e *Events) fresh() *Events {
-	*e = Events{limit: MaxEvent, room: e.room, buf: e.room.buf[:0]}
+	if n := cap(e.buf); n > cap(e.spare) && n <= largeBuffer {
+		e.spare = e.buf
+	}
+	*e = Events{limit: MaxEvent, spare: e.spare, buf: e.spare[:0], name: e.name.empty(), data: e.data.empty()}
 	return e
 }
 
@@ -82,15 +106,6 @@ func (e *Events) fresh() *Events {
 // Data and Name gave is not valid any more, and e must not be used. It need not be
 // called.
 func (e *Events) Release() {
-	if n := cap(e.buf); n > cap(e.room.buf) && n <= largeBuffer {
-		e.room.buf = e.buf
-	}
-	if cap(e.room.data) > largeBuffer {
-		e.room.data = nil
-	}
-	if cap(e.room.name) > largeBuffer {
-		e.room.name = nil
-	}
 	spare.Put(e.fresh())
 }
 
@@ -113,8 +128,8 @@ func (e *Events) Next() bool {
 			}
 			e.field(line)
 		case e.found:
-			if !utf8.Valid(e.data) {
-				e.data = bytes.ToValidUTF8(e.data, []byte("\uFFFD"))
+			if !utf8.Valid(e.data.value) {
+				e.data.set(bytes.ToValidUTF8(e.data.value, []byte("\uFFFD")))
 			}
 			return true
 		default:
@@ -125,11 +140,11 @@ func (e *Events) Next() bool {
 
 // Name returns the event field of the current event, empty if there was none. It
 // is valid until the next call of Next.
-func (e *Events) Name() []byte { return e.name }
+func (e *Events) Name() []byte { return e.name.value }
 
 // Data returns the data fields of the current event, joined by newlines. It is
 // valid until the next call of Next.
-func (e *Events) Data() []byte { return e.data }
+func (e *Events) Data() []byte { return e.data.value }
 
 // Err returns, once Next returned false, the error that ended the events: that of
 // the reader as it came, [io.ErrNoProgress] for a reader that keeps returning
@@ -140,7 +155,8 @@ func (e *Events) Err() error { return e.err }
 // reset forgets the fields of the current event.
 func (e *Events) reset() {
 	e.size, e.found = 0, false
-	e.name, e.data = nil, nil
+	e.name.set(nil)
+	e.data.set(nil)
 }
 
 // fail ends the stream for an event over the limit. It returns false for Next to
@@ -163,27 +179,17 @@ func (e *Events) field(line []byte) {
 	}
 	switch string(name) {
 	case "data":
-		if e.found {
-			e.keepData()
-			e.room.data = append(append(e.room.data, '\n'), value...)
-			value = e.room.data
+		if !e.found {
+			e.data.set(value)
+			e.found = true
+			return
 		}
-		e.data, e.found = value, true
+		e.data.keep()
+		e.data.room = append(append(e.data.room, '\n'), value...)
+		e.data.value = e.data.room
 	case "event":
-		e.name = value
+		e.name.set(value)
 	}
-}
-
-// keep takes what there is of an event out of the buffer, of which the bytes are about to move.
-func (e *Events) keep() {
-	e.keepData()
-	e.room.name = append(e.room.name[:0], e.name...)
-	e.name = e.room.name
-}
-
-func (e *Events) keepData() {
-	e.room.data = append(e.room.data[:0], e.data...) // onto itself, when it is there
-	e.data = e.room.data
 }
 
 // line returns the next line without its end; false when the end has not been
@@ -270,7 +276,8 @@ func (e *Events) makeRoom() {
 	if len(e.buf) < size && len(rest) > 0 {
 		return
 	}
-	e.keep()
+	e.name.keep()
+	e.data.keep()
 	switch {
 	case len(rest) > size/2:
 		size *= 2

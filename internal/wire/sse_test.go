@@ -324,6 +324,8 @@ func TestHostileStreamsTakeLinearTime(t *testing.T) {
 		"one long line":   "data:" + strings.Repeat("x", size),
 		"colons":          strings.Repeat(":", size),
 		"small events":    strings.Repeat("data\n\n", size/6),
+		"a long name":     "event:" + strings.Repeat("x", size) + "\n" + strings.Repeat(":\n", 10*size) + "data\n\n",
+		"lines of data":   "data:" + strings.Repeat("x", 10*size) + "\n" + strings.Repeat("data\n", size),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range []io.Reader{
