@@ -51,8 +51,8 @@ type Events struct {
 	ended  bool // no more is to be read
 	err    error
 
-	limit int // MaxEvent except in tests
-	size  int // the lines of this event so far
+	limit int  // MaxEvent except in tests
+	size  int  // the lines of this event so far
 	found bool // it has data
 	name  held
 	data  held
