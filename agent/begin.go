@@ -181,7 +181,7 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 // beginning is what goes on record when attempt n begins, before what a seeder makes.
 func (t *turn) beginning(seen int64, n int) []journal.Entry {
 	can := engine.CapabilitiesOf(t.eng)
-	begin := make([]journal.Entry, 0, 3)
+	begin := make([]journal.Entry, 0, 4) // all that it may have
 	if seen == 0 {
 		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
 	}

@@ -176,8 +176,10 @@ func (t *turn) unrecorded(res *Result) []journal.Entry {
 // end is what is on record of how the run ended: a Parked when it is to be resumed.
 func (t *turn) end(res *Result, d FinalizeDecision, failed, undone error) journal.Data {
 	stack := ""
-	if p := (*errdefs.Panic)(nil); errors.As(errors.Join(res.Err, failed, undone), &p) {
-		stack = p.Stack
+	if all := errors.Join(res.Err, failed, undone); all != nil {
+		if p := (*errdefs.Panic)(nil); errors.As(all, &p) {
+			stack = p.Stack
+		}
 	}
 	if undone != nil {
 		return journal.Parked{Cause: string(engine.CauseCommit), Detail: undone.Error(), Stack: stack}

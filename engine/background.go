@@ -20,7 +20,7 @@ type Background struct {
 	intr   *latch // of the run, and of those below
 
 	mu      sync.Mutex
-	running map[string]bool
+	running map[string]bool   // made by the first Start, as the next one
 	over    map[string]bool   // what has ended in this process
 	parked  *InterruptedError // what keeps a call from going on in this process
 	failed  error             // what kept a result from getting on record
@@ -30,7 +30,7 @@ type Background struct {
 
 // NewBackground makes room for the background work of an attempt.
 func NewBackground(ctx context.Context, host Host) *Background {
-	b := &Background{running: map[string]bool{}, over: map[string]bool{}, changed: make(chan struct{}), intr: latchOf(host)}
+	b := &Background{changed: make(chan struct{}), intr: latchOf(host)}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	return b
 }
@@ -41,6 +41,9 @@ func (b *Background) Start(name string, work func(ctx context.Context) error) {
 	defer b.mu.Unlock()
 	if b.running[name] || b.over[name] || b.ctx.Err() != nil {
 		return
+	}
+	if b.running == nil {
+		b.running, b.over = map[string]bool{}, map[string]bool{}
 	}
 	b.running[name] = true
 	b.wg.Go(func() {
@@ -121,8 +124,7 @@ func (b *Background) Park(ctx context.Context, host Host, i Interrupt) {
 
 // await flushes until over says so, which is asked whenever something here changes, and now and then: other processes change things too.
 func (b *Background) await(ctx context.Context, host Host, over func(running int, parked *InterruptedError, failed error) bool) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	var tick *time.Ticker // mostly there is nothing to wait for
 	for {
 		b.Flush(ctx, host)
 		b.mu.Lock()
@@ -130,6 +132,10 @@ func (b *Background) await(ctx context.Context, host Host, over func(running int
 		b.mu.Unlock()
 		if over(running, parked, failed) {
 			return nil
+		}
+		if tick == nil {
+			tick = time.NewTicker(time.Second)
+			defer tick.Stop()
 		}
 		select {
 		case <-ctx.Done():

@@ -33,10 +33,15 @@ func (d *Deltas) On() bool { return d.on }
 // Emit publishes a delta, if it says something and anybody listens.
 func (d *Deltas) Emit(ctx context.Context, kind event.Delta, stream, text string) {
 	if d.on && text != "" {
-		e := d.event
-		e.Delta, e.Stream, e.Text = kind, stream, text
-		publish(ctx, d.host, e)
+		d.emit(ctx, kind, stream, text)
 	}
+}
+
+// emit copies the event once, into the call.
+func (d *Deltas) emit(ctx context.Context, kind event.Delta, stream, text string) {
+	defer func() { _ = recover() }() // as in publish
+	d.event.Delta, d.event.Stream, d.event.Text = kind, stream, text
+	_ = d.host.Publish(ctx, d.event)
 }
 
 // Again publishes that the effect is tried again, and why. The deltas from then on are of the next attempt.

@@ -153,11 +153,16 @@ func (m Message) HasExtra() bool { return m.b != nil && m.b.extra }
 
 // Text joins the text parts.
 func (m Message) Text() string {
+	if m.b == nil {
+		return ""
+	}
 	var only string
 	var n int
-	for t := range Of[Text](m) {
-		only = t.Text
-		n++
+	for _, p := range m.b.parts {
+		if t, ok := p.(Text); ok {
+			only = t.Text
+			n++
+		}
 	}
 	if n < 2 {
 		return only

@@ -245,6 +245,36 @@ func TestAModelThatDoesNotLookAtItsContextIsStoppedByItsHandler(t *testing.T) {
 	}
 }
 
+// late is a model that says something more once a call of it is over, which no model may: to the handler of the call before.
+type late struct {
+	before *model.StreamHandler
+	slowly
+}
+
+func (m late) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	before := *m.before
+	*m.before = cb
+	return m.slowly.CompleteStream(ctx, req, func(r model.StreamResult) error {
+		err := cb(r)
+		if before != nil {
+			_ = before(model.StreamResult{Void: errors.New("begins anew")})
+			_ = before(model.StreamResult{Text: "of another call"})
+		}
+		return err
+	})
+}
+
+func TestWhatAModelSaysTooLateIsInNoOtherCallsText(t *testing.T) {
+	var before model.StreamHandler
+	for n, want := range []string{"w0 ", "w0 w1 ", "w0 w1 w2 "} {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := play{cfg: loop.Config{Model: late{&before, slowly{n + 1, cancel, nil}}}, ctx: ctx, host: &listener{}}.do(t)
+		if replies := entries[journal.ModelFinished](t, d); len(replies) != 1 || replies[0].Message.Text() != want {
+			t.Errorf("the partial text: %+v", replies)
+		}
+	}
+}
+
 func TestAPartialReplyIsContinuedOnResume(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	d := play{cfg: loop.Config{Model: slowly{2, cancel, nil}}, ctx: ctx, host: &listener{}}.do(t)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/event"
@@ -17,26 +19,28 @@ import (
 
 // stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
 type stream struct {
-	text      []byte
-	room      [256]byte // for a text that begins
-	reasoning bool      // some was shown
+	text      []byte // in a room
+	reasoning bool   // some was shown
 	final     *model.Response
 }
 
+// rooms are for the text of calls, which is of no use once the call went well.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+const (
+	firstRoom = 512
+	largeRoom = 1 << 20 // a larger one is not used again
+)
+
 func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
 	if r.Void != nil {
-		*s = stream{}
+		*s = stream{text: s.text[:0]}
 		to.Again(ctx, r.Void.Error())
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
-	if s.text == nil {
-		s.text = s.room[:0]
-	}
 	if n := cap(s.text); n-len(s.text) < len(r.Text) {
-		more := make([]byte, len(s.text), n+max(1024, 2*n, len(r.Text))) // in big steps: a delta costs nothing
-		copy(more, s.text)
-		s.text = more
+		s.text = slices.Grow(s.text, max(firstRoom, 2*n, len(r.Text))) // in big steps: a delta costs nothing
 	}
 	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)

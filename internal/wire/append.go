@@ -21,7 +21,7 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0 // src[:done] was written
 	for i := 0; ; {
-		i = plainRun(src, i, highBits)
+		i = plainASCII(src, i)
 		if i == len(src) {
 			break
 		}

@@ -8,6 +8,8 @@
 //     of a buffer the caller owns.
 //   - [Object] and [Array] walk a value; [Get] looks one up; [String],
 //     [AppendText], [Int], [Bool] and [IsNull] read a raw value.
+//   - [Read] walks a value and what is nested in it in one pass, and [Alike] knows
+//     one that differs from the one before in a text: both are for what comes often.
 //   - [Events] reads server-sent events from any [io.Reader].
 //
 // # Walking a value
@@ -40,14 +42,15 @@
 //
 // What the walk passes over is checked in full, with the grammar that
 // [encoding/json.Valid] applies: no value is handed out before all of it was
-// seen to be JSON. Objects and arrays may nest 10000 deep. Strings may hold
+// seen to be JSON. (An object or array that a [Reader] walks is seen to be that once
+// it was walked.) Objects and arrays may nest 10000 deep. Strings may hold
 // invalid UTF-8, as encoding/json lets them; a decoded text never does, each bad
 // byte became U+FFFD. White space around a raw value never matters.
 //
 // # Cost
 //
 // One pass over an input takes time linear in its length, whatever it holds.
-// Walking a nested value scans it again, so that reading something d levels deep
-// costs at most d passes over it. Nothing is allocated except where a function
+// Walking a nested value with [Object] and [Array] scans it again, so that reading
+// something d levels deep costs at most d passes over it; a [Reader] makes one. Nothing is allocated except where a function
 // says so, for an error, and for nesting deeper than 64 levels: a byte for each.
 package wire

@@ -36,6 +36,24 @@ func Example() {
 	// Output: delta 1 "Grüße\n"
 }
 
+// Walk an object and one in it at once.
+func ExampleRead() {
+	var text string
+	r := wire.Read([]byte(`{"type":"delta","delta":{"role":"assistant","text":"Gr\u00fc\u00dfe"},"usage":null}`))
+	for key := range r.Object {
+		if string(key) != "delta" {
+			continue // its value is passed over
+		}
+		for key := range r.Object {
+			if string(key) == "text" {
+				text = wire.String(r.Value())
+			}
+		}
+	}
+	fmt.Println(text, r.Err())
+	// Output: Grüße <nil>
+}
+
 // Read events until the reader ends.
 func ExampleEvents() {
 	stream := "event: greeting\ndata: {\"text\":\"hello\"}\n\n: keep-alive\n\ndata: [DONE]\n\n"

@@ -161,7 +161,7 @@ func (p *Partial) char(c byte) (more bool) {
 	case c < ' ':
 		p.at = broken
 	default:
-		p.next = plainRun(p.text, p.next, 0)
+		p.next, _ = plainRun(p.text, p.next)
 		return p.said(p.next - half(p.text[:p.next]))
 	}
 	p.next++

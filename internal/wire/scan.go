@@ -129,42 +129,57 @@ func wantAfter(open byte) string {
 }
 
 // skipName reads a member's name and colon at data[i]. name is what stands
-// between the quotes, escaped says whether there are escapes in it, and next is
-// where the value has to begin or, when want is set, the fault.
-func skipName(data []byte, i int) (name []byte, escaped bool, next int, want string) {
+// between the quotes, has says what is in it, and next is where the value has to
+// begin or, when want is set, the fault.
+func skipName(data []byte, i int) (name []byte, has contents, next int, want string) {
 	if i >= len(data) || data[i] != '"' {
-		return nil, false, i, wantName
+		return nil, 0, i, wantName
 	}
-	end, escaped, want := skipString(data, i+1)
+	end, has, want := skipString(data, i+1)
 	if want != "" {
-		return nil, false, end, want
+		return nil, 0, end, want
 	}
 	next = skipSpace(data, end)
 	if next >= len(data) || data[next] != ':' {
-		return nil, false, next, wantColon
+		return nil, 0, next, wantColon
 	}
-	return data[i+1 : end-1], escaped, skipSpace(data, next+1), ""
+	return data[i+1 : end-1], has, skipSpace(data, next+1), ""
+}
+
+// contents is what was seen in a string while it was passed over.
+type contents uint64
+
+const (
+	escapes  contents = 1
+	nonASCII contents = highBits // any bit of it
+)
+
+// plain reports whether body, the inside of a string with such contents, is its
+// text as it stands: without escapes, and UTF-8.
+func (c contents) plain(body []byte) bool {
+	return c == 0 || c&escapes == 0 && utf8.Valid(body)
 }
 
 // skipString returns the offset after the string whose opening quote stands just
-// before data[i], and whether there are escapes in it.
-func skipString(data []byte, i int) (end int, escaped bool, want string) {
+// before data[i], and what is in it.
+func skipString(data []byte, i int) (end int, has contents, want string) {
 	for {
-		i = plainRun(data, i, 0)
-		if i >= len(data) {
-			return i, escaped, wantQuote
+		run, seen := plainRun(data, i)
+		has |= seen
+		if i = run; i >= len(data) {
+			return i, has, wantQuote
 		}
 		switch data[i] {
 		case '"':
-			return i + 1, escaped, ""
+			return i + 1, has, ""
 		case '\\':
-			escaped = true
+			has |= escapes
 		default:
-			return i, escaped, wantEscaped
+			return i, has, wantEscaped
 		}
 		i++
 		if i >= len(data) {
-			return i, escaped, wantEscape
+			return i, has, wantEscape
 		}
 		switch data[i] {
 		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -173,11 +188,11 @@ func skipString(data []byte, i int) (end int, escaped bool, want string) {
 			i++
 			for digits := i + 4; i < digits; i++ {
 				if i >= len(data) || hexValue(data[i]) < 0 {
-					return i, escaped, wantHex
+					return i, has, wantHex
 				}
 			}
 		default:
-			return i, escaped, wantEscape
+			return i, has, wantEscape
 		}
 	}
 }
@@ -264,32 +279,54 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t') }
 
 const (
 	ones     = 0x0101010101010101 // times a byte: that byte eight times over
 	highBits = 0x80 * ones
 )
 
-// below marks the bytes of x under limit, at most 0x80, by their high bit. Marks
-// above the lowest one may be wrong, the lowest never is.
-func below(x, limit uint64) uint64 { return (x - limit*ones) &^ x & highBits }
+// special marks the bytes of x that are a quote, a backslash or a control
+// character by their high bit. Marks above the lowest one may be wrong, the lowest
+// never is.
+func special(x uint64) uint64 {
+	quote, backslash := x^'"'*ones, x^'\\'*ones // zero where one is
+	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (x-' '*ones)&^x) & highBits
+}
 
 // plainRun returns the offset of the first byte from data[i] on that is a quote,
-// a backslash or a control character, or has one of the bits of stop, 0 or
-// highBits; len(data) if there is none. It looks at eight bytes at a time.
-func plainRun(data []byte, i int, stop uint64) int {
+// a backslash or a control character, len(data) if there is none, and whether
+// anything before it is beyond ASCII. It looks at eight bytes at a time.
+func plainRun(data []byte, i int) (end int, has contents) {
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		found := below(x^'"'*ones, 1) | below(x^'\\'*ones, 1) | below(x, ' ') | x&stop
-		if found != 0 {
+		if found := special(x); found != 0 {
+			x &= found&-found - 1 // what stands before it
+			return i + bits.TrailingZeros64(found)/8, has | contents(x)&nonASCII
+		}
+		has |= contents(x) & nonASCII
+	}
+	for ; i < len(data); i++ {
+		c := data[i]
+		if c == '"' || c == '\\' || c < ' ' {
+			break
+		}
+		has |= contents(c) & nonASCII
+	}
+	return i, has
+}
+
+// plainASCII returns the offset of the first byte from data[i] on that ends a
+// plainRun or is beyond ASCII.
+func plainASCII(data []byte, i int) int {
+	for ; i+8 <= len(data); i += 8 {
+		x := binary.LittleEndian.Uint64(data[i:])
+		if found := special(x) | x&highBits; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
-	for ; i < len(data); i++ {
-		if c := data[i]; c == '"' || c == '\\' || c < ' ' || c&byte(stop) != 0 { //nolint:gosec // every byte of stop is the same
-			break
-		}
+	for i < len(data) && data[i] >= ' ' && data[i] < utf8.RuneSelf && data[i] != '"' && data[i] != '\\' {
+		i++
 	}
 	return i
 }

@@ -2,11 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"sync"
 	"unicode/utf8"
 )
@@ -18,7 +16,8 @@ const MaxEvent = 64 << 20
 
 const (
 	firstBuffer   = 4 << 10
-	maxEmptyReads = 100 // in a row, as bufio has it
+	largeBuffer   = 32 << 10 // as much as is read at once
+	maxEmptyReads = 100      // in a row, as bufio has it
 )
 
 // Events reads server-sent events from an [io.Reader], as the HTML standard
@@ -37,33 +36,52 @@ const (
 // [MaxEvent].
 //
 // Next returns an event as soon as its blank line was read and asks the reader
-// for no byte more. Two buffers, of the bytes and of the data of one event, grow
-// with the longest event and are used again: beyond that, nothing is allocated.
-// An Events must not be used by several goroutines at once.
+// for no byte more. Where more waits than was asked for, more is asked for the
+// next time, up to 32 KiB. The buffers grow with that and with the longest event,
+// and are used again: beyond that, nothing is allocated. An Events must not be
+// used by several goroutines at once.
 type Events struct {
 	r      io.Reader
 	buf    []byte
 	at     int  // buf[:at] was used
-	seen   int  // there is no line end in buf[at:seen]
+	lf, cr int  // there is no LF in buf[at:lf], and no CR in buf[at:cr]
 	skipLF bool // the last line ended with CR: an LF next belongs to it
 	begun  bool // the first line, where a byte order mark may be, was passed
+	more   bool // the last read got all that it asked for, which was a lot
 	ended  bool // no more is to be read
 	err    error
 
-	limit int // MaxEvent except in tests
-	size  int // the lines of this event so far
-	found bool
-	name  []byte
-	data  []byte
+	limit int  // MaxEvent except in tests
+	size  int  // the lines of this event so far
+	found bool // it has data
+	name  held
+	data  held
 
-	room *room
+	spare []byte // the buffer to begin with
 }
 
-// room is what the buffers begin with.
-type room struct {
-	buf  [firstBuffer]byte
-	data [512]byte
-	name [48]byte
+// held is the value of a field. It lies in the buffer until bytes there are to move,
+// which few events live to see, and then in a room of its own, which is used again.
+type held struct {
+	value, room []byte
+	kept        bool // value is room
+}
+
+func (h *held) set(value []byte) { h.value, h.kept = value, false }
+
+func (h *held) keep() {
+	if !h.kept {
+		h.room = append(h.room[:0], h.value...)
+		h.value, h.kept = h.room, true
+	}
+}
+
+// empty is h without its value, and without a room that is too large to be kept.
+func (h held) empty() held {
+	if cap(h.room) > largeBuffer {
+		h.room = nil
+	}
+	return held{room: h.room}
 }
 
 // NewEvents returns the events of r. It reads nothing before the first Next.
@@ -74,11 +92,13 @@ func NewEvents(r io.Reader) *Events {
 }
 
 // spare are Events whose buffers may be used again.
-var spare = sync.Pool{New: func() any { return (&Events{room: new(room)}).fresh() }}
+var spare = sync.Pool{New: func() any { return (&Events{spare: make([]byte, 0, firstBuffer)}).fresh() }}
 
 func (e *Events) fresh() *Events {
-	*e = Events{limit: MaxEvent, room: e.room}
-	e.buf, e.data, e.name = e.room.buf[:0], e.room.data[:0], e.room.name[:0]
+	if n := cap(e.buf); n > cap(e.spare) && n <= largeBuffer {
+		e.spare = e.buf
+	}
+	*e = Events{limit: MaxEvent, spare: e.spare, buf: e.spare[:0], name: e.name.empty(), data: e.data.empty()}
 	return e
 }
 
@@ -108,8 +128,8 @@ func (e *Events) Next() bool {
 			}
 			e.field(line)
 		case e.found:
-			if !utf8.Valid(e.data) {
-				e.data = bytes.ToValidUTF8(e.data, []byte("\uFFFD"))
+			if !utf8.Valid(e.data.value) {
+				e.data.set(bytes.ToValidUTF8(e.data.value, []byte("\uFFFD")))
 			}
 			return true
 		default:
@@ -120,11 +140,11 @@ func (e *Events) Next() bool {
 
 // Name returns the event field of the current event, empty if there was none. It
 // is valid until the next call of Next.
-func (e *Events) Name() []byte { return e.name }
+func (e *Events) Name() []byte { return e.name.value }
 
 // Data returns the data fields of the current event, joined by newlines. It is
 // valid until the next call of Next.
-func (e *Events) Data() []byte { return e.data }
+func (e *Events) Data() []byte { return e.data.value }
 
 // Err returns, once Next returned false, the error that ended the events: that of
 // the reader as it came, [io.ErrNoProgress] for a reader that keeps returning
@@ -135,33 +155,40 @@ func (e *Events) Err() error { return e.err }
 // reset forgets the fields of the current event.
 func (e *Events) reset() {
 	e.size, e.found = 0, false
-	e.name, e.data = e.name[:0], e.data[:0]
+	e.name.set(nil)
+	e.data.set(nil)
 }
 
 // fail ends the stream for an event over the limit. It returns false for Next to
 // pass on.
 func (e *Events) fail() bool {
 	e.reset()
-	e.ended, e.buf, e.at, e.seen = true, nil, 0, 0
+	e.ended, e.buf, e.at, e.lf, e.cr = true, nil, 0, 0, 0
 	e.err = fmt.Errorf("wire: a server-sent event is larger than %d bytes", e.limit)
 	return false
 }
 
 // field takes one line that is not blank.
 func (e *Events) field(line []byte) {
-	name, value, _ := bytes.Cut(line, []byte(":"))
+	name, value := line, line[len(line):]
+	if i := bytes.IndexByte(line, ':'); i >= 0 {
+		name, value = line[:i], line[i+1:]
+	}
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
 	switch string(name) {
 	case "data":
-		if e.found {
-			e.data = append(e.data, '\n')
+		if !e.found {
+			e.data.set(value)
+			e.found = true
+			return
 		}
-		e.data = append(e.data, value...)
-		e.found = true
+		e.data.keep()
+		e.data.room = append(append(e.data.room, '\n'), value...)
+		e.data.value = e.data.room
 	case "event":
-		e.name = append(e.name[:0], value...)
+		e.name.set(value)
 	}
 }
 
@@ -176,19 +203,37 @@ func (e *Events) line() ([]byte, bool) {
 			e.at++
 		}
 	}
-	end := lineEnd(e.buf, max(e.at, e.seen))
-	e.seen = end
+	// Where the next ones are is kept: each byte is looked at once for either,
+	// whichever of them is rare.
+	e.lf = next(e.buf, max(e.at, e.lf), '\n')
+	e.cr = next(e.buf, max(e.at, e.cr), '\r')
+	end := min(e.lf, e.cr)
 	if end == len(e.buf) {
 		return nil, false
 	}
 	line := e.buf[e.at:end]
-	e.skipLF = e.buf[end] == '\r'
+	e.skipLF = end == e.cr
 	e.at = end + 1
 	if !e.begun {
 		e.begun = true
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
 	return line, true
+}
+
+// next returns the offset of the first c from b[i] on; len(b) if there is none.
+func next(b []byte, i int, c byte) int {
+	if i == len(b) || b[i] == c { // it was found before
+		return i
+	}
+	return search(b, i, c)
+}
+
+func search(b []byte, i int, c byte) int {
+	if n := bytes.IndexByte(b[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(b)
 }
 
 // fill reads more into the buffer; false when there is no more.
@@ -204,6 +249,7 @@ func (e *Events) fill() bool {
 			n, err = 0, errors.New("wire: the reader returned a count out of range")
 		}
 		e.buf = e.buf[:len(e.buf)+n]
+		e.more = n == len(room) && n > cap(e.buf)/2
 		switch {
 		case errors.Is(err, io.EOF):
 			// Whatever the last bytes are, these end the line and the event.
@@ -223,34 +269,26 @@ func (e *Events) fill() bool {
 
 // makeRoom makes room to read into. It moves what is left in the buffer to the
 // front, or to a buffer of twice the size when that would free less than half of
-// it: so each byte is moved a bounded number of times on average.
+// it, so that each byte is moved a bounded number of times on average; or to a
+// larger one when more is waiting.
 func (e *Events) makeRoom() {
-	rest := e.buf[e.at:]
-	switch {
-	case len(rest) == 0 && cap(e.buf) > 0:
-		e.buf = e.buf[:0]
-	case len(e.buf) < cap(e.buf):
+	rest, size := e.buf[e.at:], cap(e.buf)
+	if len(e.buf) < size && len(rest) > 0 {
 		return
-	case len(rest) <= cap(e.buf)/2 && cap(e.buf) > 0:
-		e.buf = e.buf[:copy(e.buf, rest)]
-	default:
-		e.buf = append(make([]byte, 0, max(firstBuffer, 2*cap(e.buf))), rest...)
 	}
-	e.seen = max(0, e.seen-e.at)
+	e.name.keep()
+	e.data.keep()
+	switch {
+	case len(rest) > size/2:
+		size *= 2
+	case e.more && size < largeBuffer:
+		size = min(4*size, largeBuffer)
+	}
+	to := e.buf[:0]
+	if size = max(size, firstBuffer); size > cap(to) {
+		to = make([]byte, 0, size)
+	}
+	e.buf = append(to, rest...)
+	e.lf, e.cr = max(0, e.lf-e.at), max(0, e.cr-e.at)
 	e.at = 0
-}
-
-// lineEnd returns the offset of the first CR or LF from b[i] on; len(b) if there
-// is none. One pass for both keeps the time linear, whichever of them is rare.
-func lineEnd(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		if found := below(x^'\n'*ones, 1) | below(x^'\r'*ones, 1); found != 0 {
-			return i + bits.TrailingZeros64(found)/8
-		}
-	}
-	for i < len(b) && b[i] != '\n' && b[i] != '\r' {
-		i++
-	}
-	return i
 }

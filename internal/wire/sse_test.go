@@ -324,6 +324,8 @@ func TestHostileStreamsTakeLinearTime(t *testing.T) {
 		"one long line":   "data:" + strings.Repeat("x", size),
 		"colons":          strings.Repeat(":", size),
 		"small events":    strings.Repeat("data\n\n", size/6),
+		"a long name":     "event:" + strings.Repeat("x", size) + "\n" + strings.Repeat(":\n", 10*size) + "data\n\n",
+		"lines of data":   "data:" + strings.Repeat("x", 10*size) + "\n" + strings.Repeat("data\n", size),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range []io.Reader{
@@ -338,6 +340,26 @@ func TestHostileStreamsTakeLinearTime(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestMoreIsReadAtOnceWhenMoreWaits(t *testing.T) {
+	stream := strings.Repeat("data: "+strings.Repeat("x", 100)+"\n\n", 10_000)
+	for most, want := range map[int]int{1000: firstBuffer, 1 << 30: largeBuffer} {
+		in, reads := strings.NewReader(stream), 0
+		e := spare.New().(*Events)
+		e.r = readerFunc(func(b []byte) (int, error) {
+			reads++
+			return in.Read(b[:min(len(b), most)])
+		})
+		for e.Next() {
+		}
+		if e.Err() != nil || cap(e.buf) != want {
+			t.Errorf("reads of at most %d bytes: %v, a buffer of %d bytes, want %d", most, e.Err(), cap(e.buf), want)
+		}
+		if least := len(stream) / min(most, want); reads > least+least/10+10 {
+			t.Errorf("reads of at most %d bytes: %d of them, want about %d", most, reads, least)
+		}
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 //
 // It allocates the text it returns, once, and nothing for "".
 func String(raw []byte) string {
-	body, escaped := stringBody(raw)
-	if !escaped && utf8.Valid(body) {
+	body, has := stringBody(raw)
+	if has.plain(body) {
 		return string(body)
 	}
 	size := 0
@@ -43,8 +43,8 @@ func String(raw []byte) string {
 // AppendText appends to dst the text that [String] would return for raw. It
 // allocates only when dst lacks room.
 func AppendText(dst, raw []byte) []byte {
-	body, escaped := stringBody(raw)
-	if !escaped && utf8.Valid(body) {
+	body, has := stringBody(raw)
+	if has.plain(body) {
 		return append(dst, body...)
 	}
 	return appendDecoded(dst, body)
@@ -58,12 +58,12 @@ type Text struct{ whole strings.Builder }
 
 // Append adds the text that [String] would return for raw, and returns it.
 func (t *Text) Append(raw []byte) (piece string) {
-	body, escaped := stringBody(raw)
+	body, has := stringBody(raw)
 	n := t.whole.Len()
 	if room := t.whole.Cap(); room-n < len(body) {
 		t.whole.Grow(max(firstText, 2*room, len(body))) // in big steps
 	}
-	if !escaped && utf8.Valid(body) {
+	if has.plain(body) {
 		t.whole.Write(body)
 		return t.whole.String()[n:]
 	}
@@ -88,17 +88,17 @@ func (t *Text) Len() int { return t.whole.Len() }
 func (t *Text) String() string { return t.whole.String() }
 
 // stringBody returns what stands between the quotes of raw, a JSON string, and
-// whether there are escapes in it; nil when raw is no string.
-func stringBody(raw []byte) (body []byte, escaped bool) {
+// what is in it; nil when raw is no string.
+func stringBody(raw []byte) (body []byte, has contents) {
 	raw = trim(raw)
 	if len(raw) == 0 || raw[0] != '"' {
-		return nil, false
+		return nil, 0
 	}
-	end, escaped, want := skipString(raw, 1)
+	end, has, want := skipString(raw, 1)
 	if want != "" || end != len(raw) {
-		return nil, false
+		return nil, 0
 	}
-	return raw[1 : end-1], escaped
+	return raw[1 : end-1], has
 }
 
 // appendDecoded appends the text of body, the inside of a valid JSON string.
@@ -119,7 +119,7 @@ func appendDecoded(dst, body []byte) []byte {
 // or as a byte of invalid UTF-8, and the rest. r is -1 when the run is all.
 func cutRune(body []byte) (run []byte, r rune, rest []byte) {
 	for i := 0; ; {
-		i = plainRun(body, i, highBits)
+		i = plainASCII(body, i)
 		switch {
 		case i == len(body):
 			return body, -1, nil

@@ -1,7 +1,5 @@
 package wire
 
-import "unicode/utf8"
-
 // cursor is the place of a walk over an object or array.
 type cursor struct {
 	data   []byte
@@ -98,7 +96,7 @@ func (m *Members) Next() bool {
 		return false
 	}
 	m.start = c.at
-	name, escaped, next, want := skipName(c.data, c.at)
+	name, has, next, want := skipName(c.data, c.at)
 	if want != "" {
 		return c.fail(next, want)
 	}
@@ -107,7 +105,7 @@ func (m *Members) Next() bool {
 	if value == nil {
 		return false
 	}
-	if escaped || !utf8.Valid(name) {
+	if !has.plain(name) {
 		m.buf = appendDecoded(m.buf[:0], name)
 		name = m.buf
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
-	"github.com/pawl-dev/pawl/model"
 )
 
 // block is a content block while it is read, whole or in pieces. Both ways lead through it, so that they give the same part.
@@ -82,44 +81,36 @@ func (b *block) known() bool {
 	return b.kind == "text" || b.kind == "thinking" || b.kind == "tool_use"
 }
 
-// delta adds a piece and gives what of it the listener hears. What is of an unknown type is merged by its members: texts and lists
-// grow, anything else is replaced. It isn't ok when the delta is of another kind than the block.
-func (b *block) delta(raw []byte) (more model.StreamResult, ok bool) {
-	var kind, said, thinking, sign, input []byte
-	for m := wire.Object(raw); m.Next(); {
-		switch string(m.Key) {
-		case "type":
-			kind = m.Value
-		case "text":
-			said = m.Value
-		case "thinking":
-			thinking = m.Value
-		case "signature":
-			sign = m.Value
-		case "partial_json":
-			input = m.Value
-		}
-	}
-	switch {
+// delta takes a delta, but for the text in it that is to be heard, which it gives. What is of an unknown type is merged by its members: texts and
+// lists grow, anything else is replaced. It isn't ok when the delta is of another kind than the block.
+func (b *block) delta(d *piece) (more []byte, ok bool) {
+	switch kind := d.kind; {
 	case b.kind == "text" && string(kind) == `"text_delta"`:
-		more.Text = b.text.Append(said)
+		return d.text, true
 	case b.kind == "thinking" && string(kind) == `"thinking_delta"`:
-		more.Reasoning = b.text.Append(thinking)
+		return d.thinking, true
 	case b.kind == "thinking" && string(kind) == `"signature_delta"`:
-		b.sign = wire.AppendText(b.sign[:0], sign) // it comes whole
+		b.sign = wire.AppendText(b.sign[:0], d.signature) // it comes whole
 	case b.known() && (string(kind) == `"text_delta"` || string(kind) == `"thinking_delta"`), (b.kind == "text" || b.kind == "thinking") && string(kind) == `"input_json_delta"`:
-		return more, false
+		return nil, false
 	case string(kind) == `"input_json_delta"`:
-		if !b.deltas && len(input) > len(`""`) { // the first one is empty
-			b.deltas = true
-		}
-		if piece := b.pieces.Append(input); b.kind == "tool_use" {
-			more.Input = piece
-		}
+		return d.input, true
 	default:
-		b.merge(raw)
+		b.merge(d.all)
 	}
-	return more, true
+	return nil, true
+}
+
+// write adds a piece of a call's input, and gives what of it the listener hears.
+func (b *block) write(more []byte) string {
+	if !b.deltas && len(more) > len(`""`) { // the first one is empty
+		b.deltas = true
+	}
+	piece := b.pieces.Append(more)
+	if b.kind != "tool_use" {
+		return ""
+	}
+	return piece
 }
 
 // merge adds a delta of an unknown type.

@@ -18,6 +18,9 @@ type reply struct {
 	asked                   string // the model that was asked: mostly it is the one that answers
 	odd                     []byte // what stands where a block should
 
+	last *block     // that the last event said more of; nil when it was another one
+	like wire.Alike // that event
+
 	first struct { // room for what most replies have
 		blocks [2]block
 		list   [4]*block

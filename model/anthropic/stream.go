@@ -18,28 +18,12 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(bytes.TrimSpace(events.Data())) == 0 {
-			continue
-		}
-		e, err := readEvent(events.Data())
-		if err != nil {
-			broken := m.api.Malformed("an event is not JSON", events.Data())
-			if !events.Next() { // it was the last thing to come: the stream was cut off in its middle
-				return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
-			}
-			return nil, withID(broken, resp)
-		}
-		if e.failed(events.Name()) {
-			return nil, withID(m.api.InStream(events.Data()), resp)
-		}
-		said, done, ok := r.take(e)
-		if !ok {
-			return nil, withID(m.api.Malformed("a delta for no block, or for one of another kind", events.Data()), resp)
-		}
-		if r.odd != nil {
-			return nil, withID(m.api.Malformed(noBlock, r.odd), resp)
-		}
-		if done {
+		var said model.StreamResult
+		if more := r.like.Text(events.Data()); more != nil && r.last != nil { // nearly all deltas begin as the one before
+			r.hear(r.last, more, &said)
+		} else if done, err := m.event(ctx, events, &r, &said); err != nil {
+			return nil, withID(err, resp)
+		} else if done {
 			events.Release() // all of it was copied
 			return r.response(), nil
 		}
@@ -52,51 +36,105 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 	return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
 }
 
+// event reads an event, adds it to the reply, and what the listener hears of it to said.
+func (m *Model) event(ctx context.Context, events *wire.Events, r *reply, said *model.StreamResult) (done bool, err error) {
+	data := events.Data()
+	if len(bytes.TrimSpace(data)) == 0 {
+		return false, nil
+	}
+	e, err := readEvent(data)
+	if err != nil {
+		broken := m.api.Malformed("an event is not JSON", data)
+		if !events.Next() { // it was the last thing to come: the stream was cut off in its middle
+			return false, m.api.Truncated(ctx, events.Err())
+		}
+		return false, broken
+	}
+	if e.failed(events.Name()) {
+		return false, m.api.InStream(data)
+	}
+	done, ok := r.take(&e, said)
+	switch {
+	case !ok:
+		return false, m.api.Malformed("a delta for no block, or for one of another kind", data)
+	case r.odd != nil:
+		return false, m.api.Malformed(noBlock, r.odd)
+	}
+	return done, nil
+}
+
 // event is one event's data, in place.
 type event struct {
+	data    []byte
 	kind    []byte // a JSON string, as all kinds that we know come without escapes
 	index   []byte
 	failure []byte
 	message []byte
 	block   []byte
-	delta   []byte
+	delta   piece
 	usage   []byte
 }
 
+// piece is what a delta says, in place, and all of it.
+type piece struct{ kind, text, thinking, signature, input, all []byte }
+
+// readEvent reads an event in one pass.
 func readEvent(data []byte) (e event, err error) {
-	m := wire.Object(data)
-	for m.Next() {
-		switch string(m.Key) {
+	e.data = data
+	r := wire.Read(data)
+	for key := range r.Object {
+		switch string(key) {
 		case "type":
-			e.kind = m.Value
+			e.kind = r.Value()
 		case "index":
-			e.index = m.Value
+			e.index = r.Value()
 		case "error":
-			e.failure = m.Value
+			e.failure = r.Value()
 		case "message":
-			e.message = m.Value
+			e.message = r.Value()
 		case "content_block":
-			e.block = m.Value
+			e.block = r.Value()
 		case "delta":
-			e.delta = m.Value
+			from := r.Offset()
+			e.delta.read(&r)
+			e.delta.all = data[from:r.Offset()]
 		case "usage":
-			e.usage = m.Value
+			e.usage = r.Value()
 		}
 	}
-	return e, m.Err()
+	return e, r.Err()
+}
+
+func (d *piece) read(r *wire.Reader) {
+	*d = piece{}
+	for key := range r.Object {
+		switch string(key) {
+		case "type":
+			d.kind = r.Value()
+		case "text":
+			d.text = r.Value()
+		case "thinking":
+			d.thinking = r.Value()
+		case "signature":
+			d.signature = r.Value()
+		case "partial_json":
+			d.input = r.Value()
+		}
+	}
 }
 
 // failed reports whether the event is an error: by its type, or, without one, by its name or shape, as gateways send it.
-func (e event) failed(name []byte) bool {
+func (e *event) failed(name []byte) bool {
 	if wire.IsNull(e.kind) {
 		return string(name) == "error" || !wire.IsNull(e.failure)
 	}
 	return string(e.kind) == `"error"`
 }
 
-// take adds an event to the reply and gives what the listener hears of it. Pings and events of the future say nothing. It isn't ok that a
+// take adds an event to the reply, and what the listener hears of it to said. Pings and events of the future say nothing. It isn't ok that a
 // delta has no block to go to: what it says would be lost.
-func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
+func (r *reply) take(e *event, said *model.StreamResult) (done, ok bool) {
+	r.last = nil
 	switch string(e.kind) {
 	case `"message_start"`:
 		r.read(e.message)
@@ -115,21 +153,36 @@ func (r *reply) take(e event) (said model.StreamResult, done, ok bool) {
 	case `"content_block_delta"`:
 		b := r.block(e.index)
 		if b == nil {
-			return said, false, false
+			return false, false
 		}
-		if said, ok = b.delta(e.delta); !ok {
-			return said, false, false
+		more, ok := b.delta(&e.delta)
+		if !ok {
+			return false, false
 		}
-		if said.Input != "" {
-			said.Tool, said.Call = b.name, r.calls(b)
-		}
+		r.hear(b, more, said)
+		r.last = b
+		r.like.Keep(e.data, more)
 	case `"message_delta"`:
-		r.read(e.delta)
+		r.read(e.delta.all)
 		r.count(e.usage)
 	case `"message_stop"`:
 		done = true
 	}
-	return said, done, true
+	return done, true
+}
+
+// hear adds more of a text to a block, and to said what the listener hears of it.
+func (r *reply) hear(b *block, more []byte, said *model.StreamResult) {
+	switch b.kind {
+	case "text":
+		said.Text = b.text.Append(more)
+	case "thinking":
+		said.Reasoning = b.text.Append(more)
+	default:
+		if said.Input = b.write(more); said.Input != "" {
+			said.Tool, said.Call = b.name, r.calls(b)
+		}
+	}
 }
 
 // calls is how many calls stand before b.

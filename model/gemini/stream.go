@@ -31,5 +31,7 @@ func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandl
 	if !r.ended {
 		return nil, m.api.Truncated(ctx, events.Err())
 	}
-	return r.response(m.name), nil
+	final := r.response(m.name)
+	events.Release() // it is made of copies
+	return final, nil
 }

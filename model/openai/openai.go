@@ -174,7 +174,10 @@ func (c *client) completeStream(
 			final, err = decode(whole)
 		}
 	} else {
-		final, err = stream(ctx, wire.NewEvents(resp.Body), cb)
+		events := wire.NewEvents(resp.Body)
+		if final, err = stream(ctx, events, cb); err == nil {
+			events.Release() // a reply is made of copies
+		}
 	}
 	if err != nil {
 		_ = resp.Body.Close() // what the server still has to say isn't waited for
