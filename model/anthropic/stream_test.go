@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -327,12 +328,16 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 		}
 		fmt.Fprintf(&sse, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 		m := New("claude-sonnet-4-5")
-		return testing.AllocsPerRun(5, func() {
-			resp := &http.Response{Body: io.NopCloser(bytes.NewReader(sse.Bytes()))}
-			if _, err := m.listen(context.Background(), resp, func(model.StreamResult) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-		})
+		least := math.Inf(1)
+		for range 20 { // with -race pools lose things by chance, which is no delta's cost
+			least = min(least, testing.AllocsPerRun(1, func() {
+				resp := &http.Response{Body: io.NopCloser(bytes.NewReader(sse.Bytes()))}
+				if _, err := m.listen(context.Background(), resp, func(model.StreamResult) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
+		return least
 	}
 	const n = 2000
 	for block, piece := range map[string]string{
@@ -340,7 +345,7 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 		`{"type":"tool_use","id":"toolu_1","name":"x","input":{}}`: `{"type":"input_json_delta","partial_json":"\"a\": 1,"}`,
 	} {
 		for _, between := range []string{"", "event: ping\ndata: {\"type\": \"ping\"}\n\n"} {
-			if more := cost(2*n, block, piece, between) - cost(n, block, piece, between); more > 3 { // for more room; with -race pools lose things
+			if more := cost(2*n, block, piece, between) - cost(n, block, piece, between); more > 3 { // for more room
 				t.Errorf("%d further deltas cost %.0f allocations", n, more)
 			}
 		}
