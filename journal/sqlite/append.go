@@ -72,12 +72,19 @@ type addition struct {
 }
 
 func (a *addition) do(tx *writing) error {
+	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
+	isFork = isFork && fork.Parent != ""
+	if known := tx.known[a.session]; known != nil && known.Seq == a.after && !isFork {
+		if added, err := a.add(tx, *known); added || err != nil {
+			return err
+		}
+		delete(tx.known, a.session) // somebody else went on, or it was deleted
+	}
 	row, err := tx.find(a.session)
 	if err != nil {
 		return err
 	}
-	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
-	if isFork = isFork && fork.Parent != ""; isFork {
+	if isFork {
 		if row.num != 0 {
 			return refusal{errdefs.Conflict.Errorf("journal/sqlite: fork of %s to %s: there is a session of that name", fork.Parent, a.session)}
 		}
@@ -97,19 +104,61 @@ func (a *addition) do(tx *writing) error {
 			return err
 		}
 	}
+	added, err := a.add(tx, row)
+	if err == nil && !added {
+		err = errdefs.Internal.Errorf("session number %d is another one than a moment ago: the file is damaged", row.num)
+	}
+	return err
+}
+
+// add writes the entries behind before, and reports whether that is how the session is: it may have been long ago that somebody looked. If it isn't, nothing was changed.
+// The number of the last entry says it all: whatever else appends change of a row, they change with it.
+func (a *addition) add(tx *writing, before row) (added bool, err error) {
+	row := before
+	for _, e := range a.entries {
+		row.Apply(e.Entry)
+	}
+	if added, err = tx.update(&before, &row); err != nil || !added {
+		return false, err
+	}
 	for _, e := range a.entries {
 		if err := tx.insert(row.num, e); err != nil {
-			return err
+			return false, err
 		}
-		row.Apply(e.Entry)
 	}
 	for _, p := range a.parts {
 		if err := tx.refer(p); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return tx.update(row)
+	tx.note(a.session, row)
+	return true, nil
 }
+
+// note keeps the row of a session that a run is under way in: entries will follow.
+func (tx *writing) note(session string, r row) {
+	known := tx.known[session]
+	switch {
+	case r.Status != running:
+		delete(tx.known, session)
+	case known != nil:
+		*known = r
+	default:
+		if len(tx.known) >= maxKnown {
+			clear(tx.known)
+		}
+		known = new(row)
+		*known = r
+		tx.known[session] = known
+	}
+}
+
+// running is the status of a session that a run is under way in.
+var running = func() string {
+	var i journal.Info
+	i.Apply(journal.Entry{Data: journal.RunStarted{}})
+	return i.Status
+}()
 
 // base begins the row of a fork: what it shares, and who its parent was at that point.
 func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {
@@ -126,7 +175,7 @@ func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {
 	}
 	from := parent
 	for fork.At <= from.base { // what it shares the parent shares itself
-		if from, err = tx.row(from.baseNum); err != nil {
+		if from, err = tx.numbered(from.baseNum); err != nil {
 			return row, err
 		}
 	}
@@ -160,7 +209,7 @@ func (tx *writing) lastRun(from row, upTo int64) (run journal.RunStarted, err er
 		if upTo = min(upTo, from.base); upTo == 0 {
 			return run, nil
 		}
-		if from, err = tx.row(from.baseNum); err != nil {
+		if from, err = tx.numbered(from.baseNum); err != nil {
 			return run, err
 		}
 	}

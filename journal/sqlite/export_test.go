@@ -51,11 +51,11 @@ func LimitEntries(n int) (restore func()) {
 // Checkpoint moves all of the write-ahead log into the file and leaves the log empty. From then on the log only grows, until the next call.
 // Nobody may be writing.
 func Checkpoint(s *Store) error {
-	var busy, pages, moved int
-	if err := execute(context.Background(), s.tx.conn, "PRAGMA wal_autocheckpoint=0"); err != nil {
+	var busy, pages, moved int64
+	if err := s.tx.run("PRAGMA wal_autocheckpoint=0"); err != nil {
 		return err
 	}
-	err := s.tx.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	err := s.tx.ask("PRAGMA wal_checkpoint(TRUNCATE)", &busy, &pages, &moved)
 	if err == nil && busy != 0 {
 		err = errors.New("somebody reads or writes")
 	}
@@ -77,5 +77,5 @@ func Busy(t testing.TB, s *Store, do func()) {
 // Forget empties the memory of the connection that writes, and leaves it room for a few pages only, so that it reads from the file what it
 // looks at.
 func Forget(s *Store) error {
-	return execute(context.Background(), s.tx.conn, "PRAGMA cache_size=10; PRAGMA shrink_memory")
+	return s.tx.run("PRAGMA cache_size=10; PRAGMA shrink_memory")
 }

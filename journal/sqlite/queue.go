@@ -29,7 +29,7 @@ type op struct {
 	size int
 	end  time.Time // of its patience
 
-	wake        chan struct{} // closed when err is final, or it is to lead
+	wake        chan struct{} // closed when err is final, or it is to lead; nil of one that leads at once
 	taken, lead bool
 	err         error
 }
@@ -49,7 +49,7 @@ func (s *Store) write(ctx context.Context, action string, size int, do func(*wri
 		return err
 	}
 	defer s.users.Done()
-	p := &op{do: do, size: size, end: time.Now().Add(s.patience), wake: make(chan struct{})}
+	p := &op{do: do, size: size, end: time.Now().Add(s.patience)}
 	if s.queue.enter(ctx, p) {
 		s.lead(ctx, p)
 	}
@@ -72,6 +72,7 @@ func (q *queue) enter(ctx context.Context, p *op) (lead bool) {
 		q.mu.Unlock()
 		return true
 	}
+	p.wake = make(chan struct{})
 	q.mu.Unlock()
 	select {
 	case <-p.wake:

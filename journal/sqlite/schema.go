@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -81,13 +80,13 @@ func entryID(num, seq int64) int64 { return num<<seqBits | seq }
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // prepareFile makes sure that the file is a journal of this version, in WAL mode.
-func (s *Store) prepareFile(ctx context.Context, conn *sql.Conn) error {
+func (s *Store) prepareFile(ctx context.Context, conn *conn) error {
 	fresh, err := s.inspect(ctx, conn)
 	if err != nil {
 		return err
 	}
 	var mode string
-	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode) }); err != nil {
+	if err := s.insist(ctx, func() error { return conn.ask("PRAGMA journal_mode=WAL", &mode) }); err != nil {
 		return s.failed("open", err)
 	}
 	if !strings.EqualFold(mode, "wal") {
@@ -96,34 +95,29 @@ func (s *Store) prepareFile(ctx context.Context, conn *sql.Conn) error {
 	if !fresh {
 		return nil
 	}
-	if err := s.insist(ctx, func() error { return execute(ctx, conn, "BEGIN IMMEDIATE") }); err != nil {
+	if err := s.insist(ctx, func() error { return conn.run("BEGIN IMMEDIATE") }); err != nil {
 		return s.failed("open", err)
 	}
 	if fresh, err = s.inspect(ctx, conn); err == nil && fresh { // else another process made it meanwhile
-		if err = execute(ctx, conn, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)); err != nil {
+		if err = conn.run(schema + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)); err != nil {
 			err = s.failed("open", err)
 		}
 	}
 	if err != nil {
-		return errors.Join(err, execute(ctx, conn, "ROLLBACK"))
+		return errors.Join(err, conn.run("ROLLBACK"))
 	}
-	if err := execute(ctx, conn, "COMMIT"); err != nil {
+	if err := conn.run("COMMIT"); err != nil {
 		return s.failed("open", err)
 	}
 	return nil
 }
 
-func execute(ctx context.Context, conn *sql.Conn, query string) error {
-	_, err := conn.ExecContext(ctx, query)
-	return err
-}
-
 // inspect tells a new file from a journal, and refuses all else.
-func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (fresh bool, err error) {
+func (s *Store) inspect(ctx context.Context, conn *conn) (fresh bool, err error) {
 	var app, have, tables int64
 	// One statement: another process may be making the file, and half of before and half of after is another program's.
 	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
-	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(&app, &have, &tables) }); err != nil {
+	if err := s.insist(ctx, func() error { return conn.ask(query, &app, &have, &tables) }); err != nil {
 		return false, s.unusable(err)
 	}
 	switch {

@@ -22,9 +22,8 @@ type Store struct {
 	path     string
 	patience time.Duration
 
-	writer *sql.DB
-	tx     *writing // the writer's one connection; whoever leads the queue has it
-	queue  queue
+	tx    *writing // whoever leads the queue has it
+	queue queue
 
 	reader *sql.DB
 	stmts  reading
@@ -143,19 +142,18 @@ func makeFile(path string) error {
 }
 
 func (s *Store) connect(ctx context.Context) (err error) {
-	if s.writer, err = sql.Open("sqlite", s.dsn("synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
-		return s.failed("open", err)
-	}
-	s.writer.SetMaxOpenConns(1)
-	var conn *sql.Conn
-	if err := s.insist(ctx, func() (err error) { conn, err = s.writer.Conn(ctx); return err }); err != nil {
+	var c *conn
+	if err := s.insist(ctx, func() (err error) {
+		c, err = dial(s.dsn("synchronous(FULL)", "journal_size_limit(67108864)"))
+		return err
+	}); err != nil {
 		return s.unusable(err)
 	}
-	if err := s.prepareFile(ctx, conn); err != nil {
-		return err
+	if err := s.prepareFile(ctx, c); err != nil {
+		return errors.Join(err, c.Close())
 	}
-	if err := s.insist(ctx, func() (err error) { s.tx, err = newWriting(ctx, conn); return err }); err != nil {
-		return s.failed("open", err)
+	if err := s.insist(ctx, func() (err error) { s.tx, err = newWriting(c); return err }); err != nil {
+		return errors.Join(s.failed("open", err), c.Close())
 	}
 	if s.reader, err = sql.Open("sqlite", s.dsn("query_only(1)")); err != nil {
 		return s.failed("open", err)
@@ -186,9 +184,6 @@ func (s *Store) disconnect() error {
 	}
 	if s.tx != nil {
 		errs = append(errs, s.tx.close())
-	}
-	if s.writer != nil {
-		errs = append(errs, s.writer.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return s.failed("close", err)
