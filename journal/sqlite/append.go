@@ -74,55 +74,74 @@ type addition struct {
 func (a *addition) do(tx *writing) error {
 	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
 	isFork = isFork && fork.Parent != ""
-	if known := tx.known[a.session]; known != nil && known.Seq == a.after && !isFork {
-		if added, err := a.add(tx, *known); added || err != nil {
-			return err
+	if known := tx.known[a.session]; known != nil && !isFork && a.follows(*known) == nil {
+		if row := a.apply(*known); onlyGrew(*known, row) {
+			if added, err := a.insert(tx, row, tx.follow); added || err != nil {
+				return err
+			}
+			delete(tx.known, a.session) // somebody else went on, or it was deleted
 		}
-		delete(tx.known, a.session) // somebody else went on, or it was deleted
 	}
-	row, err := tx.find(a.session)
+	before, err := tx.find(a.session)
 	if err != nil {
 		return err
 	}
 	if isFork {
-		if row.num != 0 {
+		if before.num != 0 {
 			return refusal{errdefs.Conflict.Errorf("journal/sqlite: fork of %s to %s: there is a session of that name", fork.Parent, a.session)}
 		}
-		if row, err = tx.base(fork); err != nil {
+		if before, err = tx.base(fork); err != nil {
 			return err
 		}
 	}
-	if row.Seq != a.after {
-		return refusal{errdefs.Conflict.Errorf("journal/sqlite: append to %s after entry %d: its last is %d", a.session, a.after, row.Seq)}
+	if err := a.follows(before); err != nil {
+		return refusal{err}
 	}
-	if a.after > maxSeq-int64(len(a.entries)) {
-		return refusal{errdefs.Validation.Errorf("journal/sqlite: append to %s: a session has up to %d entries", a.session, int64(maxSeq))}
-	}
-	if row.num == 0 {
-		row.Session, row.Created = a.session, a.entries[0].Time
-		if row.num, err = tx.create(row); err != nil {
+	if before.num == 0 {
+		before.Session, before.Created = a.session, a.entries[0].Time
+		if before.num, err = tx.create(before); err != nil {
 			return err
 		}
 	}
-	added, err := a.add(tx, row)
-	if err == nil && !added {
-		err = errdefs.Internal.Errorf("session number %d is another one than a moment ago: the file is damaged", row.num)
+	row := a.apply(before)
+	if !onlyGrew(before, row) {
+		if err := tx.update(row); err != nil {
+			return err
+		}
 	}
+	_, err = a.insert(tx, row, tx.insert)
 	return err
 }
 
-// add writes the entries behind before, and reports whether that is how the session is: it may have been long ago that somebody looked. If it isn't, nothing was changed.
-// The number of the last entry says it all: whatever else appends change of a row, they change with it.
-func (a *addition) add(tx *writing, before row) (added bool, err error) {
-	row := before
-	for _, e := range a.entries {
-		row.Apply(e.Entry)
+// follows says what is wrong with appending behind r.
+func (a *addition) follows(r row) error {
+	if r.Seq != a.after {
+		return errdefs.Conflict.Errorf("journal/sqlite: append to %s after entry %d: its last is %d", a.session, a.after, r.Seq)
 	}
-	if added, err = tx.update(&before, &row); err != nil || !added {
-		return false, err
+	if a.after > maxSeq-int64(len(a.entries)) {
+		return errdefs.Validation.Errorf("journal/sqlite: append to %s: a session has up to %d entries", a.session, int64(maxSeq))
 	}
+	return nil
+}
+
+// apply gives r as it is behind the entries.
+func (a *addition) apply(r row) row {
 	for _, e := range a.entries {
-		if err := tx.insert(row.num, e); err != nil {
+		r.Apply(e.Entry)
+	}
+	return r
+}
+
+// onlyGrew reports whether the row of a session may stay as it was before, though the session has got longer: see schema.
+func onlyGrew(before, r row) bool {
+	before.Seq, before.Updated = r.Seq, r.Updated
+	return before.Info == r.Info && r.Status == running
+}
+
+// insert writes the entries, the first one as it is told, and reports whether it could: if not, nothing was changed.
+func (a *addition) insert(tx *writing, r row, first func(num int64, e *encoded) (bool, error)) (bool, error) {
+	for i, insert := 0, first; i < len(a.entries); i, insert = i+1, tx.insert {
+		if done, err := insert(r.num, &a.entries[i]); !done || err != nil {
 			return false, err
 		}
 	}
@@ -131,16 +150,16 @@ func (a *addition) add(tx *writing, before row) (added bool, err error) {
 			return false, err
 		}
 	}
-	tx.note(a.session, row)
+	tx.note(r)
 	return true, nil
 }
 
 // note keeps the row of a session that a run is under way in: entries will follow.
-func (tx *writing) note(session string, r row) {
-	known := tx.known[session]
+func (tx *writing) note(r row) {
+	known := tx.known[r.Session]
 	switch {
 	case r.Status != running:
-		delete(tx.known, session)
+		delete(tx.known, r.Session)
 	case known != nil:
 		*known = r
 	default:
@@ -149,16 +168,9 @@ func (tx *writing) note(session string, r row) {
 		}
 		known = new(row)
 		*known = r
-		tx.known[session] = known
+		tx.known[r.Session] = known
 	}
 }
-
-// running is the status of a session that a run is under way in.
-var running = func() string {
-	var i journal.Info
-	i.Apply(journal.Entry{Data: journal.RunStarted{}})
-	return i.Status
-}()
 
 // base begins the row of a fork: what it shares, and who its parent was at that point.
 func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {

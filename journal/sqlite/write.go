@@ -22,7 +22,10 @@ type row struct {
 	until         int64
 }
 
-const rowColumns = "num, id, deleted, base_num, base, parent, seq, agent, user, status, created, updated, owner, until, holder"
+// rowColumns are those that scan takes, given where seq and updated come from.
+func rowColumns(seq, updated string) string {
+	return "num, id, deleted, base_num, base, parent, " + seq + ", agent, user, status, created, " + updated + " AS updated, owner, until, holder"
+}
 
 func (r *row) scan(from interface{ Scan(...any) error }) error {
 	var created, updated int64
@@ -36,17 +39,16 @@ type writing struct {
 	*conn
 	all []driver.Stmt
 
-	// known has sessions that a run is under way in, as this connection wrote them last. What it says of one is true as long as the file has it at that entry: see
-	// [addition.add].
+	// known has sessions that a run is under way in, as this connection left them. Others may have been there since: see follow.
 	known map[string]*row
 
-	beginStmt, commitStmt, rollbackStmt          driver.Stmt
-	findStmt, rowStmt, createStmt, insertStmt    driver.Stmt
-	updateStmt, moveStmt, newestStmt, leaseStmt  driver.Stmt
-	sharedStmt, buryStmt, removeStmt             driver.Stmt
-	insertCutStmt, referStmt, insertPartStmt     driver.Stmt
-	removeEntriesStmt, referredStmt, releaseStmt driver.Stmt
-	removeRefsStmt, removePartStmt               driver.Stmt
+	beginStmt, commitStmt, rollbackStmt           driver.Stmt
+	findStmt, rowStmt, createStmt, updateStmt     driver.Stmt
+	insertStmt, followStmt, newestStmt, leaseStmt driver.Stmt
+	sharedStmt, buryStmt, removeStmt              driver.Stmt
+	removeEntriesStmt, referredStmt               driver.Stmt
+	referStmt, insertPartStmt, releaseStmt        driver.Stmt
+	removeRefsStmt, removePartStmt                driver.Stmt
 }
 
 // maxKnown bounds known: some 300 bytes each.
@@ -62,12 +64,12 @@ func newWriting(c *conn) (*writing, error) {
 		{&tx.beginStmt, "BEGIN IMMEDIATE"},
 		{&tx.commitStmt, "COMMIT"},
 		{&tx.rollbackStmt, "ROLLBACK"},
-		{&tx.findStmt, "SELECT " + rowColumns + " FROM sessions WHERE id = ? AND deleted = 0"},
-		{&tx.rowStmt, "SELECT " + rowColumns + " FROM sessions WHERE num = ?"},
+		{&tx.findStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE id = ? AND deleted = 0"},
+		{&tx.rowStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE num = ?"},
 		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base, seq, agent, user, created) VALUES (?, ?, ?, ?, ?, ?, ?)"},
-		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, status = ?, created = ? WHERE num = ? AND deleted = 0 AND seq = ?"},
-		{&tx.moveStmt, "UPDATE sessions SET seq = ?, updated = ? WHERE num = ? AND deleted = 0 AND seq = ?"},
+		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, parts, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.followStmt, "INSERT OR IGNORE INTO entries (id, time, run, kind, scope, op, ref, parts, data) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM sessions WHERE num = ?1 >> 32 AND deleted = 0"},
+		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, status = ?, created = ? WHERE num = ?"},
 		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
 		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ?, holder = ? WHERE num = ?"},
 		{&tx.sharedStmt, "SELECT coalesce(max(base), 0) FROM sessions WHERE base_num = ? AND base_num > 0"},
@@ -75,7 +77,6 @@ func newWriting(c *conn) (*writing, error) {
 		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
 		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
 
-		{&tx.insertCutStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.referStmt, "INSERT INTO part_refs (hash, refs) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET refs = refs + excluded.refs RETURNING refs"},
 		{&tx.insertPartStmt, "INSERT INTO parts (hash, data) VALUES (?, ?)"},
 		{&tx.referredStmt, "SELECT parts FROM entries WHERE id > ? AND id <= ? AND parts IS NOT NULL"},
@@ -146,28 +147,33 @@ func (tx *writing) create(r row) (num int64, err error) {
 	return num, err
 }
 
-func (tx *writing) insert(num int64, e encoded) error {
-	if e.parts != "" {
-		return tx.do(tx.insertCutStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data, e.parts)
-	}
-	return tx.do(tx.insertStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data)
+// insert writes an entry.
+func (tx *writing) insert(num int64, e *encoded) (bool, error) {
+	_, err := tx.put(tx.insertStmt, num, e)
+	return err == nil, err
 }
 
-// update writes what appends change of the row that was at entry seq, and reports whether there was one.
-func (tx *writing) update(before, r *row) (was bool, err error) {
-	var res driver.Result
-	moved := before.Info
-	moved.Seq, moved.Updated = r.Seq, r.Updated
-	if moved == r.Info { // as with nearly every entry of a run
-		res, err = tx.exec(tx.moveStmt, r.Seq, r.Updated.UnixNano(), r.num, before.Seq)
-	} else {
-		res, err = tx.exec(tx.updateStmt, r.Seq, r.Updated.UnixNano(), r.Parent, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.num, before.Seq)
-	}
+// follow writes an entry behind one that this connection wrote, and reports whether it could: unless there is an entry of that number, or the session was deleted, all is as this connection left it.
+// Entries go with their session only, and no other session ever gets its num.
+func (tx *writing) follow(num int64, e *encoded) (bool, error) {
+	res, err := tx.put(tx.followStmt, num, e)
 	if err != nil {
 		return false, err
 	}
 	n, err := res.RowsAffected()
 	return n == 1, err
+}
+
+func (tx *writing) put(stmt driver.Stmt, num int64, e *encoded) (driver.Result, error) {
+	var parts driver.Value
+	if e.parts != "" {
+		parts = e.parts
+	}
+	return tx.exec(stmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, parts, e.data)
+}
+
+func (tx *writing) update(r row) error {
+	return tx.do(tx.updateStmt, r.Seq, r.Updated.UnixNano(), r.Parent, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.num)
 }
 
 // newest gives the data of a session's last own entry of a kind, after one number and up to another; nil when there is none.
