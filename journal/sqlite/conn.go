@@ -16,7 +16,8 @@ import (
 // No context reaches SQLite from here: one caller's cancel must not undo what its neighbours write.
 type conn struct {
 	driver.Conn
-	args []driver.NamedValue // of the statement under way
+	args       []driver.NamedValue // of the statement under way
+	statements int64               // that were executed, for tests
 }
 
 func dial(dsn string) (*conn, error) {
@@ -92,6 +93,7 @@ func (c *conn) rows(stmt driver.Stmt, each func(values) error, args ...driver.Va
 
 // named is args as the driver takes them, until the next call.
 func (c *conn) named(args []driver.Value) []driver.NamedValue {
+	c.statements++
 	c.args = c.args[:0]
 	for i, a := range args {
 		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})

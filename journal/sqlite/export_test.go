@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // Commits is how many transactions were tried.
@@ -78,4 +80,28 @@ func Busy(t testing.TB, s *Store, do func()) {
 // looks at.
 func Forget(s *Store) error {
 	return s.tx.run("PRAGMA cache_size=10; PRAGMA shrink_memory")
+}
+
+// Statements is how many statements the connection that writes has executed.
+func Statements(s *Store) int64 { return s.tx.statements }
+
+// TakeBack appends in a transaction that fails then.
+func TakeBack(t testing.TB, s *Store, session string, after int64, e journal.Entry) {
+	t.Helper()
+	data, err := encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Session, e.Seq = session, after+1
+	failed := errors.New("failed")
+	err = s.write(context.Background(), "test", 0, func(tx *writing) error {
+		a := addition{session: session, after: after, entries: []encoded{{Entry: e, data: data}}}
+		if err := a.do(tx); err != nil {
+			t.Error(err)
+		}
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
 }

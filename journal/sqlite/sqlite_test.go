@@ -72,6 +72,18 @@ func sound(t testing.TB, path string) {
 	}
 }
 
+// change changes the file directly, when no Store has it open in this process.
+func change(t testing.TB, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer func() { _ = db.Close() }()
+	for _, q := range statements {
+		_, err := db.ExecContext(ctx, q)
+		must(t, err)
+	}
+}
+
 // raw asks the file directly, when no Store has it open in this process.
 func raw(t testing.TB, path, query string) (answer string) {
 	t.Helper()
@@ -135,13 +147,7 @@ func TestWhatIsNoJournalIsRefused(t *testing.T) {
 	}
 	database := func(name string, statements ...string) string {
 		path := filepath.Join(dir, name)
-		db, err := sql.Open("sqlite", path)
-		must(t, err)
-		defer func() { _ = db.Close() }()
-		for _, q := range statements {
-			_, err := db.ExecContext(ctx, q)
-			must(t, err)
-		}
+		change(t, path, statements...)
 		return path
 	}
 	newer := filepath.Join(dir, "newer.db")
