@@ -21,7 +21,8 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 	if session == "" || len(entries) == 0 {
 		return errdefs.Validation.Errorf("journal/sqlite: append: give a session and entries")
 	}
-	a := addition{session: session, after: after, entries: make([]encoded, len(entries))}
+	a := &addition{session: session, after: after}
+	a.entries = append(a.one[:0], make([]encoded, len(entries))...)
 	size := 0
 	now := time.Now()
 	var parts layout.Parts
@@ -39,7 +40,7 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 		a.entries[i] = encoded{e, rest, refs}
 	}
 	a.parts = parts.Sorted()
-	return s.write(ctx, "append", size, a.do)
+	return s.write(ctx, "append", size, a)
 }
 
 func encode(e journal.Entry) ([]byte, error) {
@@ -68,6 +69,7 @@ type addition struct {
 	session string
 	after   int64
 	entries []encoded
+	one     [1]encoded // which entries is mostly
 	parts   []layout.Part
 }
 
@@ -76,7 +78,7 @@ func (a *addition) do(tx *writing) error {
 	isFork = isFork && fork.Parent != ""
 	if known := tx.known[a.session]; known != nil && !isFork && a.follows(*known) == nil {
 		if row := a.apply(*known); onlyGrew(*known, row) {
-			if added, err := a.insert(tx, row, tx.follow); added || err != nil {
+			if added, err := a.insert(tx, row, true); added || err != nil {
 				return err
 			}
 			delete(tx.known, a.session) // somebody else went on, or it was deleted
@@ -109,7 +111,7 @@ func (a *addition) do(tx *writing) error {
 			return err
 		}
 	}
-	_, err = a.insert(tx, row, tx.insert)
+	_, err = a.insert(tx, row, false)
 	return err
 }
 
@@ -138,10 +140,14 @@ func onlyGrew(before, r row) bool {
 	return before.Info == r.Info && r.Status == running
 }
 
-// insert writes the entries, the first one as it is told, and reports whether it could: if not, nothing was changed.
-func (a *addition) insert(tx *writing, r row, first func(num int64, e *encoded) (bool, error)) (bool, error) {
-	for i, insert := 0, first; i < len(a.entries); i, insert = i+1, tx.insert {
-		if done, err := insert(r.num, &a.entries[i]); !done || err != nil {
+// insert writes the entries, and reports whether it could: behind what the connection left, it may not be able to (see follow), and nothing was changed.
+func (a *addition) insert(tx *writing, r row, known bool) (bool, error) {
+	for i := range a.entries {
+		if known && i == 0 {
+			if done, err := tx.follow(r.num, &a.entries[0]); !done || err != nil {
+				return false, err
+			}
+		} else if err := tx.insert(r.num, &a.entries[i]); err != nil {
 			return false, err
 		}
 	}

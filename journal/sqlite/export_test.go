@@ -67,10 +67,10 @@ func Checkpoint(s *Store) error {
 // Busy does something while a transaction of the store is under way.
 func Busy(t testing.TB, s *Store, do func()) {
 	t.Helper()
-	err := s.write(context.Background(), "test", 0, func(*writing) error {
+	err := s.write(context.Background(), "test", 0, wish(func(*writing) error {
 		do()
 		return nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,13 @@ func TakeBack(t testing.TB, s *Store, session string, after int64, e journal.Ent
 	}
 	e.Session, e.Seq = session, after+1
 	failed := errors.New("failed")
-	err = s.write(context.Background(), "test", 0, func(tx *writing) error {
+	err = s.write(context.Background(), "test", 0, wish(func(tx *writing) error {
 		a := addition{session: session, after: after, entries: []encoded{{Entry: e, data: data}}}
 		if err := a.do(tx); err != nil {
 			t.Error(err)
 		}
 		return failed
-	})
+	}))
 	if !errors.Is(err, failed) {
 		t.Fatal(err)
 	}

@@ -148,9 +148,9 @@ func (tx *writing) create(r row) (num int64, err error) {
 }
 
 // insert writes an entry.
-func (tx *writing) insert(num int64, e *encoded) (bool, error) {
+func (tx *writing) insert(num int64, e *encoded) error {
 	_, err := tx.put(tx.insertStmt, num, e)
-	return err == nil, err
+	return err
 }
 
 // follow writes an entry behind one that this connection wrote, and reports whether it could: unless there is an entry of that number, or the session was deleted, all is as this connection left it.
@@ -187,7 +187,7 @@ func (tx *writing) newest(num, after, upTo int64, kind journal.Kind) (data []byt
 
 // Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
 func (s *Store) Delete(ctx context.Context, session string) error {
-	return s.write(ctx, "delete", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see conn
+	return s.write(ctx, "delete", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
 		r, err := tx.find(session)
 		if err != nil {
 			return err
@@ -197,7 +197,7 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 		}
 		delete(tx.known, session)
 		return tx.delete(r)
-	})
+	}))
 }
 
 // delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
@@ -297,7 +297,7 @@ func (tx *writing) release(p layout.Part) error {
 // the file could not be written, has ended for this store all the same.
 func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
 	over := !until.After(time.Now())
-	err := s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see conn
+	err := s.write(ctx, "lease", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
 		holder, err := s.live.name()
 		if err != nil {
 			return err
@@ -321,7 +321,7 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 			end = until.UnixNano()
 		}
 		return tx.do(tx.leaseStmt, owner, end, holder, r.num)
-	})
+	}))
 	s.left.note(session, owner, over && err != nil)
 	return err
 }
