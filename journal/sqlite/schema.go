@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -94,13 +93,13 @@ func entryID(num, seq int64) int64 { return num<<seqBits | seq }
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // prepareFile makes sure that the file is a journal of this version, in WAL mode.
-func (s *Store) prepareFile(ctx context.Context, conn *conn) error {
-	have, err := s.inspect(ctx, conn)
+func (s *Store) prepareFile(conn *conn) error {
+	have, err := s.inspect(conn)
 	if err != nil {
 		return err
 	}
 	var mode string
-	if err := s.insist(ctx, func() error { return conn.ask("PRAGMA journal_mode=WAL", &mode) }); err != nil {
+	if err := s.insist(func() error { return conn.ask("PRAGMA journal_mode=WAL", &mode) }); err != nil {
 		return s.failed("open", err)
 	}
 	if !strings.EqualFold(mode, "wal") {
@@ -109,10 +108,10 @@ func (s *Store) prepareFile(ctx context.Context, conn *conn) error {
 	if have == version {
 		return nil
 	}
-	if err := s.insist(ctx, func() error { return conn.run("BEGIN IMMEDIATE") }); err != nil {
+	if err := s.insist(func() error { return conn.run("BEGIN IMMEDIATE") }); err != nil {
 		return s.failed("open", err)
 	}
-	if have, err = s.inspect(ctx, conn); err == nil && have != version { // else another process made it meanwhile
+	if have, err = s.inspect(conn); err == nil && have != version { // else another process made it meanwhile
 		mark := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)
 		if have == 0 {
 			mark = schema + mark
@@ -131,11 +130,11 @@ func (s *Store) prepareFile(ctx context.Context, conn *conn) error {
 }
 
 // inspect gives the version of a journal, 0 of a new file, and refuses all else.
-func (s *Store) inspect(ctx context.Context, conn *conn) (have int64, err error) {
+func (s *Store) inspect(conn *conn) (have int64, err error) {
 	var app, tables int64
 	// One statement: another process may be making the file, and half of before and half of after is another program's.
 	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
-	if err := s.insist(ctx, func() error { return conn.ask(query, &app, &have, &tables) }); err != nil {
+	if err := s.insist(func() error { return conn.ask(query, &app, &have, &tables) }); err != nil {
 		return 0, s.unusable(err)
 	}
 	switch {
@@ -153,16 +152,12 @@ func (s *Store) inspect(ctx context.Context, conn *conn) (have int64, err error)
 
 // insist does something again while another process has the file locked, for as long as the store's patience. Mostly SQLite itself
 // waits (busy_timeout); where it does not, as while the file becomes one with a write-ahead log, there is a short pause between two tries.
-func (s *Store) insist(ctx context.Context, do func() error) error {
+func (s *Store) insist(do func() error) error {
 	for end := time.Now().Add(s.patience); ; {
 		err := do()
 		if !locked(err) || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(2 * time.Millisecond):
-		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }

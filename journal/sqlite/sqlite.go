@@ -73,7 +73,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := makeFile(s.path); err != nil {
 		return nil, err
 	}
-	if err := s.connect(context.Background()); err != nil {
+	if err := s.connect(); err != nil {
 		return nil, errors.Join(err, s.disconnect())
 	}
 	s.close = sync.OnceValue(s.disconnect)
@@ -141,18 +141,18 @@ func makeFile(path string) error {
 	}
 }
 
-func (s *Store) connect(ctx context.Context) (err error) {
+func (s *Store) connect() (err error) {
 	var c *conn
-	if err := s.insist(ctx, func() (err error) {
+	if err := s.insist(func() (err error) {
 		c, err = dial(s.dsn("synchronous(FULL)", "journal_size_limit(67108864)"))
 		return err
 	}); err != nil {
 		return s.unusable(err)
 	}
-	if err := s.prepareFile(ctx, c); err != nil {
+	if err := s.prepareFile(c); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	if err := s.insist(ctx, func() (err error) { s.tx, err = newWriting(c); return err }); err != nil {
+	if err := s.insist(func() (err error) { s.tx, err = newWriting(c); return err }); err != nil {
 		return errors.Join(s.failed("open", err), c.Close())
 	}
 	if s.reader, err = sql.Open("sqlite", s.dsn("query_only(1)")); err != nil {
@@ -160,7 +160,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	s.reader.SetMaxOpenConns(readers)
 	s.reader.SetMaxIdleConns(readers)
-	if err := s.insist(ctx, func() error { return s.stmts.prepare(ctx, s.reader) }); err != nil {
+	if err := s.insist(func() error { return s.stmts.prepare(context.Background(), s.reader) }); err != nil {
 		return s.failed("open", err)
 	}
 	return nil
