@@ -218,7 +218,7 @@ func TestWhatAnAppendTakes(t *testing.T) {
 	if got := float64(len(frames(t, path))) / appends; got > 1.2 {
 		t.Errorf("%.2f pages", got)
 	}
-	const most = 32
+	const most = 24
 	if allocs > most {
 		t.Errorf("%.0f allocations, %d were enough", allocs, most)
 	}

@@ -68,7 +68,7 @@ func newWriting(c *conn) (*writing, error) {
 		{&tx.rowStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE num = ?"},
 		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base, seq, agent, user, created) VALUES (?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, parts, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&tx.followStmt, "INSERT OR IGNORE INTO entries (id, time, run, kind, scope, op, ref, parts, data) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 FROM sessions WHERE num = ?1 >> 32 AND deleted = 0"},
+		{&tx.followStmt, "INSERT OR IGNORE INTO entries (id, time, run, kind, scope, op, ref, parts, data) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE num = ? AND deleted = 0"},
 		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, status = ?, created = ? WHERE num = ?"},
 		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
 		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ?, holder = ? WHERE num = ?"},
@@ -156,7 +156,7 @@ func (tx *writing) insert(num int64, e *encoded) error {
 // follow writes an entry behind one that this connection wrote, and reports whether it could: unless there is an entry of that number, or the session was deleted, all is as this connection left it.
 // Entries go with their session only, and no other session ever gets its num.
 func (tx *writing) follow(num int64, e *encoded) (bool, error) {
-	res, err := tx.put(tx.followStmt, num, e)
+	res, err := tx.put(tx.followStmt, num, e, num)
 	if err != nil {
 		return false, err
 	}
@@ -164,12 +164,13 @@ func (tx *writing) follow(num int64, e *encoded) (bool, error) {
 	return n == 1, err
 }
 
-func (tx *writing) put(stmt driver.Stmt, num int64, e *encoded) (driver.Result, error) {
+func (tx *writing) put(stmt driver.Stmt, num int64, e *encoded, more ...driver.Value) (driver.Result, error) {
 	var parts driver.Value
 	if e.parts != "" {
 		parts = e.parts
 	}
-	return tx.exec(stmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, parts, e.data)
+	args := [10]driver.Value{entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, parts, e.data}
+	return tx.exec(stmt, append(args[:9], more...)...)
 }
 
 func (tx *writing) update(r row) error {
