@@ -106,6 +106,28 @@ func TestEverySystemAnswersEveryWorkload(t *testing.T) {
 	}
 }
 
+// What is on the disk before the next step: a call of the model, its reply, the judgment of a tool call, its begin and its end. The rest is once for a session: that there is one, the run and what was
+// said, what the model is told, the stop, and the run's end.
+func TestATurnIsPutOnRecordInFivePieces(t *testing.T) {
+	for _, turns := range []int{1, 4} {
+		w, err := load.Named("W1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Asks.Turns = turns
+		f, err := newF3SQLite(&load.Task{Workload: w, Upstream: upstreamOf(t), Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(f.(*f3sqlite).sizes), 5*(turns-1)+7; got != want {
+			t.Errorf("%d turns: %d appends, want %d", turns, got, want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A floor that costs more than it has to would make everything beside it look good.
 func TestTheFloorsAllocateWhatFloorsDo(t *testing.T) {
 	if racing {

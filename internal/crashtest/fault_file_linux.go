@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// tear is how far into an append SQLite's log may grow: more than one page of it, and less than the two that every append has.
-const tear = 5000
+// tear is how far into an append SQLite's log may grow: into a page of it, and less than the one that every append has at least.
+const tear = 2000
 
 // FullFile makes SQLite's log hit the limit of a file's size (RLIMIT_FSIZE) in the middle of what is appended next, and at every try from then on.
 func FullFile() Fault {

@@ -21,7 +21,8 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 	if session == "" || len(entries) == 0 {
 		return errdefs.Validation.Errorf("journal/sqlite: append: give a session and entries")
 	}
-	a := addition{session: session, after: after, entries: make([]encoded, len(entries))}
+	a := &addition{session: session, after: after}
+	a.entries = append(a.one[:0], make([]encoded, len(entries))...)
 	size := 0
 	now := time.Now()
 	var parts layout.Parts
@@ -39,7 +40,7 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 		a.entries[i] = encoded{e, rest, refs}
 	}
 	a.parts = parts.Sorted()
-	return s.write(ctx, "append", size, a.do)
+	return s.write(ctx, "append", size, a)
 }
 
 func encode(e journal.Entry) ([]byte, error) {
@@ -68,47 +69,113 @@ type addition struct {
 	session string
 	after   int64
 	entries []encoded
+	one     [1]encoded // which entries is mostly
 	parts   []layout.Part
 }
 
 func (a *addition) do(tx *writing) error {
-	row, err := tx.find(a.session)
+	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
+	isFork = isFork && fork.Parent != ""
+	if known := tx.known[a.session]; known != nil && !isFork && a.follows(*known) == nil {
+		if row := a.apply(*known); onlyGrew(*known, row) {
+			if added, err := a.insert(tx, row, true); added || err != nil {
+				return err
+			}
+			delete(tx.known, a.session) // somebody else went on, or it was deleted
+		}
+	}
+	before, err := tx.find(a.session)
 	if err != nil {
 		return err
 	}
-	fork, isFork := a.entries[0].Data.(journal.SessionCreated)
-	if isFork = isFork && fork.Parent != ""; isFork {
-		if row.num != 0 {
+	if isFork {
+		if before.num != 0 {
 			return refusal{errdefs.Conflict.Errorf("journal/sqlite: fork of %s to %s: there is a session of that name", fork.Parent, a.session)}
 		}
-		if row, err = tx.base(fork); err != nil {
+		if before, err = tx.base(fork); err != nil {
 			return err
 		}
 	}
-	if row.Seq != a.after {
-		return refusal{errdefs.Conflict.Errorf("journal/sqlite: append to %s after entry %d: its last is %d", a.session, a.after, row.Seq)}
+	if err := a.follows(before); err != nil {
+		return refusal{err}
+	}
+	if before.num == 0 {
+		before.Session, before.Created = a.session, a.entries[0].Time
+		if before.num, err = tx.create(before); err != nil {
+			return err
+		}
+	}
+	row := a.apply(before)
+	if !onlyGrew(before, row) {
+		if err := tx.update(row); err != nil {
+			return err
+		}
+	}
+	_, err = a.insert(tx, row, false)
+	return err
+}
+
+// follows says what is wrong with appending behind r.
+func (a *addition) follows(r row) error {
+	if r.Seq != a.after {
+		return errdefs.Conflict.Errorf("journal/sqlite: append to %s after entry %d: its last is %d", a.session, a.after, r.Seq)
 	}
 	if a.after > maxSeq-int64(len(a.entries)) {
-		return refusal{errdefs.Validation.Errorf("journal/sqlite: append to %s: a session has up to %d entries", a.session, int64(maxSeq))}
+		return errdefs.Validation.Errorf("journal/sqlite: append to %s: a session has up to %d entries", a.session, int64(maxSeq))
 	}
-	if row.num == 0 {
-		row.Session, row.Created = a.session, a.entries[0].Time
-		if row.num, err = tx.create(row); err != nil {
-			return err
-		}
-	}
+	return nil
+}
+
+// apply gives r as it is behind the entries.
+func (a *addition) apply(r row) row {
 	for _, e := range a.entries {
-		if err := tx.insert(row.num, e); err != nil {
-			return err
+		r.Apply(e.Entry)
+	}
+	return r
+}
+
+// onlyGrew reports whether the row of a session may stay as it was before, though the session has got longer: see schema.
+func onlyGrew(before, r row) bool {
+	before.Seq, before.Updated = r.Seq, r.Updated
+	return before.Info == r.Info && r.Status == running
+}
+
+// insert writes the entries, and reports whether it could: behind what the connection left, it may not be able to (see follow), and nothing was changed.
+func (a *addition) insert(tx *writing, r row, known bool) (bool, error) {
+	for i := range a.entries {
+		if known && i == 0 {
+			if done, err := tx.follow(r.num, &a.entries[0]); !done || err != nil {
+				return false, err
+			}
+		} else if err := tx.insert(r.num, &a.entries[i]); err != nil {
+			return false, err
 		}
-		row.Apply(e.Entry)
 	}
 	for _, p := range a.parts {
 		if err := tx.refer(p); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return tx.update(row)
+	tx.note(r)
+	return true, nil
+}
+
+// note keeps the row of a session that a run is under way in: entries will follow.
+func (tx *writing) note(r row) {
+	known := tx.known[r.Session]
+	switch {
+	case r.Status != running:
+		delete(tx.known, r.Session)
+	case known != nil:
+		*known = r
+	default:
+		if len(tx.known) >= maxKnown {
+			clear(tx.known)
+		}
+		known = new(row)
+		*known = r
+		tx.known[r.Session] = known
+	}
 }
 
 // base begins the row of a fork: what it shares, and who its parent was at that point.
@@ -126,7 +193,7 @@ func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {
 	}
 	from := parent
 	for fork.At <= from.base { // what it shares the parent shares itself
-		if from, err = tx.row(from.baseNum); err != nil {
+		if from, err = tx.numbered(from.baseNum); err != nil {
 			return row, err
 		}
 	}
@@ -160,7 +227,7 @@ func (tx *writing) lastRun(from row, upTo int64) (run journal.RunStarted, err er
 		if upTo = min(upTo, from.base); upTo == 0 {
 			return run, nil
 		}
-		if from, err = tx.row(from.baseNum); err != nil {
+		if from, err = tx.numbered(from.baseNum); err != nil {
 			return run, err
 		}
 	}

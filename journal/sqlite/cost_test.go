@@ -104,19 +104,28 @@ func TestSessionsThatAppendAtOnceShareTheirCommits(t *testing.T) {
 	}
 }
 
-// commits counts the transactions in the write-ahead log, by its format: after 32 bytes frames of a page with 24 bytes before it; the second
-// word of a frame that ends a transaction is the size of the file, 0 in any other.
+// commits counts the transactions in the write-ahead log.
 func commits(t *testing.T, path string) (n int) {
+	t.Helper()
+	for _, ends := range frames(t, path) {
+		if ends {
+			n++
+		}
+	}
+	return n
+}
+
+// frames are the pages in the write-ahead log, and whether each ends a transaction. By its format there are, after 32 bytes, frames of a page with 24 bytes before it; the second
+// word of a frame that ends a transaction is the size of the file, 0 in any other.
+func frames(t *testing.T, path string) (all []bool) {
 	t.Helper()
 	log, err := os.ReadFile(path + "-wal")
 	must(t, err)
 	frame := 24 + int(binary.BigEndian.Uint32(log[8:]))
 	for at := 32; at+frame <= len(log); at += frame {
-		if binary.BigEndian.Uint32(log[at+4:]) > 0 {
-			n++
-		}
+		all = append(all, binary.BigEndian.Uint32(log[at+4:]) > 0)
 	}
-	return n
+	return all
 }
 
 func BenchmarkResume(b *testing.B) { costs.Resume(b, open(b, filepath.Join(b.TempDir(), "j.db"))) }

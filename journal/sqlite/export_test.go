@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/pawl-dev/pawl/journal"
 )
 
 // Commits is how many transactions were tried.
@@ -51,11 +53,11 @@ func LimitEntries(n int) (restore func()) {
 // Checkpoint moves all of the write-ahead log into the file and leaves the log empty. From then on the log only grows, until the next call.
 // Nobody may be writing.
 func Checkpoint(s *Store) error {
-	var busy, pages, moved int
-	if err := execute(context.Background(), s.tx.conn, "PRAGMA wal_autocheckpoint=0"); err != nil {
+	var busy, pages, moved int64
+	if err := s.tx.run("PRAGMA wal_autocheckpoint=0"); err != nil {
 		return err
 	}
-	err := s.tx.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	err := s.tx.ask("PRAGMA wal_checkpoint(TRUNCATE)", &busy, &pages, &moved)
 	if err == nil && busy != 0 {
 		err = errors.New("somebody reads or writes")
 	}
@@ -65,10 +67,10 @@ func Checkpoint(s *Store) error {
 // Busy does something while a transaction of the store is under way.
 func Busy(t testing.TB, s *Store, do func()) {
 	t.Helper()
-	err := s.write(context.Background(), "test", 0, func(*writing) error {
+	err := s.write(context.Background(), "test", 0, wish(func(*writing) error {
 		do()
 		return nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,5 +79,29 @@ func Busy(t testing.TB, s *Store, do func()) {
 // Forget empties the memory of the connection that writes, and leaves it room for a few pages only, so that it reads from the file what it
 // looks at.
 func Forget(s *Store) error {
-	return execute(context.Background(), s.tx.conn, "PRAGMA cache_size=10; PRAGMA shrink_memory")
+	return s.tx.run("PRAGMA cache_size=10; PRAGMA shrink_memory")
+}
+
+// Statements is how many statements the connection that writes has executed.
+func Statements(s *Store) int64 { return s.tx.statements }
+
+// TakeBack appends in a transaction that fails then.
+func TakeBack(t testing.TB, s *Store, session string, after int64, e journal.Entry) {
+	t.Helper()
+	data, err := encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Session, e.Seq = session, after+1
+	failed := errors.New("failed")
+	err = s.write(context.Background(), "test", 0, wish(func(tx *writing) error {
+		a := addition{session: session, after: after, entries: []encoded{{Entry: e, data: data}}}
+		if err := a.do(tx); err != nil {
+			t.Error(err)
+		}
+		return failed
+	}))
+	if !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
 }

@@ -22,16 +22,23 @@ const (
 	maxBytes = 8 << 20
 )
 
-// op is one writer's wish. do runs inside a transaction; a [refusal] concerns it alone and has changed nothing, any other error ends the
-// transaction.
+// doer does something inside a transaction. A [refusal] concerns it alone and has changed nothing, any other error ends the transaction.
+type doer interface{ do(*writing) error }
+
+type wish func(*writing) error
+
+func (w wish) do(tx *writing) error { return w(tx) }
+
+// op is what one writer wants.
 type op struct {
-	do   func(*writing) error
+	doer
 	size int
 	end  time.Time // of its patience
 
-	wake        chan struct{} // closed when err is final, or it is to lead
+	wake        chan struct{} // closed when err is final, or it is to lead; nil of one that leads at once
 	taken, lead bool
 	err         error
+	alone       [1]*op // the batch of one that leads and has nobody behind it
 }
 
 // refusal is an error that SQLite has no part in.
@@ -41,7 +48,7 @@ func (r refusal) Unwrap() error { return r.error }
 
 // write does something in a transaction and returns when it is durable. While queued it ends with ctx, and nothing was done; once it is being
 // written it ends with what came of it.
-func (s *Store) write(ctx context.Context, action string, size int, do func(*writing) error) error {
+func (s *Store) write(ctx context.Context, action string, size int, do doer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -49,7 +56,7 @@ func (s *Store) write(ctx context.Context, action string, size int, do func(*wri
 		return err
 	}
 	defer s.users.Done()
-	p := &op{do: do, size: size, end: time.Now().Add(s.patience), wake: make(chan struct{})}
+	p := &op{doer: do, size: size, end: time.Now().Add(s.patience)}
 	if s.queue.enter(ctx, p) {
 		s.lead(ctx, p)
 	}
@@ -72,6 +79,7 @@ func (q *queue) enter(ctx context.Context, p *op) (lead bool) {
 		q.mu.Unlock()
 		return true
 	}
+	p.wake = make(chan struct{})
 	q.mu.Unlock()
 	select {
 	case <-p.wake:
@@ -103,7 +111,7 @@ func (s *Store) lead(ctx context.Context, p *op) {
 		q.mu.Unlock()
 		return
 	}
-	batch := q.take()
+	batch := q.take(p.alone[:0])
 	s.commit(batch) //nolint:contextcheck // a transaction serves many callers: none of theirs may end it
 	q.mu.Lock()
 	q.next()
@@ -115,8 +123,8 @@ func (s *Store) lead(ctx context.Context, p *op) {
 	}
 }
 
-// take makes the first of those who wait a batch.
-func (q *queue) take() []*op {
+// take makes the first of those who wait a batch, in room if it suffices.
+func (q *queue) take(room []*op) []*op {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, size := 0, 0
@@ -125,7 +133,7 @@ func (q *queue) take() []*op {
 		q.waiting[n].taken = true
 		n++
 	}
-	batch := slices.Clone(q.waiting[:n])
+	batch := append(room, q.waiting[:n]...)
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return batch
 }

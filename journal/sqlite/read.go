@@ -25,13 +25,13 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 	}{
 		// A session and those that it shares from, itself first, each with the part that it has: after base, up to upto.
 		{&r.chain, `WITH RECURSIVE chain(num, id, base_num, base, upto) AS (
-			SELECT num, id, base_num, base, seq FROM sessions WHERE id = ? AND deleted = 0
+			SELECT num, id, base_num, base, ` + lastSeq + ` FROM sessions WHERE id = ? AND deleted = 0
 			UNION ALL
 			SELECT s.num, s.id, s.base_num, s.base, chain.base FROM chain JOIN sessions s ON s.num = chain.base_num
 		) SELECT num, id, base, upto FROM chain`},
 		{&r.page, "SELECT id, time, run, kind, scope, op, ref, parts, data FROM entries WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"},
 		{&r.parts, "SELECT hash, data FROM parts WHERE hash IN (SELECT value FROM json_each(?))"},
-		{&r.list, "SELECT " + rowColumns + ` FROM sessions WHERE deleted = 0
+		{&r.list, "SELECT " + rowColumns(lastSeq, lastTime) + ` FROM sessions WHERE deleted = 0
 			AND (?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3) ORDER BY updated DESC, id LIMIT ?4`},
 	} {
 		stmt, err := db.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,7 +12,7 @@ import (
 
 const (
 	applicationID = 0x5061776C // "Pawl"
-	version       = 1          // of the schema; PRAGMA user_version
+	version       = 2          // of the schema; PRAGMA user_version
 )
 
 // A session's entries lie side by side in one B-tree: an entry's id is its session's num and its own number in one integer. nums are never
@@ -22,6 +20,9 @@ const (
 //
 // A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
 // before from a third. What is deleted stays as a row with deleted = 1 as long as a fork shares from it.
+//
+// While a run is under way (status running), a session's seq and updated are those of the last entry that changed something else of its row, and the entries behind it say more: so an append changes
+// one page of the file, not two. That came with version 2; in version 1 they were always those of the last entry.
 //
 // Long strings are in parts, once each, as long as a row of entries has them: see journal/internal/layout.
 const schema = `
@@ -75,82 +76,88 @@ const (
 	maxNum  = 1<<(63-seqBits) - 1
 )
 
+// running is the status of a session that a run is under way in.
+const running = "running"
+
+// lastSeq and lastTime are those of a session's last entry, in a query of sessions.
+const (
+	lastSeq  = "CASE status WHEN '" + running + "' THEN (SELECT e.id & 0xFFFFFFFF" + ofLast + " ELSE seq END"
+	lastTime = "CASE status WHEN '" + running + "' THEN (SELECT e.time" + ofLast + " ELSE updated END"
+
+	ofLast = " FROM entries e WHERE e.id > num << 32 AND e.id <= (num << 32 | 0xFFFFFFFF) ORDER BY e.id DESC LIMIT 1)"
+)
+
 // entryID is the key of an entry in the table.
 func entryID(num, seq int64) int64 { return num<<seqBits | seq }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // prepareFile makes sure that the file is a journal of this version, in WAL mode.
-func (s *Store) prepareFile(ctx context.Context, conn *sql.Conn) error {
-	fresh, err := s.inspect(ctx, conn)
+func (s *Store) prepareFile(conn *conn) error {
+	have, err := s.inspect(conn)
 	if err != nil {
 		return err
 	}
 	var mode string
-	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode) }); err != nil {
+	if err := s.insist(func() error { return conn.ask("PRAGMA journal_mode=WAL", &mode) }); err != nil {
 		return s.failed("open", err)
 	}
 	if !strings.EqualFold(mode, "wal") {
 		return errdefs.NotAvailable.Errorf("journal/sqlite: open %s: a write-ahead log can't be had there (mode %s): put the file on a disk of this machine", s.path, mode)
 	}
-	if !fresh {
+	if have == version {
 		return nil
 	}
-	if err := s.insist(ctx, func() error { return execute(ctx, conn, "BEGIN IMMEDIATE") }); err != nil {
+	if err := s.insist(func() error { return conn.run("BEGIN IMMEDIATE") }); err != nil {
 		return s.failed("open", err)
 	}
-	if fresh, err = s.inspect(ctx, conn); err == nil && fresh { // else another process made it meanwhile
-		if err = execute(ctx, conn, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)); err != nil {
+	if have, err = s.inspect(conn); err == nil && have != version { // else another process made it meanwhile
+		mark := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)
+		if have == 0 {
+			mark = schema + mark
+		} // a file of version 1 is one of version 2 as it is; who knows version 1 only must not go on with it
+		if err = conn.run(mark); err != nil {
 			err = s.failed("open", err)
 		}
 	}
 	if err != nil {
-		return errors.Join(err, execute(ctx, conn, "ROLLBACK"))
+		return errors.Join(err, conn.run("ROLLBACK"))
 	}
-	if err := execute(ctx, conn, "COMMIT"); err != nil {
+	if err := conn.run("COMMIT"); err != nil {
 		return s.failed("open", err)
 	}
 	return nil
 }
 
-func execute(ctx context.Context, conn *sql.Conn, query string) error {
-	_, err := conn.ExecContext(ctx, query)
-	return err
-}
-
-// inspect tells a new file from a journal, and refuses all else.
-func (s *Store) inspect(ctx context.Context, conn *sql.Conn) (fresh bool, err error) {
-	var app, have, tables int64
+// inspect gives the version of a journal, 0 of a new file, and refuses all else.
+func (s *Store) inspect(conn *conn) (have int64, err error) {
+	var app, tables int64
 	// One statement: another process may be making the file, and half of before and half of after is another program's.
 	const query = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"
-	if err := s.insist(ctx, func() error { return conn.QueryRowContext(ctx, query).Scan(&app, &have, &tables) }); err != nil {
-		return false, s.unusable(err)
+	if err := s.insist(func() error { return conn.ask(query, &app, &have, &tables) }); err != nil {
+		return 0, s.unusable(err)
 	}
 	switch {
 	case app == 0 && have == 0 && tables == 0:
-		return true, nil
+		return 0, nil
 	case app != applicationID:
-		return false, errdefs.Validation.Errorf("journal/sqlite: open %s: it is another program's database: choose another path", s.path)
+		return 0, errdefs.Validation.Errorf("journal/sqlite: open %s: it is another program's database: choose another path", s.path)
 	case have > version:
-		return false, errdefs.NotAvailable.Errorf("journal/sqlite: open %s: it has schema version %d; this program knows up to %d: use a newer one", s.path, have, version)
+		return 0, errdefs.NotAvailable.Errorf("journal/sqlite: open %s: it has schema version %d; this program knows up to %d: use a newer one", s.path, have, version)
 	case have < 1:
-		return false, errdefs.Internal.Errorf("journal/sqlite: open %s: it has no schema version: it was not made by this program", s.path)
+		return 0, errdefs.Internal.Errorf("journal/sqlite: open %s: it has no schema version: it was not made by this program", s.path)
 	}
-	return false, nil
+	return have, nil
 }
 
 // insist does something again while another process has the file locked, for as long as the store's patience. Mostly SQLite itself
 // waits (busy_timeout); where it does not, as while the file becomes one with a write-ahead log, there is a short pause between two tries.
-func (s *Store) insist(ctx context.Context, do func() error) error {
+func (s *Store) insist(do func() error) error {
 	for end := time.Now().Add(s.patience); ; {
 		err := do()
 		if !locked(err) || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(2 * time.Millisecond):
-		}
+		time.Sleep(2 * time.Millisecond)
 	}
 }

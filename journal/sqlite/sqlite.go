@@ -22,9 +22,8 @@ type Store struct {
 	path     string
 	patience time.Duration
 
-	writer *sql.DB
-	tx     *writing // the writer's one connection; whoever leads the queue has it
-	queue  queue
+	tx    *writing // whoever leads the queue has it
+	queue queue
 
 	reader *sql.DB
 	stmts  reading
@@ -74,7 +73,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	if err := makeFile(s.path); err != nil {
 		return nil, err
 	}
-	if err := s.connect(context.Background()); err != nil {
+	if err := s.connect(); err != nil {
 		return nil, errors.Join(err, s.disconnect())
 	}
 	s.close = sync.OnceValue(s.disconnect)
@@ -142,27 +141,26 @@ func makeFile(path string) error {
 	}
 }
 
-func (s *Store) connect(ctx context.Context) (err error) {
-	if s.writer, err = sql.Open("sqlite", s.dsn("synchronous(FULL)", "journal_size_limit(67108864)")); err != nil {
-		return s.failed("open", err)
-	}
-	s.writer.SetMaxOpenConns(1)
-	var conn *sql.Conn
-	if err := s.insist(ctx, func() (err error) { conn, err = s.writer.Conn(ctx); return err }); err != nil {
+func (s *Store) connect() (err error) {
+	var c *conn
+	if err := s.insist(func() (err error) {
+		c, err = dial(s.dsn("synchronous(FULL)", "journal_size_limit(67108864)"))
+		return err
+	}); err != nil {
 		return s.unusable(err)
 	}
-	if err := s.prepareFile(ctx, conn); err != nil {
-		return err
+	if err := s.prepareFile(c); err != nil {
+		return errors.Join(err, c.Close())
 	}
-	if err := s.insist(ctx, func() (err error) { s.tx, err = newWriting(ctx, conn); return err }); err != nil {
-		return s.failed("open", err)
+	if err := s.insist(func() (err error) { s.tx, err = newWriting(c); return err }); err != nil {
+		return errors.Join(s.failed("open", err), c.Close())
 	}
 	if s.reader, err = sql.Open("sqlite", s.dsn("query_only(1)")); err != nil {
 		return s.failed("open", err)
 	}
 	s.reader.SetMaxOpenConns(readers)
 	s.reader.SetMaxIdleConns(readers)
-	if err := s.insist(ctx, func() error { return s.stmts.prepare(ctx, s.reader) }); err != nil {
+	if err := s.insist(func() error { return s.stmts.prepare(context.Background(), s.reader) }); err != nil {
 		return s.failed("open", err)
 	}
 	return nil
@@ -186,9 +184,6 @@ func (s *Store) disconnect() error {
 	}
 	if s.tx != nil {
 		errs = append(errs, s.tx.close())
-	}
-	if s.writer != nil {
-		errs = append(errs, s.writer.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return s.failed("close", err)

@@ -72,6 +72,18 @@ func sound(t testing.TB, path string) {
 	}
 }
 
+// change changes the file directly, when no Store has it open in this process.
+func change(t testing.TB, path string, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer func() { _ = db.Close() }()
+	for _, q := range statements {
+		_, err := db.ExecContext(ctx, q)
+		must(t, err)
+	}
+}
+
 // raw asks the file directly, when no Store has it open in this process.
 func raw(t testing.TB, path, query string) (answer string) {
 	t.Helper()
@@ -106,7 +118,7 @@ func TestTheFileIsPrivateAndItsDirectoriesAreMade(t *testing.T) {
 	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the write-ahead log stays after the last Close")
 	}
-	if app, v, mode := raw(t, path, "PRAGMA application_id"), raw(t, path, "PRAGMA user_version"), raw(t, path, "PRAGMA journal_mode"); app != "1348564844" || v != "1" || mode != "wal" {
+	if app, v, mode := raw(t, path, "PRAGMA application_id"), raw(t, path, "PRAGMA user_version"), raw(t, path, "PRAGMA journal_mode"); app != "1348564844" || v != "2" || mode != "wal" {
 		t.Error(app, v, mode)
 	}
 }
@@ -135,18 +147,12 @@ func TestWhatIsNoJournalIsRefused(t *testing.T) {
 	}
 	database := func(name string, statements ...string) string {
 		path := filepath.Join(dir, name)
-		db, err := sql.Open("sqlite", path)
-		must(t, err)
-		defer func() { _ = db.Close() }()
-		for _, q := range statements {
-			_, err := db.ExecContext(ctx, q)
-			must(t, err)
-		}
+		change(t, path, statements...)
 		return path
 	}
 	newer := filepath.Join(dir, "newer.db")
 	must(t, open(t, newer).Close())
-	database("newer.db", "PRAGMA user_version=2")
+	database("newer.db", "PRAGMA user_version=3")
 	for name, c := range map[string]struct {
 		path  string
 		class *errdefs.Class
@@ -161,7 +167,7 @@ func TestWhatIsNoJournalIsRefused(t *testing.T) {
 		"a short text":       {file("short", "hi"), errdefs.Validation, "not a journal"},
 		"another's database": {database("other.db", "CREATE TABLE t(x)"), errdefs.Validation, "another program's"},
 		"another's id":       {database("id.db", "PRAGMA application_id=7"), errdefs.Validation, "another program's"},
-		"a newer one":        {newer, errdefs.NotAvailable, "version 2; this program knows up to 1"},
+		"a newer one":        {newer, errdefs.NotAvailable, "version 3; this program knows up to 2"},
 		"below a file":       {filepath.Join(file("f", ""), "j.db"), errdefs.NotAvailable, "directory"},
 	} {
 		before, _ := os.ReadFile(c.path)

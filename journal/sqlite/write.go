@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"sync"
 	"time"
@@ -22,7 +22,10 @@ type row struct {
 	until         int64
 }
 
-const rowColumns = "num, id, deleted, base_num, base, parent, seq, agent, user, status, created, updated, owner, until, holder"
+// rowColumns are those that scan takes, given where seq and updated come from.
+func rowColumns(seq, updated string) string {
+	return "num, id, deleted, base_num, base, parent, " + seq + ", agent, user, status, created, " + updated + " AS updated, owner, until, holder"
+}
 
 func (r *row) scan(from interface{ Scan(...any) error }) error {
 	var created, updated int64
@@ -31,34 +34,42 @@ func (r *row) scan(from interface{ Scan(...any) error }) error {
 	return err
 }
 
-// writing is the connection that writes, with its statements. Its methods' errors are SQLite's.
+// writing is the connection that writes, with its statements.
 type writing struct {
-	conn *sql.Conn
-	all  []*sql.Stmt
+	*conn
+	all []driver.Stmt
 
-	beginStmt, commitStmt, rollbackStmt           *sql.Stmt
-	findStmt, rowStmt, createStmt, insertStmt     *sql.Stmt
-	updateStmt, newestStmt, leaseStmt, sharedStmt *sql.Stmt
-	buryStmt, removeStmt, removeEntriesStmt       *sql.Stmt
+	// known has sessions that a run is under way in, as this connection left them. Others may have been there since: see follow.
+	known map[string]*row
 
-	insertCutStmt, referStmt, insertPartStmt                  *sql.Stmt
-	referredStmt, releaseStmt, removeRefsStmt, removePartStmt *sql.Stmt
+	beginStmt, commitStmt, rollbackStmt           driver.Stmt
+	findStmt, rowStmt, createStmt, updateStmt     driver.Stmt
+	insertStmt, followStmt, newestStmt, leaseStmt driver.Stmt
+	sharedStmt, buryStmt, removeStmt              driver.Stmt
+	removeEntriesStmt, referredStmt               driver.Stmt
+	referStmt, insertPartStmt, releaseStmt        driver.Stmt
+	removeRefsStmt, removePartStmt                driver.Stmt
 }
 
-func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
-	tx := &writing{conn: conn}
+// maxKnown bounds known: some 300 bytes each.
+const maxKnown = 1 << 14
+
+// newWriting prepares what is done on c. When it fails c is as before.
+func newWriting(c *conn) (*writing, error) {
+	tx := &writing{conn: c, known: map[string]*row{}}
 	for _, p := range []struct {
-		to    **sql.Stmt
+		to    *driver.Stmt
 		query string
 	}{
 		{&tx.beginStmt, "BEGIN IMMEDIATE"},
 		{&tx.commitStmt, "COMMIT"},
 		{&tx.rollbackStmt, "ROLLBACK"},
-		{&tx.findStmt, "SELECT " + rowColumns + " FROM sessions WHERE id = ? AND deleted = 0"},
-		{&tx.rowStmt, "SELECT " + rowColumns + " FROM sessions WHERE num = ?"},
-		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base) VALUES (?, ?, ?)"},
-		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&tx.updateStmt, "UPDATE sessions SET parent = ?, seq = ?, agent = ?, user = ?, status = ?, created = ?, updated = ? WHERE num = ?"},
+		{&tx.findStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE id = ? AND deleted = 0"},
+		{&tx.rowStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE num = ?"},
+		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base, seq, agent, user, created) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, parts, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.followStmt, "INSERT OR IGNORE INTO entries (id, time, run, kind, scope, op, ref, parts, data) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE num = ? AND deleted = 0"},
+		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, status = ?, created = ? WHERE num = ?"},
 		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
 		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ?, holder = ? WHERE num = ?"},
 		{&tx.sharedStmt, "SELECT coalesce(max(base), 0) FROM sessions WHERE base_num = ? AND base_num > 0"},
@@ -66,7 +77,6 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
 		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
 
-		{&tx.insertCutStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, data, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.referStmt, "INSERT INTO part_refs (hash, refs) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET refs = refs + excluded.refs RETURNING refs"},
 		{&tx.insertPartStmt, "INSERT INTO parts (hash, data) VALUES (?, ?)"},
 		{&tx.referredStmt, "SELECT parts FROM entries WHERE id > ? AND id <= ? AND parts IS NOT NULL"},
@@ -74,9 +84,9 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 		{&tx.removeRefsStmt, "DELETE FROM part_refs WHERE hash = ?"},
 		{&tx.removePartStmt, "DELETE FROM parts WHERE hash = ?"},
 	} {
-		stmt, err := conn.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does
+		stmt, err := c.Prepare(p.query)
 		if err != nil {
-			return nil, errors.Join(err, tx.close())
+			return nil, errors.Join(err, tx.finish())
 		}
 		*p.to = stmt
 		tx.all = append(tx.all, stmt)
@@ -84,44 +94,50 @@ func newWriting(ctx context.Context, conn *sql.Conn) (*writing, error) {
 	return tx, nil
 }
 
-func (tx *writing) close() error {
+// finish ends the statements.
+func (tx *writing) finish() error {
 	var errs []error
 	for _, s := range tx.all {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, tx.conn.Close())...)
+	return errors.Join(errs...)
 }
 
-// No context reaches SQLite from here: one caller's cancel must not undo what its neighbours write.
-func exec(stmt *sql.Stmt, args ...any) error {
-	_, err := stmt.ExecContext(context.Background(), args...)
-	return err
-}
+func (tx *writing) close() error { return errors.Join(tx.finish(), tx.Close()) }
 
-func (tx *writing) begin() error  { return exec(tx.beginStmt) }
-func (tx *writing) commit() error { return exec(tx.commitStmt) }
+func (tx *writing) begin() error  { return tx.do(tx.beginStmt) }
+func (tx *writing) commit() error { return tx.do(tx.commitStmt) }
 
 // rollback ends a transaction that failed. SQLite may have ended it itself, so its error says nothing.
-func (tx *writing) rollback() { _ = exec(tx.rollbackStmt) }
+func (tx *writing) rollback() {
+	clear(tx.known)
+	_ = tx.do(tx.rollbackStmt)
+}
 
 // find gives the row of a session, the zero row when there is none.
 func (tx *writing) find(session string) (r row, err error) {
-	if err = r.scan(tx.findStmt.QueryRowContext(context.Background(), session)); errors.Is(err, sql.ErrNoRows) {
-		return row{}, nil
+	v, err := tx.row(tx.findStmt, session)
+	if err != nil || v == nil {
+		return row{}, err
 	}
-	return r, err
+	return r, r.scan(v)
 }
 
-// row gives the row with a num, of a deleted session too.
-func (tx *writing) row(num int64) (r row, err error) {
-	if err = r.scan(tx.rowStmt.QueryRowContext(context.Background(), num)); errors.Is(err, sql.ErrNoRows) {
+// numbered gives the row with a num, of a deleted session too.
+func (tx *writing) numbered(num int64) (r row, err error) {
+	v, err := tx.row(tx.rowStmt, num)
+	if err != nil {
+		return row{}, err
+	}
+	if v == nil {
 		return row{}, errdefs.Internal.Errorf("session number %d, which others share entries with, is missing: the file is damaged", num)
 	}
-	return r, err
+	return r, r.scan(v)
 }
 
+// create makes the row of a session that is about to have entries behind those that it shares.
 func (tx *writing) create(r row) (num int64, err error) {
-	res, err := tx.createStmt.ExecContext(context.Background(), r.Session, r.baseNum, r.base)
+	res, err := tx.exec(tx.createStmt, r.Session, r.baseNum, r.base, r.Seq, r.Agent, r.User, r.Created.UnixNano())
 	if err != nil {
 		return 0, err
 	}
@@ -131,29 +147,48 @@ func (tx *writing) create(r row) (num int64, err error) {
 	return num, err
 }
 
-func (tx *writing) insert(num int64, e encoded) error {
-	if e.parts != "" {
-		return exec(tx.insertCutStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data, e.parts)
+// insert writes an entry.
+func (tx *writing) insert(num int64, e *encoded) error {
+	_, err := tx.put(tx.insertStmt, num, e)
+	return err
+}
+
+// follow writes an entry behind one that this connection wrote, and reports whether it could: unless there is an entry of that number, or the session was deleted, all is as this connection left it.
+// Entries go with their session only, and no other session ever gets its num.
+func (tx *writing) follow(num int64, e *encoded) (bool, error) {
+	res, err := tx.put(tx.followStmt, num, e, num)
+	if err != nil {
+		return false, err
 	}
-	return exec(tx.insertStmt, entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, e.data)
+	n, err := res.RowsAffected()
+	return n == 1, err
+}
+
+func (tx *writing) put(stmt driver.Stmt, num int64, e *encoded, more ...driver.Value) (driver.Result, error) {
+	var parts driver.Value
+	if e.parts != "" {
+		parts = e.parts
+	}
+	args := [10]driver.Value{entryID(num, e.Seq), e.Time.UnixNano(), e.Run, string(e.Data.Kind()), e.Key.Scope, e.Key.Op, e.Key.ID, parts, e.data}
+	return tx.exec(stmt, append(args[:9], more...)...)
 }
 
 func (tx *writing) update(r row) error {
-	return exec(tx.updateStmt, r.Parent, r.Seq, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.Updated.UnixNano(), r.num)
+	return tx.do(tx.updateStmt, r.Seq, r.Updated.UnixNano(), r.Parent, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.num)
 }
 
 // newest gives the data of a session's last own entry of a kind, after one number and up to another; nil when there is none.
 func (tx *writing) newest(num, after, upTo int64, kind journal.Kind) (data []byte, err error) {
-	err = tx.newestStmt.QueryRowContext(context.Background(), entryID(num, after), entryID(num, max(after, upTo)), string(kind)).Scan(&data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	v, err := tx.row(tx.newestStmt, entryID(num, after), entryID(num, max(after, upTo)), string(kind))
+	if err != nil || v == nil {
+		return nil, err
 	}
-	return data, err
+	return data, v.Scan(&data)
 }
 
 // Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
 func (s *Store) Delete(ctx context.Context, session string) error {
-	return s.write(ctx, "delete", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+	return s.write(ctx, "delete", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
 		r, err := tx.find(session)
 		if err != nil {
 			return err
@@ -161,30 +196,35 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 		if r.num == 0 {
 			return refusal{errdefs.NotFound.Errorf("journal/sqlite: delete: there is no session %q", session)}
 		}
+		delete(tx.known, session)
 		return tx.delete(r)
-	})
+	}))
 }
 
 // delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
 func (tx *writing) delete(r row) error {
 	for {
 		var shared int64
-		if err := tx.sharedStmt.QueryRowContext(context.Background(), r.num).Scan(&shared); err != nil {
+		v, err := tx.row(tx.sharedStmt, r.num)
+		if err == nil {
+			err = v.Scan(&shared)
+		}
+		if err != nil {
 			return err
 		}
 		if err := tx.removeEntries(entryID(r.num, shared), entryID(r.num, maxSeq)); err != nil {
 			return err
 		}
 		if shared > 0 {
-			return exec(tx.buryStmt, r.num)
+			return tx.do(tx.buryStmt, r.num)
 		}
-		if err := exec(tx.removeStmt, r.num); err != nil {
+		if err := tx.do(tx.removeStmt, r.num); err != nil {
 			return err
 		}
 		if r.baseNum == 0 {
 			return nil
 		}
-		base, err := tx.row(r.baseNum)
+		base, err := tx.numbered(r.baseNum)
 		if err != nil || !base.deleted {
 			return err
 		}
@@ -198,7 +238,7 @@ func (tx *writing) removeEntries(after, upTo int64) error {
 	if err != nil {
 		return err
 	}
-	if err := exec(tx.removeEntriesStmt, after, upTo); err != nil {
+	if err := tx.do(tx.removeEntriesStmt, after, upTo); err != nil {
 		return err
 	}
 	for _, p := range parts.Sorted() {
@@ -211,46 +251,46 @@ func (tx *writing) removeEntries(after, upTo int64) error {
 
 // referred counts what entries refer to.
 func (tx *writing) referred(after, upTo int64) (parts layout.Parts, err error) {
-	rows, err := tx.referredStmt.QueryContext(context.Background(), after, upTo)
-	if err != nil {
-		return parts, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err = tx.rows(tx.referredStmt, func(v values) error {
 		var refs string
-		if err := rows.Scan(&refs); err != nil {
-			return parts, err
+		if err := v.Scan(&refs); err != nil {
+			return err
 		}
 		if err := parts.Count(refs); err != nil {
-			return parts, errdefs.Internal.Errorf("%w", err)
+			return errdefs.Internal.Errorf("%w", err)
 		}
-	}
-	return parts, rows.Err()
+		return nil
+	}, after, upTo)
+	return parts, err
 }
 
 // refer counts references to a part, and keeps its bytes if they aren't there.
 func (tx *writing) refer(p layout.Part) error {
 	var refs int64
-	if err := tx.referStmt.QueryRowContext(context.Background(), p.Hash, p.Refs).Scan(&refs); err != nil || refs > p.Refs {
+	v, err := tx.row(tx.referStmt, p.Hash, p.Refs)
+	if err == nil {
+		err = v.Scan(&refs)
+	}
+	if err != nil || refs > p.Refs {
 		return err
 	}
-	return exec(tx.insertPartStmt, p.Hash, p.Data)
+	return tx.do(tx.insertPartStmt, p.Hash, p.Data)
 }
 
 // release takes references to a part back, and removes it with the last. One that is missing already was damage to whoever would read it.
 func (tx *writing) release(p layout.Part) error {
+	v, err := tx.row(tx.releaseStmt, p.Refs, p.Hash)
+	if err != nil || v == nil {
+		return err
+	}
 	var refs int64
-	err := tx.releaseStmt.QueryRowContext(context.Background(), p.Refs, p.Hash).Scan(&refs)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil || refs > 0 {
+	if err := v.Scan(&refs); err != nil || refs > 0 {
 		return err
 	}
-	if err := exec(tx.removeRefsStmt, p.Hash); err != nil {
+	if err := tx.do(tx.removeRefsStmt, p.Hash); err != nil {
 		return err
 	}
-	return exec(tx.removePartStmt, p.Hash)
+	return tx.do(tx.removePartStmt, p.Hash)
 }
 
 // Lease implements [journal.Store]. Processes compare by the clock of their machine. A lease also ends when the store that took it is closed
@@ -258,7 +298,7 @@ func (tx *writing) release(p layout.Part) error {
 // the file could not be written, has ended for this store all the same.
 func (s *Store) Lease(ctx context.Context, session, owner string, until time.Time) error {
 	over := !until.After(time.Now())
-	err := s.write(ctx, "lease", 0, func(tx *writing) error { //nolint:contextcheck // likewise: see exec
+	err := s.write(ctx, "lease", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
 		holder, err := s.live.name()
 		if err != nil {
 			return err
@@ -281,8 +321,8 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 		case until.After(now):
 			end = until.UnixNano()
 		}
-		return exec(tx.leaseStmt, owner, end, holder, r.num)
-	})
+		return tx.do(tx.leaseStmt, owner, end, holder, r.num)
+	}))
 	s.left.note(session, owner, over && err != nil)
 	return err
 }

@@ -42,7 +42,7 @@ type Stretch struct {
 	Num         int64  // of the session that they were written to
 	Session     string // its name
 	After, UpTo int64
-	Own         bool // of the session that is read: it may have grown meanwhile, so that UpTo is no end
+	Own         bool // of the session that is read: it may have grown meanwhile, so that UpTo is no end of what is read in any case
 }
 
 // Page collects entries of one query.
@@ -121,7 +121,7 @@ func (t Tables) Read(ctx context.Context, session string, after int64) iter.Seq2
 func (t Tables) stretch(ctx context.Context, s Stretch, yield func(journal.Entry, error) bool) bool {
 	stop := func(err error) bool { return yield(journal.Entry{}, err) && false }
 	var p Page
-	for more := true; more && (s.Own || s.After < s.UpTo); {
+	for more := s.After < s.UpTo; more && (s.Own || s.After < s.UpTo); { // nothing, mostly: who has a session open looks again and again whether others went on
 		p.Begin()
 		if err := t.Page(ctx, s, &p); err != nil {
 			return stop(err)

@@ -158,3 +158,25 @@ func spoil(parts shelf, how func([]byte)) {
 		how(parts[hash])
 	}
 }
+
+func TestWhoHasReadAllOfItAsksForNoPage(t *testing.T) {
+	d := &drawer{parts: shelf{}}
+	d.say("one", "two", "three")
+	tables, pages := d.tables(), 0
+	page := tables.Page
+	tables.Page = func(ctx context.Context, s Stretch, p *Page) error {
+		pages++
+		return page(ctx, s, p)
+	}
+	for after, want := range map[int64]int{0: 1, 2: 1, 3: 0, 4: 0} {
+		pages = 0
+		for _, err := range tables.Read(t.Context(), "s", after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pages != want {
+			t.Errorf("after entry %d of 3: %d pages were asked for, want %d", after, pages, want)
+		}
+	}
+}
