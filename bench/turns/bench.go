@@ -30,7 +30,7 @@ type options struct {
 
 func flagsOf(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("turns", flag.ContinueOnError)
-	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W6,W7,W8,W10", "which workloads; W4-big only if it is named")
+	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W5,W6,W7,W8,W9,W10", "which workloads; W4-big only if it is named")
 	flags.StringVar(&o.systems, "systems", "", "which systems of the table; all of them if it is empty")
 	flags.StringVar(&o.also, "also", "", "further systems, NAME=PROGRAM,…, under W1 to W4: a program that takes run -system NAME -workload W1 -upstream URL -times 1 and prints a result as JSON")
 	flags.IntVar(&o.pairs, "pairs", 5, "how often each comparison is made")

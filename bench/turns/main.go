@@ -19,6 +19,7 @@ import (
 const (
 	asUpstream = "upstream"
 	asRun      = "run"
+	asKept     = "kept"
 )
 
 // systems are what this program measures. A further one is a program of its own that answers to "run": see package load.
@@ -49,6 +50,8 @@ func do(args []string) error {
 			return upstreamMain(args[1:])
 		case asRun:
 			return load.Main(ctx, args[1:], systems, os.Stdout)
+		case asKept:
+			return keptMain(ctx, args[1:], os.Stdout)
 		}
 	}
 	return benchMain(ctx, args, os.Stdout)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -51,6 +52,8 @@ type row struct {
 	title, workload, system, base string
 	program                       string // that the system is in; "": this one
 	wants                         []want
+	measure                       func(ctx context.Context, b *bench, system string) (load.Result, error) // nil: the system runs the workload
+	more                          int                                                                     // so many times as many pairs; 0 is 1
 }
 
 // rows are all comparisons, in the order of the table.
@@ -82,12 +85,14 @@ func rows() []row {
 	add("W4", "W4", "pawl", "f1", want{cpuTurn, 0.55}, want{resident, 80}, want{retained, 8}, want{wall, 0})
 	add("W4", "W4", "pawl-memory", "f1", want{cpuTurn, 0.55}, want{resident, 80}, want{retained, 0})
 	add("W4-big", "W4-big", "pawl", "f1", want{cpuTurn, 0}, want{resident, 64}, want{wall, 0})
+	all = append(all, readyRows()...)
 	add("W6", "W1", "pawl-sqlite", "f3-sqlite", want{cpuTurn, 1.25}, want{wallTurn, 0})
 	add("W6", "W4", "pawl-sqlite", "f3-sqlite", want{cpuTurn, 1.25}, want{wall, 0})
 	add("W7", "W1", "pawl-full", "pawl-memory", want{cpuTurn, 1.3}, want{allocTurn, 0})
 	for _, name := range []string{"W8-parallel", "W8-results", "W8-image"} {
 		add("W8", name, "pawl-memory", "f1", want{cpuTurn, 0.5}, want{bytesTurn, 0})
 	}
+	all = append(all, keptRows()...)
 	add("W10", "W10", "f3", "f1", want{late50, 0}, want{late99, 0})
 	add("W10", "W10", "pawl-memory", "f1", want{late50, 0}, want{late99, 0})
 	return all
@@ -120,21 +125,31 @@ type bench struct {
 	times    float64 // how much longer workloads are
 	profiles string
 	models   map[time.Duration]*child.Process // upstreams, by their latency
+	programs string                           // where those of W5 were built; "": nowhere yet
 }
 
 // compare makes one comparison several times: base, system, base, system.
 func (b *bench) compare(ctx context.Context, r row) (all []pair, err error) {
-	for range b.pairs {
+	for range b.pairs * max(1, r.more) {
 		var p pair
-		if p.Base, err = b.run(ctx, "", r.base, r.workload); err != nil {
-			return all, err
+		if r.base != "" {
+			if p.Base, err = r.once(ctx, b, "", r.base); err != nil {
+				return all, err
+			}
 		}
-		if p.System, err = b.run(ctx, r.program, r.system, r.workload); err != nil {
+		if p.System, err = r.once(ctx, b, r.program, r.system); err != nil {
 			return all, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+func (r row) once(ctx context.Context, b *bench, program, system string) (load.Result, error) {
+	if r.measure != nil {
+		return r.measure(ctx, b, system)
+	}
+	return b.run(ctx, program, system, r.workload)
 }
 
 // run measures a system in a process of its own.
@@ -180,6 +195,9 @@ func (b *bench) end() (err error) {
 	for _, m := range b.models {
 		_, ended := m.End()
 		err = errors.Join(err, ended)
+	}
+	if b.programs != "" {
+		err = errors.Join(err, os.RemoveAll(b.programs))
 	}
 	return err
 }
@@ -241,11 +259,14 @@ func (l line) print(out io.Writer) {
 	if l.unit != "" {
 		what += ", " + l.unit
 	}
-	ratio, spread := "-", "-"
-	if !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
+	ratio, spread, base, baseIs := "-", "-", "-", "-"
+	if l.row.base != "" {
+		base, baseIs = short(l.base.middle), l.row.base
+	}
+	if l.row.base != "" && !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
 		ratio, spread = fmt.Sprintf("%.2f", l.ratio.middle), fmt.Sprintf("%.2f..%.2f", l.ratio.least, l.ratio.most)
 	}
-	fmt.Fprintf(out, format, l.workload, l.row.system, what, short(l.system.middle), short(l.base.middle), l.row.base, ratio, spread, target, mark)
+	fmt.Fprintf(out, format, l.workload, l.row.system, what, short(l.system.middle), base, baseIs, ratio, spread, target, mark)
 }
 
 // short is a figure with three digits or so.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ import (
 
 // The parts of a benchmark are this program again.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == asUpstream || os.Args[1] == asRun) {
+	if len(os.Args) > 1 && slices.Contains([]string{asUpstream, asRun, asKept}, os.Args[1]) {
 		if err := do(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
