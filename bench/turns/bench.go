@@ -25,6 +25,7 @@ type options struct {
 	pairs                        int
 	times                        float64
 	growth                       bool
+	tls                          string
 	jsonFile, svgFile, profileTo string
 }
 
@@ -36,6 +37,7 @@ func flagsOf(o *options) *flag.FlagSet {
 	flags.IntVar(&o.pairs, "pairs", 5, "how often each comparison is made")
 	flags.Float64Var(&o.times, "times", 1, "how much longer the workloads are: turns of a session, pieces of an answer, or sessions at once")
 	flags.BoolVar(&o.growth, "growth", false, "also measure W1, W3 and W4 at 1, 2, 4 and 8 times their size, and say how the cost grows")
+	flags.StringVar(&o.tls, "tls", "", "have the model speak http1 or http2 over TLS, which all systems trust: HTTP/1.1 without TLS if it is empty")
 	flags.StringVar(&o.jsonFile, "json", "", "file for all that was measured")
 	flags.StringVar(&o.svgFile, "svg", "", "file for a drawing of the ratios")
 	flags.StringVar(&o.profileTo, "pprof", "", "directory for profiles of every system, SYSTEM-WORKLOAD.cpu.pprof and .allocs.pprof")
@@ -103,6 +105,9 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	case o.pairs < 1 || o.times <= 0:
 		return fmt.Errorf("-pairs %d -times %v: want at least one, and more than nothing", o.pairs, o.times)
 	}
+	if o.tls != "" && o.tls != "http1" && o.tls != "http2" {
+		return fmt.Errorf("-tls %s: want http1 or http2", o.tls)
+	}
 	if o.profileTo != "" {
 		if o.profileTo, err = filepath.Abs(o.profileTo); err != nil {
 			return err
@@ -111,8 +116,13 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 	}
-	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}}
+	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}, tls: o.tls}
 	defer func() { err = errors.Join(err, b.end()) }()
+	if o.tls != "" {
+		if b.ca, err = newAuthority(); err != nil {
+			return err
+		}
+	}
 
 	head(out)
 	var failed error

@@ -130,7 +130,7 @@ func keptRows() (all []row) {
 			wants = append(wants, want{metric{"retained", "KB", at(scaled(retained, 1024)), false}, 0}, want{metric{"retained, exponent", "", grows(retained), false}, linear})
 		}
 		for _, system := range []string{"pawl-memory", "pawl-sqlite"} {
-			all = append(all, row{title: "W9", workload: act, system: system, wants: wants, measure: func(ctx context.Context, b *bench, system string) (load.Result, error) {
+			all = append(all, row{title: "W9", workload: act, system: system, wants: wants, more: .2, measure: func(ctx context.Context, b *bench, system string) (load.Result, error) {
 				return b.kept(ctx, act, system)
 			}})
 		}

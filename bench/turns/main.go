@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
@@ -34,6 +35,8 @@ var systems = load.Systems{
 	"pawl-full":   pawlWith(inMemory, full),
 }
 
+func init() { maps.Copy(systems, otherWires) }
+
 func main() {
 	if err := do(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "turns:", err)
@@ -60,8 +63,17 @@ func do(args []string) error {
 func upstreamMain(args []string) error {
 	flags := flag.NewFlagSet(asUpstream, flag.ContinueOnError)
 	latency := flags.Duration("latency", 0, "wait so long before each answer")
+	protocol := flags.String("tls", "", "http1 or http2, over TLS")
+	cert := flags.String("cert", "", "file of the certificate")
+	key := flags.String("key", "", "file of its key")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return child.Serve(&http.Server{Handler: upstream.New(*latency).Handler()}) //nolint:gosec // child.Serve sets its timeout
+	s := &http.Server{Handler: upstream.New(*latency).Handler()} //nolint:gosec // child.Serve sets its timeout
+	if *protocol != "" {
+		if err := secured(s, *protocol, *cert, *key); err != nil {
+			return err
+		}
+	}
+	return child.Serve(s)
 }

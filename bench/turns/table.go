@@ -14,7 +14,6 @@ import (
 
 	"github.com/pawl-dev/pawl/bench/internal/child"
 	"github.com/pawl-dev/pawl/bench/internal/load"
-	"github.com/pawl-dev/pawl/bench/internal/upstream"
 )
 
 // metric is a figure of a result.
@@ -53,7 +52,7 @@ type row struct {
 	program                       string // that the system is in; "": this one
 	wants                         []want
 	measure                       func(ctx context.Context, b *bench, system string) (load.Result, error) // nil: the system runs the workload
-	more                          int                                                                     // so many times as many pairs; 0 is 1
+	more                          float64                                                                 // so many times as many pairs; 0 is 1
 }
 
 // rows are all comparisons, in the order of the table.
@@ -67,6 +66,7 @@ func rows() []row {
 	}
 	add("W1", "W1", "pawl", "f1", want{cpuTurn, 0.60}, want{allocTurn, 90}, want{bytesTurn, 0}, want{wallTurn, 0})
 	add("W1", "W1", "pawl-memory", "f1", want{cpuTurn, 0.70}, want{allocTurn, 110}, want{bytesTurn, 0}, want{wallTurn, 0})
+	all = append(all, wireRows()...)
 	for _, n := range []struct {
 		name   string
 		target float64
@@ -125,12 +125,14 @@ type bench struct {
 	times    float64 // how much longer workloads are
 	profiles string
 	models   map[time.Duration]*child.Process // upstreams, by their latency
+	tls      string                           // what upstreams speak over TLS: http1 or http2; "": HTTP/1.1 without
+	ca       *authority                       // their certificate; nil without TLS
 	programs string                           // where those of W5 were built; "": nowhere yet
 }
 
 // compare makes one comparison several times: base, system, base, system.
 func (b *bench) compare(ctx context.Context, r row) (all []pair, err error) {
-	for range b.pairs * max(1, r.more) {
+	for range max(1, int(float64(b.pairs)*cmp.Or(r.more, 1))) {
 		var p pair
 		if r.base != "" {
 			if p.Base, err = r.once(ctx, b, "", r.base); err != nil {
@@ -160,12 +162,16 @@ func (b *bench) run(ctx context.Context, program, system, workload string) (r lo
 	}
 	model := b.models[w.Latency]
 	if model == nil {
-		if model, err = child.Start(ctx, asUpstream, "-latency", w.Latency.String()); err != nil {
+		args := []string{asUpstream, "-latency", w.Latency.String()}
+		if b.ca != nil {
+			args = append(args, "-tls", b.tls, "-cert", b.ca.cert(), "-key", b.ca.key())
+		}
+		if model, err = child.Start(ctx, args...); err != nil {
 			return r, err
 		}
 		b.models[w.Latency] = model
 	}
-	before, err := upstream.CountsOf(ctx, model.URL)
+	before, err := b.counts(ctx, model.URL)
 	if err != nil {
 		return r, err
 	}
@@ -180,12 +186,15 @@ func (b *bench) run(ctx context.Context, program, system, workload string) (r lo
 	if err := json.Unmarshal(out, &r); err != nil {
 		return r, fmt.Errorf("%s: it said %.200q: %w", system, out, err)
 	}
-	after, err := upstream.CountsOf(ctx, model.URL)
+	after, err := b.counts(ctx, model.URL)
 	if err != nil {
 		return r, err
 	}
 	if least := int64(w.Turns()); after.Refused != before.Refused || after.Requests-before.Requests < least || r.Turns != w.Turns() {
 		return r, fmt.Errorf("%s, %s: the model refused %d requests and answered %d, want none and at least %d", system, workload, after.Refused-before.Refused, after.Requests-before.Requests, least)
+	}
+	if err := b.spoke(before, after); err != nil {
+		return r, fmt.Errorf("%s, %s: %w", system, workload, err)
 	}
 	return r, nil
 }
@@ -198,6 +207,9 @@ func (b *bench) end() (err error) {
 	}
 	if b.programs != "" {
 		err = errors.Join(err, os.RemoveAll(b.programs))
+	}
+	if b.ca != nil {
+		err = errors.Join(err, b.ca.end())
 	}
 	return err
 }
@@ -239,7 +251,7 @@ func (l line) above() bool {
 	return l.target > 0 && l.system.middle > l.target
 }
 
-const format = "%-12s %-12s %-20s %10s %10s %-11s %7s %15s %8s %s\n"
+const format = "%-12s %-14s %-21s %10s %10s %-12s %7s %15s %8s %s\n"
 
 func head(out io.Writer) {
 	fmt.Fprintf(out, format, "workload", "system", "what", "it", "base", "base is", "ratio", "min..max", "target", "")

@@ -73,6 +73,9 @@ func TestEverySystemAnswersEveryWorkload(t *testing.T) {
 				if strings.HasSuffix(name, "-sqlite") && workload != "W1" && workload != "W4" {
 					continue // as in the table: they wait for the disk
 				}
+				if otherWires[name] != nil && workload != "W1" && workload != "W3" && workload != "W3-flushed" {
+					continue // as in the table, or nearly
+				}
 				before, err := upstream.CountsOf(t.Context(), url)
 				if err != nil {
 					t.Fatal(err)
@@ -127,6 +130,8 @@ func TestTheFloorsAllocateWhatFloorsDo(t *testing.T) {
 		{"f1", "W1", allocTurn, 181},
 		{"f3", "W1", allocTurn, 80},
 		{"f1", "W3", allocPiece, 10.07},
+		{"f1-openai", "W1", allocTurn, 180},
+		{"f1-openai", "W3", allocPiece, 11.07},
 	} {
 		r, err := b.run(t.Context(), "", tc.system, tc.workload)
 		if err != nil {
@@ -275,12 +280,12 @@ func TestATableHasALineForEachFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := out.String()
-	for _, want := range []string{"workload     system", "\nW1           pawl-memory  CPU a turn, µs", "×0.70", "\nW1           f3           allocations a turn", "\nW2-400       pawl-memory  last 20 ÷ first 20", "\nW2           pawl-memory  exponent, 200 to 400"} {
+	for _, want := range []string{"workload     system", "\nW1           pawl-memory    CPU a turn, µs", "×0.70", "\nW1           f3             allocations a turn", "\nW2-400       pawl-memory    last 20 ÷ first 20", "\nW2           pawl-memory    exponent, 200 to 400"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
 	}
-	if n := strings.Count(table, "\nW1           f3           CPU a turn"); n != 2 { // its own, and that of the other program
+	if n := strings.Count(table, "\nW1           f3             CPU a turn"); n != 2 { // its own, and that of the other program
 		t.Errorf("%d lines of f3", n)
 	}
 	var all []raw
@@ -320,7 +325,7 @@ func TestASystemThatFailsFailsTheBenchmark(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheCommandLineIsSaid(t *testing.T) {
-	for _, args := range [][]string{{"-pairs", "0"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-pairs", "0"}, {"-tls", "http3"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
 		if err := benchMain(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%v is taken", args)
 		}
