@@ -235,7 +235,10 @@ func (r row) lines(all []pair) (out []line) {
 	for _, w := range r.wants {
 		var base, system, ratio []float64
 		for _, p := range all {
-			b, s := w.of(p.Base), w.of(p.System)
+			b, s := math.NaN(), w.of(p.System)
+			if r.base != "" {
+				b = w.of(p.Base)
+			}
 			base, system, ratio = append(base, b), append(system, s), append(ratio, s/b)
 		}
 		out = append(out, line{r, w, spreadOf(base), spreadOf(system), spreadOf(ratio)})
@@ -275,7 +278,7 @@ func (l line) print(out io.Writer) {
 	if l.row.base != "" {
 		base, baseIs = short(l.base.middle), l.row.base
 	}
-	if l.row.base != "" && !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
+	if !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
 		ratio, spread = fmt.Sprintf("%.2f", l.ratio.middle), fmt.Sprintf("%.2f..%.2f", l.ratio.least, l.ratio.most)
 	}
 	fmt.Fprintf(out, format, l.workload, l.row.system, what, short(l.system.middle), base, baseIs, ratio, spread, target, mark)

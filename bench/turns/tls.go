@@ -29,6 +29,7 @@ type authority struct {
 	dir    string
 	client *http.Client // that trusts it
 	before string       // of the variable
+	set    bool
 }
 
 func newAuthority() (a *authority, err error) {
@@ -49,7 +50,8 @@ func newAuthority() (a *authority, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a = &authority{before: os.Getenv(trust)}
+	a = new(authority)
+	a.before, a.set = os.LookupEnv(trust)
 	if a.dir, err = os.MkdirTemp("", "pawl-tls-"); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,11 @@ func (a *authority) key() string  { return filepath.Join(a.dir, "key.pem") }
 
 func (a *authority) end() error {
 	a.client.CloseIdleConnections()
-	return errors.Join(os.Setenv(trust, a.before), os.RemoveAll(a.dir))
+	restore := os.Unsetenv
+	if a.set {
+		restore = func(name string) error { return os.Setenv(name, a.before) }
+	}
+	return errors.Join(restore(trust), os.RemoveAll(a.dir))
 }
 
 // secured has a server speak HTTP/1.1 or HTTP/2 over TLS.

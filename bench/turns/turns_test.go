@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv("PAWL_BENCH_FAIL") != "" {
+		os.Exit(3)
+	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of many processes ends a second later
 	os.Exit(m.Run())
 }
@@ -325,7 +328,7 @@ func TestASystemThatFailsFailsTheBenchmark(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheCommandLineIsSaid(t *testing.T) {
-	for _, args := range [][]string{{"-pairs", "0"}, {"-tls", "http3"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-pairs", "0"}, {"-tls", "http3"}, {"-from", "x", "-growth"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
 		if err := benchMain(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%v is taken", args)
 		}
