@@ -78,18 +78,18 @@ var keptActs = map[string]func(ctx context.Context, store journal.Store, session
 // done is a model that has nothing more to do.
 type done struct{}
 
+func (done) answer() *model.Response {
+	return &model.Response{Message: message.Assistant("done"), Stop: model.StopEnd}
+}
+
 // Complete implements [model.Model].
-func (done) Complete(context.Context, model.Request) (*model.Response, error) {
-	return &model.Response{Message: message.Assistant("done"), Stop: model.StopEnd}, nil
+func (d done) Complete(context.Context, model.Request) (*model.Response, error) {
+	return d.answer(), nil
 }
 
 // CompleteStream implements [model.Model].
-func (d done) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	r, err := d.Complete(ctx, req)
-	if err != nil {
-		return err
-	}
-	return cb(model.StreamResult{Final: true, Response: r})
+func (d done) CompleteStream(_ context.Context, _ model.Request, cb model.StreamHandler) error {
+	return cb(model.StreamResult{Final: true, Response: d.answer()})
 }
 
 // at gives a figure of the smallest size.
