@@ -177,7 +177,7 @@ func keptMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	switch *kind {
 	case "memory":
 	case "sqlite":
-		file, err := sqlite.Open(filepath.Join(dir, "journal.db"))
+		file, err := sqlite.Open(filepath.Join(dir, "journal.db")) //nolint:contextcheck // it takes none
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func keptMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		return fmt.Errorf("there is no store %q", *kind)
 	}
 	const rounds = 3
-	times, bytes, kept := make([]float64, rounds), make([]float64, rounds), make([]float64, rounds)
+	var times, bytes, kept []float64
 	for i := range 1 + rounds {
 		session := fmt.Sprint("session", i)
 		if err := record(ctx, store, session, *entries); err != nil {
@@ -209,7 +209,7 @@ func keptMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		runtime.ReadMemStats(&held)
 		runtime.KeepAlive(result)
 		if i > 0 {
-			times[i-1], bytes[i-1], kept[i-1] = float64(took), float64(after.TotalAlloc-before.TotalAlloc), float64(held.HeapAlloc)-float64(before.HeapAlloc)
+			times, bytes, kept = append(times, float64(took)), append(bytes, float64(after.TotalAlloc-before.TotalAlloc)), append(kept, float64(held.HeapAlloc)-float64(before.HeapAlloc))
 		}
 		if err := store.Delete(ctx, session); err != nil && !errdefs.NotFound.Is(err) {
 			return err

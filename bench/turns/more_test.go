@@ -65,7 +65,7 @@ func TestASystemThatIsNotReadyIsAnError(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "test"), self, 0o700); err != nil { //nolint:gosec // it is executed
+	if err := os.WriteFile(filepath.Join(dir, "test"), self, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PAWL_BENCH_FAIL", "1")

@@ -27,7 +27,7 @@ var heavy = []string{
 }
 
 func TestAProgramWithAnAgentIsMadeOfFewModules(t *testing.T) {
-	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}"}, small...)...) //nolint:gosec // no input
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}"}, small...)...)
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {

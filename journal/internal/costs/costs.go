@@ -147,11 +147,14 @@ func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 // Forks fails when a fork of a session of 10,000 entries allocates more, or reads more entries, than one of a session of 100. read counts the entries that were read so far; nil where nobody counts.
 func Forks(t *testing.T, s journal.Store, read func() int64) {
 	t.Helper()
-	type taken struct{ bytes, allocs, read int64 }
+	type taken struct {
+		bytes, allocs uint64
+		read          int64
+	}
 	fork := func(length int) taken {
 		of := fmt.Sprint("forked", length)
 		Fill(t, s, of, length)
-		least := taken{math.MaxInt64, math.MaxInt64, math.MaxInt64}
+		least := taken{math.MaxUint64, math.MaxUint64, math.MaxInt64}
 		for range 5 * rounds {
 			var before, after runtime.MemStats
 			had := count(read)
@@ -161,7 +164,7 @@ func Forks(t *testing.T, s journal.Store, read func() int64) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			least = taken{min(least.bytes, int64(after.TotalAlloc-before.TotalAlloc)), min(least.allocs, int64(after.Mallocs-before.Mallocs)), min(least.read, count(read)-had)}
+			least = taken{min(least.bytes, after.TotalAlloc-before.TotalAlloc), min(least.allocs, after.Mallocs-before.Mallocs), min(least.read, count(read)-had)}
 		}
 		return least
 	}
