@@ -1,12 +1,9 @@
 package httpapi
 
 import (
-	"io"
 	"net/http"
 	"strings"
-	"time"
 
-	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/secret"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -23,27 +20,11 @@ func secrets(key string, headers http.Header) []string {
 // redact takes our secrets out of what a provider said.
 func (a *API) redact(e *model.Error) {
 	all := a.secrets
-	if t, ok := a.client.Transport.(interface{ Secrets() []string }); ok { // it adds its own to what is sent
+	if t, ok := a.send.through().(interface{ Secrets() []string }); ok { // it adds its own to what is sent
 		all = append(t.Secrets(), all...)
 	}
 	for _, s := range all {
 		e.Message = strings.ReplaceAll(e.Message, s, secret.Redacted)
 		e.Code = strings.ReplaceAll(e.Code, s, secret.Redacted)
 	}
-}
-
-// bounded is a body that fails where it goes on for too long: a server must not fill our memory.
-type bounded struct {
-	io.ReadCloser
-	left  int64
-	began time.Time // when the headers were there
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errdefs.NotAvailable.Errorf("the reply goes on for more than %d MiB", MaxStream>>20)
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
 }
