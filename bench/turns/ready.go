@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl/bench/internal/load"
@@ -37,11 +38,10 @@ func readyRows() (all []row) {
 
 // spawn runs a program of bench/ready, which ends once it is ready.
 func spawn(ctx context.Context, b *bench, system string) (r load.Result, err error) {
-	dir, err := b.build(ctx)
+	file, err := b.build(ctx, strings.TrimPrefix(system, "ready-"))
 	if err != nil {
 		return r, err
 	}
-	file := filepath.Join(dir, system[len("ready-"):])
 	stat, err := os.Stat(file)
 	if err != nil {
 		return r, err
@@ -61,21 +61,22 @@ func spawn(ctx context.Context, b *bench, system string) (r load.Result, err err
 	return r, nil
 }
 
-// build builds the programs of bench/ready as one would for use, once, and says where they are. It takes the go command, and the sources that this program was made of.
-func (b *bench) build(ctx context.Context) (string, error) {
-	if b.programs != "" {
-		return b.programs, nil
+// build builds a program of bench/ready as one would for use, once, and says where it is. It takes the go command, and the sources that this program was made of.
+func (b *bench) build(ctx context.Context, name string) (file string, err error) {
+	if b.programs == "" {
+		if b.programs, err = os.MkdirTemp("", "pawl-ready-"); err != nil {
+			return "", err
+		}
 	}
-	dir, err := os.MkdirTemp("", "pawl-ready-")
-	if err != nil {
-		return "", err
+	file = filepath.Join(b.programs, name)
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
 	}
-	b.programs = dir
-	_, file, _, _ := runtime.Caller(0)
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "./ready/...") //nolint:gosec // dir is ours
-	cmd.Dir = filepath.Dir(filepath.Dir(file))
+	_, source, _, _ := runtime.Caller(0)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./ready/"+name) //nolint:gosec // both are ours
+	cmd.Dir = filepath.Dir(filepath.Dir(source))
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build bench/ready: %w: %s", err, out)
+		return "", fmt.Errorf("build bench/ready/%s: %w: %s", name, err, out)
 	}
-	return dir, nil
+	return file, nil
 }
