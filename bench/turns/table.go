@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +37,14 @@ var (
 	late99     = metric{"sent to heard, p99", "µs", func(r load.Result) float64 { return us(r.Late99) }, true}
 )
 
+// what is the name with the unit.
+func (m metric) what() string {
+	if m.unit == "" {
+		return m.name
+	}
+	return m.name + ", " + m.unit
+}
+
 func us(d time.Duration) float64 { return float64(d) / 1000 }
 
 // want is a metric, with what it is to be at most; 0: it is only reported.
@@ -50,6 +57,7 @@ type want struct {
 type row struct {
 	title, workload, system, base string
 	program                       string // that the system is in; "": this one
+	peer                          bool   // it is somebody else's: see [beside]
 	wants                         []want
 }
 
@@ -90,21 +98,6 @@ func rows() []row {
 	}
 	add("W10", "W10", "f3", "f1", want{late50, 0}, want{late99, 0})
 	add("W10", "W10", "pawl-memory", "f1", want{late50, 0}, want{late99, 0})
-	return all
-}
-
-// peers are the comparisons of a system in another program.
-func peers(name, program string) (all []row) {
-	for workload, m := range map[string][]metric{
-		"W1": {cpuTurn, allocTurn, bytesTurn}, "W2-200": {cpuTurn, growth}, "W2-400": {cpuTurn, growth}, "W3": {cpuPiece, allocPiece}, "W3-flushed": {cpuPiece, allocPiece}, "W4": {cpuTurn, resident, retained},
-	} {
-		r := row{title: workload[:2], workload: workload, system: name, base: "f1", program: program}
-		for _, m := range m {
-			r.wants = append(r.wants, want{m, 0})
-		}
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b row) int { return cmp.Compare(a.workload, b.workload) })
 	return all
 }
 
@@ -237,15 +230,11 @@ func (l line) print(out io.Writer) {
 			mark = "ABOVE"
 		}
 	}
-	what := l.name
-	if l.unit != "" {
-		what += ", " + l.unit
-	}
 	ratio, spread := "-", "-"
 	if !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
 		ratio, spread = fmt.Sprintf("%.2f", l.ratio.middle), fmt.Sprintf("%.2f..%.2f", l.ratio.least, l.ratio.most)
 	}
-	fmt.Fprintf(out, format, l.workload, l.row.system, what, short(l.system.middle), short(l.base.middle), l.row.base, ratio, spread, target, mark)
+	fmt.Fprintf(out, format, l.workload, l.row.system, l.what(), short(l.system.middle), short(l.base.middle), l.row.base, ratio, spread, target, mark)
 }
 
 // short is a figure with three digits or so.
