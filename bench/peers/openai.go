@@ -102,7 +102,7 @@ func openaiByHand(stream *ssestream.Stream[sdk.ChatCompletionChunk], said func(s
 				reply.ToolCalls = append(reply.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &f})
 				calls = append(calls, &strings.Builder{})
 			}
-			calls[d.Index].WriteString(d.Function.Arguments)
+			_, _ = calls[d.Index].WriteString(d.Function.Arguments)
 		}
 		if c.FinishReason != "" {
 			stop = c.FinishReason

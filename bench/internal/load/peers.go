@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os/exec"
 	"slices"
+
+	"github.com/pawl-dev/pawl/bench/internal/child"
 )
 
 // Peer is a system that somebody else's library makes.
@@ -53,12 +54,12 @@ func (p Peers) Systems() Systems {
 
 // PeersOf asks a program which peers it has.
 func PeersOf(ctx context.Context, program string) (all []Described, err error) {
-	out, err := exec.CommandContext(ctx, program, asPeers).Output() //nolint:gosec // the caller names it
+	out, err := child.Run(ctx, program, asPeers)
 	if err == nil {
 		err = json.Unmarshal(out, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", program, asPeers, err)
+		return nil, fmt.Errorf("%s: %w", program, err)
 	}
 	return all, nil
 }
