@@ -17,6 +17,11 @@ func (b Body) Len() (n int64) {
 // Reader reads the body from its beginning. Each Reader is its own.
 func (b Body) Reader() io.ReadCloser { return &reader{left: b} }
 
+// Content is what is sent.
+func (b Body) Content() Content {
+	return Content{b.Len(), func() (io.ReadCloser, error) { return b.Reader(), nil }}
+}
+
 // Pieces gives the body that r reads, if it is a Reader of one that nobody has read from: so a round tripper can change a request without joining
 // its bytes.
 func Pieces(r io.Reader) (Body, bool) {

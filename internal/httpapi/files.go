@@ -9,9 +9,9 @@ import (
 )
 
 // Content is what a request sends: a [Body] or a [Form].
-type Content interface {
-	Len() int64            // the number of bytes
-	Reader() io.ReadCloser // reads them from the beginning; each Reader is its own
+type Content struct {
+	Len  int64                         // the number of bytes
+	Open func() (io.ReadCloser, error) // reads them from the beginning, each time; it never fails
 }
 
 // Form is a multipart form (RFC 7578), or another body of several parts, with a file. The file's bytes are sent from where they lie.
@@ -50,10 +50,15 @@ func (f *Form) Header() http.Header {
 	return http.Header{"Content-Type": {f.kind}, "Accept": {"application/json"}}
 }
 
-// Len implements [Content].
+// Len is the number of bytes.
 func (f *Form) Len() int64 { return int64(len(f.head) + len(f.data) + len(f.tail)) }
 
-// Reader implements [Content].
+// Reader reads the form from its beginning. Each Reader is its own.
 func (f *Form) Reader() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(strings.NewReader(f.head), strings.NewReader(f.data), strings.NewReader(f.tail)))
+}
+
+// Content is what is sent.
+func (f *Form) Content() Content {
+	return Content{f.Len(), func() (io.ReadCloser, error) { return f.Reader(), nil }}
 }

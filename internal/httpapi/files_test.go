@@ -28,7 +28,7 @@ func TestAFormIsReadAsItWasMade(t *testing.T) {
 		}
 	})
 	f := httpapi.NewForm("a \"b\".pdf", "application/pdf", data, "purpose", "user_data", "x", "")
-	resp, err := a.Do(t.Context(), http.MethodPost, "/files", f, f.Header())
+	resp, err := a.Do(t.Context(), http.MethodPost, "/files", f.Content(), f.Header())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestHeadersOfACallStandInPlaceOfTheAPIsAndForThatCallOnly(t *testing.T) {
 	a := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header) })
 	a.Header.Set("X-Beta", "one")
 	for _, h := range []http.Header{{"X-Beta": {"one", "two"}}, nil} {
-		resp, err := a.Do(t.Context(), http.MethodDelete, "/files/1", nil, h)
+		resp, err := a.Do(t.Context(), http.MethodDelete, "/files/1", httpapi.Content{}, h)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -31,7 +33,7 @@ const (
 // MaxIdle is how many connections are kept for the next calls, to one host and in all. Calls come in bursts to few hosts: with fewer than were needed at once, each burst would open its own. One that nobody uses for a minute and a half is closed.
 const MaxIdle = 4096
 
-// API is one provider's HTTP interface. Safe for concurrent use.
+// API is one provider's HTTP interface. Safe for concurrent use, once its fields are set: they are not changed after the first call.
 type API struct {
 	Provider string // for errors
 	Base     string // without a trailing slash
@@ -39,7 +41,8 @@ type API struct {
 	// Explain reads a provider's error body into e: Code, Message, and Kind where it knows better than the status. nil: see Envelope.
 	Explain func(body []byte, e *model.Error)
 
-	client  *http.Client
+	send    sender
+	last    atomic.Pointer[place]
 	secrets []string // see redact
 	keys    []string // the variables that a key was looked for in, when one is needed and none was found
 }
@@ -63,7 +66,7 @@ func New(provider, base string, env []string, opts []model.Option, auth func(key
 			e.Key = os.Getenv(name)
 		}
 	}
-	a := &API{Provider: provider, Base: strings.TrimRight(base, "/"), Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"pawl"}}, client: e.HTTP}
+	a := &API{Provider: provider, Base: strings.TrimRight(base, "/"), Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"pawl"}}, send: senderOf(e.HTTP)}
 	name, value := auth(e.Key)
 	if e.Key != "" {
 		a.Header.Set(name, value)
@@ -75,82 +78,68 @@ func New(provider, base string, env []string, opts []model.Option, auth func(key
 	if own && a.Header.Get(name) == "" && a.Header.Get("Authorization") == "" {
 		a.keys = env
 	}
-	if a.client == nil {
-		a.client = shared
-	} else if a.client.CheckRedirect == nil {
-		own := *a.client
-		own.CheckRedirect = stay
-		a.client = &own
-	}
 	return a
 }
 
-// shared is the client for all providers: model calls last for minutes and come in bursts to few hosts, so there is no overall
-// timeout (the context has it) and idle connections are kept. A redirect is refused: it would carry the key to another host.
-var shared = &http.Client{
-	Transport: func() http.RoundTripper {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConns, t.MaxIdleConnsPerHost = MaxIdle, MaxIdle
-		return t
-	}(),
-	CheckRedirect: stay,
+// At is the API at another place of its server.
+func (a *API) At(base string) *API {
+	return &API{Provider: a.Provider, Base: base, Header: a.Header, Explain: a.Explain, send: a.send, secrets: a.secrets, keys: a.keys}
 }
 
-// stay follows no redirect.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// shared sends for all providers: model calls last for minutes and come in bursts to few hosts, so there is no overall timeout (the context has it) and idle
+// connections are kept.
+var shared = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = MaxIdle, MaxIdle
+	return t
+}()
 
-// Transport is what the shared client sends with: for round trippers that stand before it.
-func Transport() http.RoundTripper { return shared.Transport }
+// Transport is what calls are sent with where the caller gives no client: for round trippers that stand before it.
+func Transport() http.RoundTripper { return shared }
 
-// CloseIdle closes the idle connections of the shared client: for tests that count goroutines.
+// CloseIdle closes the idle connections of the shared transport: for tests that count goroutines.
 func CloseIdle() { shared.CloseIdleConnections() }
 
 // Post sends body and gives a response with status 2xx. The caller closes its body, and before that calls [Finish] when it read all
 // that it wanted. Anything else is an error, a *model.Error unless ctx ended or the base URL is none.
 func (a *API) Post(ctx context.Context, path string, body Body, accept string) (*http.Response, error) {
-	var h http.Header
-	if accept != "" {
-		h = http.Header{"Accept": {accept}}
-	}
-	return a.Do(ctx, http.MethodPost, path, body, h)
+	return a.Do(ctx, http.MethodPost, path, body.Content(), Accept(accept))
 }
 
-// Do sends a request as [API.Post] does. What header has stands in place of the API's own headers of the same name. content may be nil.
+// Accept is the header of a call that wants a reply of that type; it is read only.
+func Accept(kind string) http.Header {
+	switch kind {
+	case "":
+		return nil
+	case "text/event-stream":
+		return streams
+	case "application/json":
+		return documents
+	}
+	return http.Header{"Accept": {kind}}
+}
+
+var (
+	streams   = http.Header{"Accept": {"text/event-stream"}}
+	documents = http.Header{"Accept": {"application/json"}}
+)
+
+// Do sends a request as [API.Post] does. What header has stands in place of the API's own headers of the same name; neither is written to any more. The zero Content is none.
 func (a *API) Do(ctx context.Context, method, path string, content Content, header http.Header) (*http.Response, error) {
 	if a.keys != nil {
 		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.Unauthorized, Code: "missing_key", Message: "no API key: set " + strings.Join(a.keys, " or ") + ", or give one with model.WithKey"}
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.Base+path, nil)
+	at, err := a.place(path, header)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // its text has the whole URL, which may carry a password
-			err = u.Err
-		}
-		return nil, errdefs.Validation.Errorf("%s: the base URL is none: %w", a.Provider, err)
+		return nil, err
 	}
-	if req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		shown := a.Base
-		if strings.Contains(shown, "@") { // there may be a password
-			shown = "…"
-		}
-		return nil, errdefs.Validation.Errorf("%s: base URL %q is none: write it as https://host/path", a.Provider, shown)
-	}
-	req.Header = a.Header.Clone() // a cookie jar or a round tripper of the caller's may write to it
-	for name, values := range header {
-		req.Header[name] = slices.Clone(values)
-	}
-	if content == nil {
-		req.Header.Del("Content-Type")
-	} else {
-		req.Body, req.ContentLength = content.Reader(), content.Len()
-		req.GetBody = func() (io.ReadCloser, error) { return content.Reader(), nil }
-	}
-	resp, err := a.client.Do(req)
+	req := at.request(ctx, method, content)
+	resp, err := a.send.do(req)
 	if err != nil {
 		return nil, a.broken(ctx, err, "no answer")
 	}
 	if resp.StatusCode/100 == 2 {
-		resp.Body = &bounded{resp.Body, MaxStream, time.Now()}
+		resp.Body = &bounded{body: resp.Body, left: MaxStream, began: time.Now()}
 		if mediaType(resp.Header) == "text/html" {
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
@@ -192,29 +181,13 @@ func IsJSON(resp *http.Response) bool {
 	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
 		return true
 	}
-	p := &peeked{ReadCloser: resp.Body}
-	p.n, p.err = io.ReadFull(p.ReadCloser, p.first[:]) // an error comes again with the next Read
-	resp.Body = p
-	return p.n > 0 && (p.first[0] == '{' || p.first[0] == '[')
-}
-
-// peeked is a body of which the first byte was read.
-type peeked struct {
-	io.ReadCloser
-	first [1]byte
-	n     int // of first, not read again yet
-	err   error
-}
-
-func (p *peeked) Read(to []byte) (int, error) {
-	if p.n > 0 && len(to) > 0 {
-		p.n = 0
-		return copy(to, p.first[:]), nil
+	b, ok := resp.Body.(*bounded)
+	if !ok {
+		b = &bounded{body: resp.Body, left: MaxStream}
+		resp.Body = b
 	}
-	if p.err != nil {
-		return 0, p.err
-	}
-	return p.ReadCloser.Read(to)
+	first := b.peek()
+	return first == '{' || first == '['
 }
 
 // mediaType is what a response says that it is; the usual ones are known as they stand.
@@ -264,10 +237,23 @@ func Tokens(raw []byte) int {
 // is cut off. Where a reply is given up in its middle, close its body instead.
 func Finish(resp *http.Response) {
 	hangUp := time.AfterFunc(250*time.Millisecond, func() { _ = resp.Body.Close() })
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	rest, ok := rests.Get().(*[512]byte)
+	if !ok {
+		rest = new([512]byte)
+	}
+	for n := 0; n < 4<<10; {
+		more, err := resp.Body.Read(rest[:])
+		if n += more; err != nil {
+			break
+		}
+	}
+	rests.Put(rest)
 	hangUp.Stop()
 	_ = resp.Body.Close()
 }
+
+// rests are for what is read and goes nowhere.
+var rests sync.Pool
 
 // Malformed is the error for bytes that the protocol doesn't allow; it quotes their beginning.
 func (a *API) Malformed(what string, got []byte) *model.Error {

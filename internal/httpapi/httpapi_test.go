@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -332,3 +333,62 @@ func TestABurstOfCallsNeedsNoConnectionsOfItsOwn(t *testing.T) {
 		t.Errorf("%d calls at a time came over %d connections", burst, len(from))
 	}
 }
+
+// A caller's own client may change what it sends; a call is not changed by the one before it.
+func TestACallersTransportMayWriteToARequest(t *testing.T) {
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.URL.Path+" "+strings.Join(r.Header["X-Added"], ",")) }))
+	t.Cleanup(srv.Close)
+	adds := roundTripper(func(r *http.Request) (*http.Response, error) {
+		r.Header.Add("X-Added", "x")
+		r.URL.Path += "/y"
+		return httpapi.Transport().RoundTrip(r)
+	})
+	a := httpapi.New("test", srv.URL, nil, []model.Option{model.WithBaseURL(srv.URL + "/v"), model.WithHTTPClient(&http.Client{Transport: adds})}, func(string) (string, string) { return "X-Key", "" })
+	for range 2 {
+		resp, err := a.Post(t.Context(), "/x", nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		httpapi.Finish(resp)
+	}
+	if want := []string{"/v/x/y x", "/v/x/y x"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// As http.Client does it: a name and a password in the base URL are sent as basic authentication.
+func TestABaseURLMayHaveAPassword(t *testing.T) {
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		name, word, _ := r.BasicAuth()
+		got = append(got, name+":"+word)
+	}))
+	t.Cleanup(srv.Close)
+	base := strings.Replace(srv.URL, "http://", "http://me:secret@", 1)
+	for _, client := range []*http.Client{nil, {}} {
+		a := httpapi.New("test", base, nil, []model.Option{model.WithBaseURL(base + "/v"), model.WithHTTPClient(client)}, func(string) (string, string) { return "X-Key", "" })
+		resp, err := a.Post(t.Context(), "/x", nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		httpapi.Finish(resp)
+	}
+	if want := []string{"me:secret", "me:secret"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestAServerWithoutTLSIsSaidToBeOne(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	base := strings.Replace(srv.URL, "http://", "https://", 1)
+	a := httpapi.New("test", base, nil, []model.Option{model.WithBaseURL(base)}, func(string) (string, string) { return "X-Key", "" })
+	if _, err := a.Post(t.Context(), "/x", nil, ""); err == nil || !strings.Contains(err.Error(), "http://?") { //nolint:bodyclose // there is none
+		t.Error(err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

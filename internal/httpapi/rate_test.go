@@ -76,8 +76,7 @@ func TestAResetIsCountedFromTheHeadersOn(t *testing.T) {
 		w.Header().Set("X-RateLimit-Reset-Tokens", r.Header.Get("Reset"))
 	})
 	for reset, want := range map[string]bool{"1ns": false, "1h": true} {
-		a.Header.Set("Reset", reset)
-		resp, err := a.Post(t.Context(), "/x", nil, "")
+		resp, err := a.Do(t.Context(), http.MethodPost, "/x", httpapi.Content{}, http.Header{"Reset": {reset}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err != nil {
 		return nil, err
 	}
-	resp, err := m.api.Do(ctx, http.MethodPost, path, body, m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
+	resp, err := m.api.Do(ctx, http.MethodPost, path, body.Content(), m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err != nil {
 		return err
 	}
-	resp, err := m.api.Do(ctx, http.MethodPost, path, body, m.header(req, "text/event-stream"))
+	resp, err := m.api.Do(ctx, http.MethodPost, path, body.Content(), m.header(req, "text/event-stream"))
 	if err != nil {
 		return err
 	}

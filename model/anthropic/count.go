@@ -17,7 +17,7 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := m.api.Do(ctx, http.MethodPost, countPath, body, m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
+	resp, err := m.api.Do(ctx, http.MethodPost, countPath, body.Content(), m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
 	if err != nil {
 		return 0, err
 	}

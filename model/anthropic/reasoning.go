@@ -1,12 +1,14 @@
 package anthropic
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -104,12 +106,9 @@ func (f *family) refuses(s model.Settings) (no []string) {
 // interleaved is the beta with which models that came before adaptive thinking think between calls, too.
 const interleaved = "interleaved-thinking-2025-05-14"
 
-// accepts are the headers of most requests; they are read only.
-var accepts = map[string]http.Header{"application/json": {"Accept": {"application/json"}}, "text/event-stream": {"Accept": {"text/event-stream"}}}
-
 // header has what a request says besides its body: which form of reply it wants, and which betas it needs, behind those that the caller asked for. It is read only.
 func (m *Model) header(req model.Request, accept string) http.Header {
-	h := accepts[accept]
+	h := httpapi.Accept(accept)
 	thinks := req.Reasoning != model.ReasoningDefault && req.Reasoning != model.ReasoningNone
 	if m.family.interleaved && thinks && len(req.Tools)+len(req.ProviderTools) > 0 {
 		const name = "Anthropic-Beta"
@@ -117,7 +116,8 @@ func (m *Model) header(req model.Request, accept string) http.Header {
 		if !slices.ContainsFunc(asked, func(s string) bool { return strings.Contains(s, interleaved) }) {
 			asked = append(slices.Clip(asked), interleaved)
 		}
-		h = http.Header{"Accept": {accept}, name: asked}
+		h = maps.Clone(h)
+		h[name] = asked
 	}
 	return h
 }

@@ -32,7 +32,7 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 		mime = "text/plain"
 	}
 	form := httpapi.NewForm(fileName(f.Name), mime, f.Data)
-	resp, err := m.api.Do(ctx, http.MethodPost, filesPath, form, form.Header()) //nolint:bodyclose // httpapi.ReadAll closes it
+	resp, err := m.api.Do(ctx, http.MethodPost, filesPath, form.Content(), form.Header()) //nolint:bodyclose // httpapi.ReadAll closes it
 	if err != nil {
 		return f, err
 	}
@@ -69,7 +69,7 @@ func (m *Model) Discard(ctx context.Context, f message.File) error {
 	if !kept(f) {
 		return errdefs.Validation.Errorf("%s: discard: file %q is not kept by %s", m.can.Name, f.Name, provider)
 	}
-	resp, err := m.api.Do(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), nil, http.Header{"Accept": {"application/json"}}) //nolint:bodyclose // httpapi.Finish closes it
+	resp, err := m.api.Do(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), httpapi.Content{}, httpapi.Accept("application/json")) //nolint:bodyclose // httpapi.Finish closes it
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 	form := httpapi.NewRelated(about, f.MIME, f.Data)
 	header := form.Header()
 	header.Set("X-Goog-Upload-Protocol", "multipart")
-	answer, err := up.Call(ctx, http.MethodPost, "/files?uploadType=multipart", form, header)
+	answer, err := up.Call(ctx, http.MethodPost, "/files?uploadType=multipart", form.Content(), header)
 	if err != nil {
 		return f, err
 	}
@@ -77,9 +77,7 @@ func (m *Model) uploads() (*httpapi.API, error) {
 		return nil, errdefs.Validation.Errorf("%s: upload: it keeps no files: send them inline, or by a URL", m.api.Provider)
 	}
 	at.Path = "/upload" + at.Path
-	up := *m.api
-	up.Base = at.String()
-	return &up, nil
+	return m.api.At(at.String()), nil
 }
 
 // ready waits until a file can be used.
@@ -100,7 +98,7 @@ func (m *Model) ready(ctx context.Context, id string, file []byte) error {
 		case <-t.C:
 		}
 		var err error
-		if file, err = m.api.Call(ctx, http.MethodGet, "/files/"+url.PathEscape(id), nil, nil); err != nil {
+		if file, err = m.api.Call(ctx, http.MethodGet, "/files/"+url.PathEscape(id), httpapi.Content{}, nil); err != nil {
 			return err
 		}
 	}
@@ -114,7 +112,7 @@ func (m *Model) Discard(ctx context.Context, f message.File) error {
 	if !kept(f) {
 		return errdefs.Validation.Errorf("gemini: discard: file %q is not kept by %s", f.Name, provider)
 	}
-	_, err := m.api.Call(ctx, http.MethodDelete, "/files/"+url.PathEscape(f.ID), nil, nil)
+	_, err := m.api.Call(ctx, http.MethodDelete, "/files/"+url.PathEscape(f.ID), httpapi.Content{}, nil)
 	return err
 }
 
@@ -128,7 +126,7 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 		head := wire.AppendString([]byte(`{"generateContentRequest":{"model":`), strings.TrimSuffix(m.path[1:], ":"))
 		body = append(append(httpapi.Body{append(head, ',')}, body[0][1:]), append(body[1:], []byte("}"))...)
 	}
-	answer, err := m.api.Call(ctx, http.MethodPost, m.path+"countTokens", body, nil)
+	answer, err := m.api.Call(ctx, http.MethodPost, m.path+"countTokens", body.Content(), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -29,7 +29,7 @@ func (c *client) Upload(ctx context.Context, f message.File) (message.File, erro
 		purpose = "vision"
 	}
 	form := httpapi.NewForm(uploadName(f), f.MIME, f.Data, "purpose", purpose)
-	reply, err := c.api.Call(ctx, http.MethodPost, filesPath, form, form.Header())
+	reply, err := c.api.Call(ctx, http.MethodPost, filesPath, form.Content(), form.Header())
 	if err != nil {
 		return f, err
 	}
@@ -59,7 +59,7 @@ func (c *client) Discard(ctx context.Context, f message.File) error {
 	if !kept(f, c.keeper) {
 		return errdefs.Validation.Errorf("%s: discard %s: %s keeps no such file: it has the provider %q and the ID %q", c.vendor.Name, uploadName(f), c.keeper, f.Provider, f.ID)
 	}
-	_, err := c.api.Call(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), nil, nil)
+	_, err := c.api.Call(ctx, http.MethodDelete, filesPath+"/"+url.PathEscape(f.ID), httpapi.Content{}, nil)
 	return err
 }
 
