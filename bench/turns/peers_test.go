@@ -89,6 +89,7 @@ func TestTheBestPeerIsTheOneWithTheLeastCost(t *testing.T) {
 		of("W1", "pawl", false, cpuTurn, 100),
 		of("W1", "f3", false, cpuTurn, 50), // a floor is no peer
 		of("W1", "slow", true, cpuTurn, 400),
+		of("W1", "pawl-old", true, cpuTurn, 300), // a peer, whatever its name
 		of("W1", "quick", true, cpuTurn, 200),
 		of("W4", "other", true, cpuTurn, 1),   // another workload
 		of("W1", "lean", true, allocTurn, 10), // another figure
