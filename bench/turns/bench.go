@@ -95,8 +95,9 @@ type raw struct {
 	System   string `json:"system"`
 	Base     string `json:"base"`
 	Pairs    []pair `json:"pairs"`
-	Peer     bool   `json:"peer,omitempty"`   // the system is somebody else's
-	Beside   []best `json:"beside,omitempty"` // what Pawl costs beside the best of them
+	Peer     bool   `json:"peer,omitempty"` // the system is somebody else's
+	// Best are the figures for which the base is the peer that costs least.
+	Best []string `json:"best,omitempty"`
 }
 
 func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
@@ -160,11 +161,9 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			fmt.Fprintf(out, format, "W2", system, "exponent, 200 to 400", short(load.Exponent(few*200, many*400)), "-", "-", "-", "-", target, mark)
 		}
 	}
-	bests := beside(lines)
-	printBests(out, bests)
-	for i := range all {
-		all[i].Beside = besideOf(bests, all[i])
-	}
+	beside, more, err := b.besidePeers(ctx, lines, out)
+	failed = errors.Join(failed, err)
+	lines, all = append(lines, beside...), append(all, more...)
 	if o.growth {
 		failed = errors.Join(failed, b.grow(ctx, out))
 	}

@@ -72,52 +72,47 @@ func peersOf(ctx context.Context, program string) (all []row, err error) {
 	return all, nil
 }
 
-// best is what Pawl costs beside the peer that costs least. Both figures are the middle of their own pairs, in one run.
-type best struct {
-	row   row
-	What  string  `json:"what"` // with its unit
-	Pawl  float64 `json:"pawl"`
-	Peer  string  `json:"peer"` // which one costs least
-	Least float64 `json:"least"`
-	Ratio float64 `json:"ratio"`
+// bestPeer is the peer that costs least, by the middle of its pairs, for a figure of Pawl's.
+func bestPeer(lines []line, its line) (best row, ok bool) {
+	if its.peer || !strings.HasPrefix(its.row.system, "pawl") {
+		return best, false
+	}
+	least := math.Inf(1)
+	for _, l := range lines {
+		if l.peer && l.title == its.title && l.workload == its.workload && l.name == its.name && l.system.middle < least {
+			best, least, ok = l.row, l.system.middle, true
+		}
+	}
+	return best, ok
 }
 
-// beside finds the best peer for each figure of Pawl's.
-func beside(lines []line) (all []best) {
+// besidePeers compares Pawl with the best peer of each of its figures, in pairs as everything is compared: two figures that were measured minutes apart say as much about the machine.
+func (b *bench) besidePeers(ctx context.Context, lines []line, out io.Writer) (its []line, all []raw, err error) {
+	made := map[[3]string]int{} // where a comparison is in all
 	for _, l := range lines {
-		if l.peer || !strings.HasPrefix(l.row.system, "pawl") {
+		peer, ok := bestPeer(lines, l)
+		if !ok {
 			continue
 		}
-		var least *line
-		for i, p := range lines {
-			if p.peer && p.title == l.title && p.workload == l.workload && p.name == l.name && (least == nil || p.system.middle < least.system.middle) {
-				least = &lines[i]
+		r := l.row
+		r.base, r.baseProgram, r.wants = peer.system, peer.program, []want{{l.metric, 0}}
+		key := [3]string{r.workload, r.system, r.base}
+		i, ok := made[key]
+		if !ok {
+			pairs, err := b.compare(ctx, r)
+			if err != nil {
+				return its, all, err
 			}
+			if i = len(all); i == 0 {
+				fmt.Fprintln(out, "\nbeside the peer that costs least")
+				head(out)
+			}
+			made[key] = i
+			all = append(all, raw{Title: r.title, Workload: r.workload, System: r.system, Base: r.base, Pairs: pairs})
 		}
-		if least != nil {
-			all = append(all, best{l.row, l.what(), l.system.middle, least.row.system, least.system.middle, l.system.middle / least.system.middle})
-		}
+		all[i].Best = append(all[i].Best, l.what())
+		its = append(its, r.lines(all[i].Pairs)...)
+		its[len(its)-1].print(out)
 	}
-	return all
-}
-
-// besideOf are those of a comparison. JSON has no number for a ratio to nothing.
-func besideOf(all []best, r raw) (its []best) {
-	for _, b := range all {
-		if b.row.title == r.Title && b.row.workload == r.Workload && b.row.system == r.System && !math.IsNaN(b.Ratio) && !math.IsInf(b.Ratio, 0) {
-			its = append(its, b)
-		}
-	}
-	return its
-}
-
-func printBests(out io.Writer, all []best) {
-	if len(all) == 0 {
-		return
-	}
-	const format = "%-12s %-12s %-20s %10s %10s %-11s %7s\n"
-	fmt.Fprintf(out, "\n"+format, "workload", "system", "what", "it", "best peer", "which is", "ratio")
-	for _, b := range all {
-		fmt.Fprintf(out, format, b.row.workload, b.row.system, b.What, short(b.Pawl), short(b.Least), b.Peer, short(b.Ratio))
-	}
+	return its, all, nil
 }

@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -29,20 +29,28 @@ func script(t *testing.T, peers string) string {
 	return path
 }
 
-func TestPawlIsBesideTheBestPeer(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a.json")
+func TestPawlIsComparedWithTheBestPeer(t *testing.T) {
+	dir := t.TempDir()
 	var out bytes.Buffer
 	program := script(t, `[{"name":"f1","wire":"anthropic"},{"name":"f3","wire":"anthropic"}]`)
-	err := benchMain(t.Context(), []string{"-workloads", "W1,W3,W7", "-systems", "pawl,pawl-memory,pawl-full,f1,f3", "-peers", program, "-pairs", "1", "-times", "0.1", "-json", file}, &out)
+	err := benchMain(t.Context(), []string{
+		"-workloads", "W1,W3,W7", "-systems", "pawl,pawl-memory,pawl-full,f1,f3", "-peers", program, "-pairs", "2", "-times", "0.1",
+		"-json", filepath.Join(dir, "a.json"), "-svg", filepath.Join(dir, "a.svg"),
+	}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(out.String(), "best peer")
-	if !strings.Contains(table, "\nW1           pawl         allocations a turn") || strings.Contains(table, "pawl-full") || strings.Contains(table, "W3-flushed") {
-		t.Errorf("%s", out.String())
+	_, table, _ := strings.Cut(out.String(), "beside the peer that costs least\n")
+	if n := strings.Count(table, "\n"); n != 1+4+4+2 || strings.Contains(table, "pawl-full") || strings.Contains(table, "W3-flushed") {
+		t.Errorf("%d lines, want a head, four for each of pawl and pawl-memory in W1, and two in W3:\n%s", n, out.String())
+	}
+	for _, want := range []string{`W1 +pawl +allocations a turn +[0-9. ]+ f3 `, `W1 +pawl-memory +allocated a turn, KB +[0-9. ]+ f3 `, `W3 +pawl-memory +allocations a delta +[0-9. ]+ f3 `} { // f3 allocates less than f1, by far
+		if !regexp.MustCompile(want).MatchString(table) {
+			t.Errorf("no line is %q:\n%s", want, table)
+		}
 	}
 	var all []raw
-	b, err := os.ReadFile(file)
+	b, err := os.ReadFile(filepath.Join(dir, "a.json"))
 	if err == nil {
 		err = json.Unmarshal(b, &all)
 	}
@@ -54,18 +62,16 @@ func TestPawlIsBesideTheBestPeer(t *testing.T) {
 		if r.Peer {
 			peers++
 		}
-		for _, b := range r.Beside {
-			figures++
-			if !strings.HasPrefix(r.System, "pawl") || math.Abs(b.Pawl/b.Least-b.Ratio) > 1e-9 || b.Ratio <= 0 {
-				t.Errorf("%+v of %s", b, r.System)
-			}
-			if b.What == allocTurn.what() && b.Peer != "f3" { // which allocates less than f1, by far
-				t.Errorf("%+v", b)
-			}
+		figures += len(r.Best)
+		if len(r.Best) > 0 && (r.Base != "f1" && r.Base != "f3" || !strings.HasPrefix(r.System, "pawl") || len(r.Pairs) != 2 || r.Pairs[0].Base.System != r.Base || r.Pairs[1].System.System != r.System) {
+			t.Errorf("%+v", r)
 		}
 	}
-	if peers != 4 || figures != 4+4+2 || strings.Count(table, "\n") != 1+figures {
-		t.Errorf("%d peers, %d figures:\n%s", peers, figures, out.String())
+	if peers != 2*2 || figures != 4+4+2 {
+		t.Errorf("%d lines of peers, %d figures of Pawl's", peers, figures)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "a.svg")); err != nil || strings.Count(string(b), ">W1, pawl<") != 2 { // beside f1, and beside a peer
+		t.Errorf("%v: %s", err, b)
 	}
 }
 
@@ -85,7 +91,7 @@ func TestTheBestPeerIsTheOneWithTheLeastCost(t *testing.T) {
 	of := func(workload, system string, peer bool, m metric, cost float64) line {
 		return line{row: row{title: "W1", workload: workload, system: system, peer: peer}, want: want{metric: m}, system: spread{middle: cost}}
 	}
-	all := beside([]line{
+	all := []line{
 		of("W1", "pawl", false, cpuTurn, 100),
 		of("W1", "f3", false, cpuTurn, 50), // a floor is no peer
 		of("W1", "slow", true, cpuTurn, 400),
@@ -94,18 +100,10 @@ func TestTheBestPeerIsTheOneWithTheLeastCost(t *testing.T) {
 		of("W4", "other", true, cpuTurn, 1),   // another workload
 		of("W1", "lean", true, allocTurn, 10), // another figure
 		of("W1", "pawl", false, bytesTurn, 1), // which no peer has
-	})
-	if len(all) != 1 || all[0].Peer != "quick" || all[0].Ratio != .5 {
-		t.Errorf("%+v", all)
 	}
-	if its := besideOf(all, raw{Title: "W1", Workload: "W1", System: "pawl"}); len(its) != 1 {
-		t.Errorf("%+v", its)
-	}
-	if its := besideOf(all, raw{Title: "W6", Workload: "W1", System: "pawl"}); len(its) != 0 {
-		t.Errorf("%+v", its)
-	}
-	all[0].Ratio = math.Inf(1)
-	if its := besideOf(all, raw{Title: "W1", Workload: "W1", System: "pawl"}); len(its) != 0 {
-		t.Errorf("%+v can't be kept as JSON", its)
+	for i, l := range all {
+		if best, ok := bestPeer(all, l); ok != (i == 0) || ok && best.system != "quick" {
+			t.Errorf("line %d: %+v, %v", i, best, ok)
+		}
 	}
 }

@@ -57,7 +57,8 @@ type want struct {
 type row struct {
 	title, workload, system, base string
 	program                       string // that the system is in; "": this one
-	peer                          bool   // it is somebody else's: see [beside]
+	baseProgram                   string // and that the base is in
+	peer                          bool   // it is somebody else's: see [bestPeer]
 	wants                         []want
 }
 
@@ -119,7 +120,7 @@ type bench struct {
 func (b *bench) compare(ctx context.Context, r row) (all []pair, err error) {
 	for range b.pairs {
 		var p pair
-		if p.Base, err = b.run(ctx, "", r.base, r.workload); err != nil {
+		if p.Base, err = b.run(ctx, r.baseProgram, r.base, r.workload); err != nil {
 			return all, err
 		}
 		if p.System, err = b.run(ctx, r.program, r.system, r.workload); err != nil {
