@@ -37,7 +37,7 @@ func TestACheckpointReachesWhoeverKeepsIt(t *testing.T) {
 		"a pointer":                    {&keeps, []string{"tool/a"}},
 		"what embeds one":              {embeds{steps: &got}, []string{"tool/a"}},
 		"behind what publishes only":   {engine.HostFuncs{Inner: embeds{steps: &got}, PublishFunc: func(context.Context, event.Event) error { return nil }}, []string{"tool/a"}},
-		"a relay":                      {engine.Relay(keeps, func(event.Event) {}), []string{"tool/a"}},
+		"a relay":                      {engine.Relay{Host: keeps, To: nobody{}}, []string{"tool/a"}},
 		"nobody":                       {engine.HostFuncs{}, nil},
 		"nobody, and nobody behind it": {engine.HostFuncs{Inner: engine.NoopHost{}}, nil},
 	} {

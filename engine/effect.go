@@ -162,7 +162,7 @@ func asksForMore(m message.Message) bool {
 // Key is "tell/STEP".
 func (t Tell) Key() journal.Key { return journal.Key{Op: "tell", ID: strconv.Itoa(t.Step)} }
 
-// Turn is a reply of the model and what it replies to: what hooks see of the conversation.
+// Turn is a reply of the model and what it replies to: what hooks see of the conversation. All calls of a reply share it, and nobody writes to it.
 type Turn struct {
 	System   string
 	Messages message.History // the transcript, with the reply
@@ -172,7 +172,7 @@ type Turn struct {
 // Judge asks whether a call may run: the tool is known and admitted, its input valid, the hooks content. Outcome: journal.ToolJudged.
 type Judge struct {
 	once
-	Turn   Turn `json:"-"`
+	Turn   *Turn `json:"-"` // nil: no model made the call
 	Call   message.ToolCall
 	Edited string // the question in whose answer a person gave the call another input; "" for the call as the model made it
 }
@@ -226,7 +226,7 @@ func (u Unknown) Valid() bool {
 
 // UseTool runs an allowed call. Outcome: journal.ToolFinished; a tool's own failure is an outcome, not an error.
 type UseTool struct {
-	Turn        Turn `json:"-"`
+	Turn        *Turn `json:"-"` // likewise
 	Call        journal.Called
 	Annotations tool.Annotations
 	Unknown     Unknown
@@ -265,7 +265,7 @@ func (u UseTool) Concurrent() bool { return u.Annotations.Concurrent() }
 // Stop runs the PostGeneration hooks. Outcome: journal.Stopped.
 type Stop struct {
 	once
-	Turn Turn `json:"-"`
+	Turn *Turn `json:"-"`
 	Step int
 	From int  `json:"-"` // where in Turn.Messages the run's own begin
 	Sent int  // how often hooks have sent the model back

@@ -45,7 +45,7 @@ func TestARunBelowSharesItsInterruptThroughEveryHostOfOurs(t *testing.T) {
 		"bare":         func(h engine.Host) engine.Host { return h },
 		"a bus":        func(h engine.Host) engine.Host { return engine.Publishing(&bus, h) },
 		"functions":    func(h engine.Host) engine.Host { return engine.HostFuncs{Inner: h} },
-		"a relay":      func(h engine.Host) engine.Host { return engine.Relay(h, func(event.Event) {}) },
+		"a relay":      func(h engine.Host) engine.Host { return engine.Relay{Host: h, To: nobody{}} },
 		"all of these": func(h engine.Host) engine.Host { return engine.HostFuncs{Inner: engine.Publishing(&bus, h)} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,3 +77,8 @@ type performer func(ctx context.Context, run engine.Run, host engine.Host, e eng
 func (f performer) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	return f(ctx, run, host, e)
 }
+
+// nobody takes events, and does nothing about them.
+type nobody struct{}
+
+func (nobody) Publish(context.Context, event.Event) error { return nil }

@@ -22,24 +22,28 @@ type Inside struct {
 
 type insideKey struct{}
 
-// WithInside is for a Performer that runs a tool.
-func WithInside(ctx context.Context, in Inside) context.Context {
-	c := &inside{Context: ctx, in: in}
+// WithInside is for a Performer that runs a tool. What the tool starts below the run is bound by b.
+func WithInside(ctx context.Context, in Inside, b Bounds) context.Context {
+	c := &inside{Context: ctx, in: in, bounds: b}
 	c.in.questions = &c.questions
 	c.in.above, _ = ctx.Value(insideKey{}).(*Inside)
 	return c
 }
 
-// inside is a context with an Inside, in one piece: each tool call has one.
+// inside is a context with an Inside and bounds, in one piece: each tool call has one.
 type inside struct {
 	context.Context
 	in        Inside
+	bounds    Bounds
 	questions atomic.Int64
 }
 
 func (c *inside) Value(key any) any {
-	if _, ok := key.(insideKey); ok {
+	switch key.(type) {
+	case insideKey:
 		return &c.in
+	case boundsKey:
+		return &c.bounds
 	}
 	return c.Context.Value(key)
 }
@@ -90,16 +94,16 @@ func (h childHost) Listening() bool { return Listening(h.Host) }
 
 func (h childHost) interrupts() *latch { return h.intr }
 
-// Relay is host, but for what is published: that goes to publish, which may be called from any goroutine.
-func Relay(host Host, publish func(event.Event)) Host { return relay{host, publish} }
-
-type relay struct {
+// Relay is Host, but for what is published: that goes to To, from any goroutine.
+type Relay struct {
 	Host
-	publish func(event.Event)
+	To Publisher
 }
 
-func (r relay) Publish(_ context.Context, e event.Event) error { r.publish(e); return nil }
+// Publish implements [Host].
+func (r Relay) Publish(ctx context.Context, e event.Event) error { return r.To.Publish(ctx, e) }
 
-func (r relay) Listening() bool { return Listening(r.Host) }
+// Listening reports whether the host listens: see [Listening].
+func (r Relay) Listening() bool { return Listening(r.Host) }
 
-func (r relay) interrupts() *latch { return above(r.Host) }
+func (r Relay) interrupts() *latch { return above(r.Host) }

@@ -37,6 +37,7 @@ type local struct {
 	intr   *latch
 	driver string // of the session, when the steps began
 	kept   atomic.Pointer[endless]
+	spare  atomic.Pointer[room]
 }
 
 // together bounds how many effects, or branches of one Branch, run at the same time.
@@ -57,15 +58,21 @@ func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, erro
 
 // single is Do for one effect.
 func (s *local) single(ctx context.Context, e Effect) (journal.Data, error) {
-	r := &room{}
+	r := s.spare.Swap(nil)
+	if r == nil {
+		r = &room{}
+	}
 	if r.effect[0] = e; len(s.scopes) > 0 {
 		r.effect[0] = s.scoped([]Effect{e})[0]
 	}
 	err := s.group(ctx, r.effect[:], r.out[:], r)
-	return r.out[0], err
+	d := r.out[0]
+	*r = room{}
+	s.spare.Store(r)
+	return d, err
 }
 
-// room is what a single effect needs, in one piece.
+// room is what a single effect needs, in one piece. One effect of a path comes after the other, so that they have one room.
 type room struct {
 	effect          [1]Effect
 	out             [1]journal.Data

@@ -11,7 +11,7 @@ import (
 type Store interface {
 	// Append adds entries in one piece, numbered after+1 …, and returns when they are durable. It fails with
 	// errdefs.Conflict, and adds nothing, unless the session's last entry is number after. This is the only fence there is. Session and
-	// Seq are set by the store, in its own copy; a Time that is zero too. When ctx ends first, its error comes back and nothing was added.
+	// Seq are set by the store, in its own copy; a Time that is zero too. The caller may use the slice again once Append has returned. When ctx ends first, its error comes back and nothing was added.
 	//
 	// A first entry that is a SessionCreated with a Parent makes a fork: after is then its At, the position that it shares up to. A
 	// parent that has no such entry is NotFound, a session that exists already Conflict. No session name, no entries, or data that is

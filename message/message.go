@@ -41,10 +41,11 @@ type memo struct {
 	next   *memo
 }
 
-// New makes a message. It takes parts over: the caller must not write to the slice any more.
+// New makes a message of parts, which it copies.
 func New(role Role, parts ...Part) Message {
-	b := &body{role: role, parts: slices.Clip(parts)}
-	for _, p := range parts {
+	b := bodyOf(role, len(parts))
+	for i, p := range parts {
+		b.parts[i] = p
 		switch p := p.(type) {
 		case File:
 			b.files = true
@@ -57,12 +58,34 @@ func New(role Role, parts ...Part) Message {
 	return Message{b}
 }
 
+// bodyOf makes room for n parts; with few of them, as there are in most messages, all is in one piece.
+func bodyOf(role Role, n int) *body {
+	switch n {
+	case 1:
+		b := &struct {
+			body
+			room [1]Part
+		}{body: body{role: role}}
+		b.parts = b.room[:]
+		return &b.body
+	case 2:
+		b := &struct {
+			body
+			room [2]Part
+		}{body: body{role: role}}
+		b.parts = b.room[:]
+		return &b.body
+	}
+	return &body{role: role, parts: make([]Part, n)}
+}
+
 // User is a user's text.
 func User(text string) Message { return New(RoleUser, Text{Text: text}) }
 
 // Assistant is a model's text (left out when empty) and the calls that it makes.
 func Assistant(text string, calls ...ToolCall) Message {
-	parts := make([]Part, 0, 1+len(calls))
+	var room [4]Part
+	parts := room[:0]
 	if text != "" {
 		parts = append(parts, Text{Text: text})
 	}
@@ -74,20 +97,11 @@ func Assistant(text string, calls ...ToolCall) Message {
 
 // Results is the tool message that answers an assistant message: all of its results, in the order of its calls.
 func Results(rs ...ToolResult) Message {
-	if len(rs) == 1 { // the usual, in one piece
-		m := &struct {
-			body
-			one [1]Part
-		}{body: body{role: RoleTool, files: len(rs[0].Files) > 0}}
-		m.one[0] = rs[0]
-		m.parts = m.one[:]
-		return Message{&m.body}
-	}
-	parts := make([]Part, len(rs))
+	b := bodyOf(RoleTool, len(rs))
 	for i, r := range rs {
-		parts[i] = r
+		b.parts[i], b.files = r, b.files || len(r.Files) > 0
 	}
-	return New(RoleTool, parts...)
+	return Message{b}
 }
 
 // IsZero reports whether m is no message.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/near"
+	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -113,7 +114,7 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 		return "", s.Unknown(call.Name, nil)
 	}
 	m := &s.list[i]
-	if m.exact && m.check.accepts([]byte(call.Input)) {
+	if m.exact && m.check.accepts(wire.View(call.Input)) {
 		return call.Input, nil
 	}
 	raw := json.RawMessage(call.Input)

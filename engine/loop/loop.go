@@ -61,7 +61,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 				return err
 			}
 		case useTools:
-			results, final, err := l.useTools(ctx, do, run, engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
+			results, final, err := l.useTools(ctx, do, run, &engine.Turn{System: ready.System, Messages: talk, Reply: reply}, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
 				say(message.Results(results...))
 			}
@@ -77,7 +77,7 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 			}
 		}
 		if next == stopped {
-			if on, err := used.stop(ctx, do, engine.Stop{Step: step, Turn: engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from}, say); err != nil || !on {
+			if on, err := used.stop(ctx, do, engine.Stop{Step: step, Turn: &engine.Turn{System: ready.System, Messages: talk, Reply: reply}, From: from}, say); err != nil || !on {
 				return err
 			}
 		}

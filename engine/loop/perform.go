@@ -118,8 +118,8 @@ func (l *Engine) stop(ctx context.Context, run engine.Run, e engine.Stop) journa
 }
 
 // responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
-func responseOf(t engine.Turn) *model.Response {
-	if t.Messages.Len() == 0 {
+func responseOf(t *engine.Turn) *model.Response {
+	if t == nil {
 		return nil
 	}
 	r := t.Reply

@@ -21,7 +21,7 @@ func (l *Engine) Use(ctx context.Context, do engine.Steps, run engine.Run, calls
 	for i := range calls {
 		calls[i].ID, calls[i].Input = run.CallID(calls[i].ID), cmp.Or(calls[i].Input, "{}")
 	}
-	results, _, err := l.useTools(ctx, do, run, engine.Turn{}, calls)
+	results, _, err := l.useTools(ctx, do, run, nil, calls)
 	return results, err
 }
 
@@ -39,26 +39,39 @@ func (l *Engine) Admits(run engine.Run, name string) bool {
 
 // useTools answers every call, in order: denied ones by the reason, allowed ones by their tool, the rest after a person was asked.
 // With an error, the calls that were not reached say so. One of them may be the last word, so that the model is not asked again.
-func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, turn engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
+func (l *Engine) useTools(ctx context.Context, do engine.Steps, run engine.Run, of *engine.Turn, calls []message.ToolCall) (results []message.ToolResult, final bool, err error) {
 	var allowed, approved batch
 	var judges []engine.Judge
+	var verdicts []journal.ToolJudged
+	var turn *engine.Turn
 	if len(calls) == 1 { // the usual, in one piece
 		var one struct {
-			result [1]message.ToolResult
-			judge  [1]engine.Judge
-			use    [1]engine.UseTool
-			at     [1]int
+			result  [1]message.ToolResult
+			judge   [1]engine.Judge
+			verdict [1]journal.ToolJudged
+			use     [1]engine.UseTool
+			done    [1]journal.ToolFinished
+			at      [1]int
+			turn    engine.Turn
 		}
-		results, judges, allowed.uses, allowed.at = one.result[:], one.judge[:], one.use[:0], one.at[:0]
+		results, judges, verdicts = one.result[:], one.judge[:], one.verdict[:0]
+		allowed.uses, allowed.done, allowed.at = one.use[:0], one.done[:0], one.at[:0]
+		if of != nil {
+			one.turn = *of
+			turn = &one.turn
+		}
 	} else {
 		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
+		if of != nil {
+			all := *of
+			turn = &all
+		}
 	}
 	for i, c := range calls {
 		judges[i].Turn, judges[i].Call = turn, c
 		results[i] = journal.NotRun(c)
 	}
-	verdicts, err := engine.DoAll[journal.ToolJudged](ctx, do, judges)
-	if err != nil {
+	if verdicts, err = doAll(ctx, do, judges, verdicts); err != nil {
 		return results, false, err
 	}
 	var ask []engine.Ask
@@ -137,7 +150,7 @@ func endedBy(reason string) error {
 }
 
 // use is the effect of running a call; note is what hooks want the model to know of it.
-func (l *Engine) use(run engine.Run, turn engine.Turn, c journal.Called, note string) engine.UseTool {
+func (l *Engine) use(run engine.Run, turn *engine.Turn, c journal.Called, note string) engine.UseTool {
 	u := engine.UseTool{Turn: turn, Call: c, Unknown: run.Unknown, Context: note}
 	if _, def, ok := l.tools.Lookup(c.Name); ok {
 		u.Annotations = def.Annotations
@@ -149,7 +162,8 @@ func (l *Engine) use(run engine.Run, turn engine.Turn, c journal.Called, note st
 type batch struct {
 	uses  []engine.UseTool
 	at    []int
-	final bool // one of those that are done is the last word
+	done  []journal.ToolFinished // room for what the first of them comes to
+	final bool                   // one of those that are done is the last word
 }
 
 func (b *batch) add(i int, u engine.UseTool) { b.uses, b.at = append(b.uses, u), append(b.at, i) }
@@ -160,7 +174,7 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 	for from, to := 0, 0; from < len(b.uses); from = to {
 		for to = from + 1; to < len(b.uses) && b.uses[from].Concurrent() && b.uses[to].Concurrent(); to++ {
 		}
-		done, err := engine.DoAll[journal.ToolFinished](ctx, do, b.uses[from:to])
+		done, err := doAll(ctx, do, b.uses[from:to], b.done)
 		ends := ""
 		for k, d := range done {
 			if d.Outcome != "" {
@@ -185,6 +199,15 @@ func (b *batch) do(ctx context.Context, do engine.Steps, run engine.Run, results
 		}
 	}
 	return nil
+}
+
+// doAll is engine.DoAll that puts the outcome of a single effect into room, if there is some.
+func doAll[Out journal.Data, E engine.Effect](ctx context.Context, do engine.Steps, es []E, room []Out) ([]Out, error) {
+	if len(es) != 1 || cap(room) == 0 {
+		return engine.DoAll[Out](ctx, do, es)
+	}
+	out, err := engine.Do[Out](ctx, do, es[0])
+	return append(room[:0], out), err
 }
 
 // runAgain asks a person whether to run a call again whose outcome is unknown, and does, as often as it is needed.

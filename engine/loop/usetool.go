@@ -50,7 +50,7 @@ func (l *Engine) judge(ctx context.Context, run engine.Run, e engine.Judge) jour
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
-		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
+		seen(use, e.Turn)
 		run.Values.Do(func(values map[string]any) {
 			use.Values = values
 			d = hook.Judge(ctx, hooks, use, check)
@@ -152,15 +152,9 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 		out.Outcome = journal.OutcomeUnknown
 	}
 	if hooks := l.hooks(run); len(hooks) > 0 {
-		use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
-		use.System, use.Messages, use.Response = e.Turn.System, e.Turn.Messages, responseOf(e.Turn)
-		run.Values.Do(func(values map[string]any) {
-			use.Values = values
-			if err := hook.After(ctx, hooks, use); err != nil {
-				out.Warning, out.Outcome = err.Error(), journal.OutcomeError
-			}
-			out.Ends = use.Ends()
-		})
+		if res, out.Ends, err = l.after(ctx, run, hooks, def, e, res, time.Since(began)); err != nil {
+			out.Warning, out.Outcome = err.Error(), journal.OutcomeError
+		}
 	}
 	res = l.presentable(res)
 	if e.Edited {
@@ -170,6 +164,24 @@ func (l *Engine) outcome(ctx context.Context, run engine.Run, host engine.Host, 
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
 	return out, nil
+}
+
+// after has hooks look at a result, which they may change, and end the run.
+func (l *Engine) after(ctx context.Context, run engine.Run, hooks []hook.Middleware, def tool.Definition, e engine.UseTool, res tool.Result, took time.Duration) (_ tool.Result, ends string, err error) {
+	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: took}
+	seen(use, e.Turn)
+	run.Values.Do(func(values map[string]any) {
+		use.Values = values
+		err = hook.After(ctx, hooks, use)
+	})
+	return res, use.Ends(), err
+}
+
+// seen is what hooks see of the conversation that a call is in.
+func seen(use *hook.ToolUse, t *engine.Turn) {
+	if t != nil {
+		use.System, use.Messages, use.Response = t.System, t.Messages, responseOf(t)
+	}
 }
 
 // unwritten is the error of a journal that failed.
@@ -224,24 +236,24 @@ type ended struct {
 
 // attend runs the tool beside itself, so that it can be left behind, and publishes its output from here, the run's own goroutine. same is the key of the call that counts to whom the tool acts on.
 func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, key, same journal.Key, c journal.Called, background bool) (tool.Result, error) {
-	t, _, _ := l.tools.Lookup(c.Name)
-	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
+	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{}), end: ended{err: errGone}}
 	defer close(a.left)
 	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
 	if a.to.On() {
 		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
 		call.Output, call.Errors = &a.stdout, &a.stderr
 	}
-	below := tool.WithCall(l.inside(ctx, run, host, key, a.publish), call)
-	go l.execute(below, a, t, run.ID, c.Name, c.Input)
+	a.host = engine.Relay{Host: host, To: a}
+	below := tool.WithCall(l.inside(ctx, run, &a.host, key), call)
+	go l.execute(below, a, run.ID, c.Name, c.Input)
 	stop := ctx.Done()
 	var late <-chan time.Time
 	for {
 		select {
 		case n := <-a.news:
 			switch {
-			case n.ended != nil:
-				return n.ended.res, n.ended.err
+			case n.ended:
+				return a.end.res, a.end.err
 			case n.event != nil:
 				engine.Publish(ctx, host, *n.event)
 			default:
@@ -258,16 +270,17 @@ func (l *Engine) attend(ctx context.Context, run engine.Run, host engine.Host, k
 }
 
 // execute runs a tool in a goroutine of its own.
-func (l *Engine) execute(ctx context.Context, a *attendance, t tool.Tool, run, name, input string) {
-	a.end = ended{err: errGone}
+func (l *Engine) execute(ctx context.Context, a *attendance, run, name, input string) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.log.ErrorContext(ctx, "a tool panicked", "tool", name, "run", run, "panic", p, "stack", string(debug.Stack()))
 			a.end = ended{err: errdefs.Internal.Errorf("the tool panicked: %v", p)}
 		}
-		a.tell(news{ended: &a.end})
+		a.tell(news{ended: true})
 	}()
-	a.end.res, a.end.err = t.Execute(ctx, json.RawMessage(input))
+	t, _, _ := l.tools.Lookup(name)
+	res, err := t.Execute(ctx, json.RawMessage(input))
+	a.end = ended{res, err}
 }
 
 // attendance is what a tool and who attends to it have in common.
@@ -275,15 +288,16 @@ type attendance struct {
 	to             engine.Deltas
 	news           chan news
 	left           chan struct{} // closed when nobody attends any more: late news go nowhere
+	host           engine.Relay  // the tool's
 	stdout, stderr writer
-	end            ended
+	end            ended // read once it was told
 }
 
 // news is one thing that a tool has to say: output, an event of what is below it, or that it has ended.
 type news struct {
 	stream, text string
 	event        *event.Event
-	ended        *ended
+	ended        bool
 }
 
 // tell waits until who attends has taken the news, or has left.
@@ -294,13 +308,17 @@ func (a *attendance) tell(n news) {
 	}
 }
 
-func (a *attendance) publish(e event.Event) { a.tell(news{event: &e}) }
+// Publish is for what is below the tool.
+func (a *attendance) Publish(_ context.Context, e event.Event) error {
+	a.tell(news{event: &e})
+	return nil
+}
 
 // inside is the context of a tool: what it needs to go on below the run, and what binds it there.
-func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key, publish func(event.Event)) context.Context {
+func (l *Engine) inside(ctx context.Context, run engine.Run, host engine.Host, key journal.Key) context.Context {
 	bounds := run.Bounds
 	bounds.Hooks = l.hooks(run)
-	return engine.WithInside(engine.WithBounds(ctx, bounds), engine.Inside{Run: run, Host: engine.Relay(host, publish), Key: key, Performer: l})
+	return engine.WithInside(ctx, engine.Inside{Run: run, Host: host, Key: key, Performer: l}, bounds)
 }
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.
@@ -332,12 +350,8 @@ func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
 
 // goOn runs the part of a call that is in the background to its end, and puts what came of it on record for the model to hear.
 func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c journal.Called) error {
-	e := l.use(run, engine.Turn{}, c, "") // the model was told what hooks had to say
-	behind := engine.Relay(host, func(e event.Event) {
-		if e.Data != nil || e.Delta == event.Warning { // other deltas would be late, and many
-			run.Background.Publish(e)
-		}
-	})
+	e := l.use(run, nil, c, "") // the model was told what hooks had to say
+	behind := engine.Relay{Host: host, To: late{run.Background}}
 	out, err := l.outcome(ctx, run, behind, e.Key(), e, true)
 	if err == nil {
 		err = ctx.Err() // it goes on when the run is resumed
@@ -353,6 +367,17 @@ func (l *Engine) goOn(ctx context.Context, run engine.Run, host engine.Host, c j
 		parts = append(parts, f)
 	}
 	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
+}
+
+// late is who hears of what goes on in the background.
+type late struct{ to *engine.Background }
+
+// Publish leaves out deltas: they would come late, and be many.
+func (l late) Publish(_ context.Context, e event.Event) error {
+	if e.Data != nil || e.Delta == event.Warning {
+		l.to.Publish(e)
+	}
+	return nil
 }
 
 // writer brings a tool's output to the goroutine that attends to it.

@@ -87,10 +87,10 @@ func (a *API) At(base string) *API {
 }
 
 // shared sends for all providers: model calls last for minutes and come in bursts to few hosts, so there is no overall timeout (the context has it) and idle
-// connections are kept.
+// connections are kept. It does not ask for compression: what is compressed on the way comes late, in pieces that are no events.
 var shared = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = MaxIdle, MaxIdle
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = MaxIdle, MaxIdle, true
 	return t
 }()
 
@@ -144,7 +144,11 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
 		}
-		if how := resp.Header.Get("Content-Encoding"); how != "" && how != "identity" { // the transport decodes what it asked for, and takes the header away
+		switch how := resp.Header.Get("Content-Encoding"); how {
+		case "", "identity":
+		case "gzip": // nobody asked for it, but all can read it
+			resp.Body = &bounded{body: &unzipped{ReadCloser: resp.Body}, left: MaxStream, began: time.Now()}
+		default:
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "content_encoding", Message: "the reply is encoded as " + strconv.Quote(clip(how, 40)) + ", which was not asked for"}
 		}

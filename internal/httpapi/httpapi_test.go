@@ -337,7 +337,9 @@ func TestABurstOfCallsNeedsNoConnectionsOfItsOwn(t *testing.T) {
 // A caller's own client may change what it sends; a call is not changed by the one before it.
 func TestACallersTransportMayWriteToARequest(t *testing.T) {
 	var got []string
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.URL.Path+" "+strings.Join(r.Header["X-Added"], ",")) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = append(got, r.URL.Path+" "+strings.Join(r.Header["X-Added"], ","))
+	}))
 	t.Cleanup(srv.Close)
 	adds := roundTripper(func(r *http.Request) (*http.Response, error) {
 		r.Header.Add("X-Added", "x")

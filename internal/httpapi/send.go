@@ -44,10 +44,16 @@ func (s sender) do(req *http.Request) (*http.Response, error) {
 		return s.client.Do(req)
 	}
 	resp, err := s.transport.RoundTrip(req)
-	if plain := (tls.RecordHeaderError{}); errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/" {
+	if err != nil && plain(err) {
 		err = errScheme
 	}
 	return resp, err
+}
+
+// plain reports whether a server answered in HTTP where TLS was to begin.
+func plain(err error) bool {
+	var e tls.RecordHeaderError
+	return errors.As(err, &e) && string(e.RecordHeader[:]) == "HTTP/"
 }
 
 // through is what requests go through.

@@ -122,7 +122,8 @@ func (r *reply) begin(index int64, raw []byte) *block {
 }
 
 func (r *reply) response() *model.Response {
-	parts := make([]message.Part, 0, len(r.blocks))
+	var room [4]message.Part // the message copies them
+	parts := room[:0]
 	stop := model.StopEnd // for gateways that give none
 	var names map[string]string
 	for _, b := range r.blocks {
