@@ -161,7 +161,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			fmt.Fprintf(out, format, "W2", system, "exponent, 200 to 400", short(load.Exponent(few*200, many*400)), "-", "-", "-", "-", target, mark)
 		}
 	}
-	beside, more, err := b.besidePeers(ctx, lines, out)
+	beside, more, err := besidePeers(ctx, b.compare, lines, out)
 	failed = errors.Join(failed, err)
 	lines, all = append(lines, beside...), append(all, more...)
 	if o.growth {

@@ -87,7 +87,7 @@ func bestPeer(lines []line, its line) (best row, ok bool) {
 }
 
 // besidePeers compares Pawl with the best peer of each of its figures, in pairs as everything is compared: two figures that were measured minutes apart say as much about the machine.
-func (b *bench) besidePeers(ctx context.Context, lines []line, out io.Writer) (its []line, all []raw, err error) {
+func besidePeers(ctx context.Context, compare func(context.Context, row) ([]pair, error), lines []line, out io.Writer) (its []line, all []raw, err error) {
 	made := map[[3]string]int{} // where a comparison is in all
 	for _, l := range lines {
 		peer, ok := bestPeer(lines, l)
@@ -99,7 +99,7 @@ func (b *bench) besidePeers(ctx context.Context, lines []line, out io.Writer) (i
 		key := [3]string{r.workload, r.system, r.base}
 		i, ok := made[key]
 		if !ok {
-			pairs, err := b.compare(ctx, r)
+			pairs, err := compare(ctx, r)
 			if err != nil {
 				return its, all, err
 			}
