@@ -123,7 +123,7 @@ func (f *fence) command(params map[string]any) error {
 			}
 		}
 	}
-	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env, Plain: func(name string) bool { return rules[name] != nil }})
+	s, err := shell.Read(command, shell.Options{Dir: dir, Env: f.env, Plain: func(name string) bool { return rules()[name] != nil }})
 	j := &examiner{fence: f}
 	j.script(s)
 	if err != nil {

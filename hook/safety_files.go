@@ -1,10 +1,10 @@
 package hook
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
@@ -84,7 +84,7 @@ func join(dir, p string) string {
 
 func installs(j *examiner, c *shell.Command) {
 	l := parse(c, targetOptions+" -m --mode -o --owner -g --group")
-	if w, ok := l.value("-m", "--mode"); ok && (setuid.MatchString(w.Text) || setgid.MatchString(w.Text)) {
+	if w, ok := l.value("-m", "--mode"); ok && (setuid.Get().MatchString(w.Text) || setgid.Get().MatchString(w.Text)) {
 		j.ask("%s gives whoever starts the file the rights of its owner: mode %s", c.Name, w.Text)
 	}
 	if l.has("-d", "--directory") {
@@ -96,7 +96,7 @@ func installs(j *examiner, c *shell.Command) {
 	}
 }
 
-var host = regexp.MustCompile(`^[^/]*:`)
+var host = lazy.Regexp(`^[^/]*:`)
 
 func syncs(j *examiner, c *shell.Command) {
 	l := parse(c, "-e --rsh --exclude --include --exclude-from --include-from --files-from -f --filter --rsync-path --bwlimit --max-size --min-size --log-file --out-format --info --chmod --chown --partial-dir --temp-dir -T --compare-dest --link-dest --port --password-file --timeout -B")
@@ -108,7 +108,7 @@ func syncs(j *examiner, c *shell.Command) {
 	if strings.Contains(strings.Join(l.options, " "), "--del") {
 		what = removes
 	}
-	if host.MatchString(to.Text) {
+	if host.Get().MatchString(to.Text) {
 		if what == removes {
 			j.ask("rsync removes files on %s", to.Text)
 		}
@@ -125,7 +125,7 @@ func syncs(j *examiner, c *shell.Command) {
 // deployed. What a session of sftp puts there is asked about, since it comes with commands that remove and rename.
 func secureCopy(j *examiner, c *shell.Command) {
 	l := parse(c, "-c -D -F -i -J -l -o -P -S -X")
-	if n := len(l.operands); n >= 2 && !host.MatchString(l.operands[n-1].Text) {
+	if n := len(l.operands); n >= 2 && !host.Get().MatchString(l.operands[n-1].Text) {
 		j.on(c, overwrites, l.operands[n-1])
 	}
 }
@@ -149,20 +149,20 @@ func convert(j *examiner, c *shell.Command) {
 
 // setuid are modes by which a program runs as its owner, setgid those by which it runs as its group. On a directory the latter only says whose group its files get.
 var (
-	setuid = regexp.MustCompile(`^0*[4-7][0-7]{3}$|(^|,)[go]*[ua]?[ugo]*[+=][rwxXt]*s`)
-	setgid = regexp.MustCompile(`^0*[2367][0-7]{3}$|g[+=][rwxXt]*s`)
+	setuid = lazy.Regexp(`^0*[4-7][0-7]{3}$|(^|,)[go]*[ua]?[ugo]*[+=][rwxXt]*s`)
+	setgid = lazy.Regexp(`^0*[2367][0-7]{3}$|g[+=][rwxXt]*s`)
 )
 
-var symbolic = regexp.MustCompile(`^-[rwxXstugo,=+-]+$`)
+var symbolic = lazy.Regexp(`^-[rwxXstugo,=+-]+$`)
 
 // mode judges chmod and its relatives: the first operand is what changes, the rest is where.
 func mode(j *examiner, c *shell.Command) {
 	l := parse(c, "--reference")
 	ops := l.operands
-	if c.Name == "chmod" && setuid.MatchString(l.first()) {
+	if c.Name == "chmod" && setuid.Get().MatchString(l.first()) {
 		j.ask("chmod gives whoever starts a file the rights of its owner: mode %s", l.first())
 	}
-	if _, ok := l.value("--reference"); !ok && len(ops) > 0 && !(c.Name == "chmod" && slices.ContainsFunc(l.options, func(o string) bool { return symbolic.MatchString(o) && o != "-R" })) {
+	if _, ok := l.value("--reference"); !ok && len(ops) > 0 && !(c.Name == "chmod" && slices.ContainsFunc(l.options, func(o string) bool { return symbolic.Get().MatchString(o) && o != "-R" })) {
 		ops = ops[1:]
 	}
 	if c.Name == "chattr" { // its mode is an option, or begins with + or =
@@ -255,7 +255,7 @@ func tar(j *examiner, c *shell.Command) {
 		j.ask("tar unpacks to absolute paths")
 	}
 	if l.has("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--delete") && !l.has("-x", "--extract", "-t", "--list") {
-		if f, ok := l.value("-f", "--file"); ok && f.Text != "-" && !host.MatchString(f.Text) {
+		if f, ok := l.value("-f", "--file"); ok && f.Text != "-" && !host.Get().MatchString(f.Text) {
 			j.on(c, overwrites, f)
 		}
 		if l.has("--remove-files") {

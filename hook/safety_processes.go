@@ -1,10 +1,10 @@
 package hook
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
@@ -38,7 +38,7 @@ func kill(j *examiner, c *shell.Command) {
 	j.wholesale(c)
 }
 
-var anything = regexp.MustCompile(`^[\^.*$+?\[\]a-zA-Z-]?[\^.*$+?]*$`)
+var anything = lazy.Regexp(`^[\^.*$+?\[\]a-zA-Z-]?[\^.*$+?]*$`)
 
 func pkill(j *examiner, c *shell.Command) {
 	l := parse(c, processOptions)
@@ -46,7 +46,7 @@ func pkill(j *examiner, c *shell.Command) {
 	switch {
 	case l.has("-v", "--inverse"):
 		j.deny("%s -v ends all other processes", c.Name)
-	case len(l.operands) == 0 && len(l.options) > 0 && !file, len(l.operands) > 0 && l.operands[0].Known && anything.MatchString(l.operands[0].Text) && len(l.operands[0].Text) != 1 || len(l.operands) > 0 && l.operands[0].Text == ".":
+	case len(l.operands) == 0 && len(l.options) > 0 && !file, len(l.operands) > 0 && l.operands[0].Known && anything.Get().MatchString(l.operands[0].Text) && len(l.operands[0].Text) != 1 || len(l.operands) > 0 && l.operands[0].Text == ".":
 		j.deny("%s ends all processes of a user", c.Name)
 	case len(l.operands) > 0 && !l.operands[0].Known:
 		j.ask("%s of processes that are not known: %s", c.Name, l.operands[0].Source)
@@ -120,11 +120,11 @@ func (j *examiner) feeds(c *shell.Command, origins string) (out []*shell.Command
 	return out
 }
 
-var named = regexp.MustCompile(`\$\{?([a-zA-Z_]\w*)`)
+var named = lazy.Regexp(`\$\{?([a-zA-Z_]\w*)`)
 
 // reads reports whether a variable in a text is set by read or mapfile: where those read from is not looked up, it may be any substitution.
 func (j *examiner) reads(text string) bool {
-	for _, m := range named.FindAllStringSubmatch(text, -1) {
+	for _, m := range named.Get().FindAllStringSubmatch(text, -1) {
 		for i := range j.read.Commands {
 			o := &j.read.Commands[i]
 			if shell.Listed("read mapfile readarray", o.Name) && slices.ContainsFunc(o.Args, func(a shell.Word) bool { return a.Text == m[1] }) {
@@ -145,7 +145,7 @@ func (j *examiner) origins(c *shell.Command) (text string, counted bool) {
 	}
 	const chain = 3 // variables that are set to others
 	for range chain {
-		for _, m := range named.FindAllStringSubmatch(all.String(), -1) {
+		for _, m := range named.Get().FindAllStringSubmatch(all.String(), -1) {
 			for _, a := range j.read.Assigns {
 				if a.Name != m[1] {
 					continue
@@ -184,7 +184,7 @@ func everything(c *shell.Command) (name string, all bool) {
 	case "pgrep":
 		l := parse(c, processOptions)
 		_, chosen := l.value("-P", "--parent", "-F", "--pidfile", "-g", "--pgroup", "-s", "--session", "-t", "--terminal")
-		return "pgrep", l.has("-v", "--inverse") || len(l.operands) == 0 && !chosen || len(l.operands) > 0 && l.operands[0].Known && vacuous.MatchString(l.operands[0].Text)
+		return "pgrep", l.has("-v", "--inverse") || len(l.operands) == 0 && !chosen || len(l.operands) > 0 && l.operands[0].Known && vacuous.Get().MatchString(l.operands[0].Text)
 	case "ls", "find", "echo", "printf":
 		return "/proc", slices.ContainsFunc(c.Args, func(a shell.Word) bool { return strings.HasPrefix(a.Text, "/proc") })
 	case "seq", "jot", "curl", "wget":
@@ -194,10 +194,10 @@ func everything(c *shell.Command) (name string, all bool) {
 }
 
 // vacuous is a pattern that every process number matches.
-var vacuous = regexp.MustCompile(`^\^?(\[0-9\]|\\d|\[\[:digit:\]\]|\.)?[*+]?\$?$`)
+var vacuous = lazy.Regexp(`^\^?(\[0-9\]|\\d|\[\[:digit:\]\]|\.)?[*+]?\$?$`)
 
 // wholeProgram is a program for awk that looks at every line, but for a first one of headings.
-var wholeProgram = regexp.MustCompile(`^\s*(NR\s*[<>=!]+\s*\d+\s*)?\{[^/~]*$`)
+var wholeProgram = lazy.Regexp(`^\s*(NR\s*[<>=!]+\s*\d+\s*)?\{[^/~]*$`)
 
 // chooses reports whether a filter leaves some lines of many.
 func chooses(c *shell.Command) bool {
@@ -208,10 +208,10 @@ func chooses(c *shell.Command) bool {
 		if !said && len(l.operands) > 0 {
 			w = l.operands[0]
 		}
-		return !l.has("-v", "--invert-match") && (!w.Known || !vacuous.MatchString(w.Text))
+		return !l.has("-v", "--invert-match") && (!w.Known || !vacuous.Get().MatchString(w.Text))
 	case "awk", "gawk", "mawk", "nawk":
 		return slices.ContainsFunc(parse(c, "-F -v").operands, func(w shell.Word) bool {
-			return !wholeProgram.MatchString(w.Text) || strings.Contains(w.Text, "if")
+			return !wholeProgram.Get().MatchString(w.Text) || strings.Contains(w.Text, "if")
 		})
 	case "sed", "perl":
 		return slices.ContainsFunc(parse(c, "").operands, func(w shell.Word) bool { return strings.Contains(w.Text, "/") && !strings.HasPrefix(w.Text, "s") })

@@ -3,6 +3,7 @@ package hook
 import (
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
@@ -14,7 +15,7 @@ func (j *examiner) program(c *shell.Command) {
 	if helps(c) {
 		return
 	}
-	if r := rules[c.Name]; r != nil {
+	if r := rules()[c.Name]; r != nil {
 		r(j, c)
 		return
 	}
@@ -24,10 +25,12 @@ func (j *examiner) program(c *shell.Command) {
 }
 
 // rules are the programs that can do harm, with what they do. Programs that aren't here pass.
-var rules map[string]rule
+func rules() map[string]rule { return ruleTable.Of(makeRules) }
 
-func init() {
-	rules = map[string]rule{
+var ruleTable lazy.Value[map[string]rule]
+
+func makeRules() map[string]rule {
+	all := map[string]rule{
 		"mv": move, "cp": copies, "ln": link, "install": installs, "ginstall": installs, "rsync": syncs, "scp": secureCopy, "dd": convert, "tee": operands(overwrites, ""), "truncate": operands(overwrites, "-s -r --size --reference"),
 		"fallocate": operands(overwrites, "-l -o --length --offset"), "touch": operands(creates, "-d -t -r --date --reference"), "mkdir": operands(creates, "-m --mode"), "rmdir": operands(creates, ""), "mkfifo": operands(creates, "-m"), "mknod": operands(creates, "-m"),
 		"chmod": mode, "chown": mode, "chgrp": mode, "chattr": mode, "setfacl": facl, "chcon": mode, "chflags": mode, "xattr": nil,
@@ -50,13 +53,14 @@ func init() {
 		"enable": asksUnless("-p -a", "loads code into the shell"), "hash": hash, "bind": asks("changes the shell"), "sftp": sftp, "lftp": ftp, "ftp": ftp, "history": nil, "sponge": operands(overwrites, ""), "logsave": logsave, "vim": edit, "vi": edit, "nvim": edit, "ex": edit, "ed": edit, "nano": edit, "pico": edit, "micro": edit, "joe": edit, "mcedit": edit, "fuser": fuser, "nc": nil, "csplit": nil, "apachectl": asks("changes services"), "nginx": nil, "logrotate": asks("changes logs"), "journalctl": journal, "xargs": nil, "fish": nil,
 	}
 	for _, name := range []string{"rm", "grm", "unlink", "shred", "srm", "wipe", "scrub", "rimraf", "del-cli", "trash", "trash-put", "rip", "gio"} {
-		rules[name] = remove
+		all[name] = remove
 	}
-	for name, r := range rules {
+	for name, r := range all {
 		if r == nil {
-			delete(rules, name)
+			delete(all, name)
 		}
 	}
+	return all
 }
 
 func operands(what effect, valued string) rule {

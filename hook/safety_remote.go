@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
@@ -77,7 +78,7 @@ func gits(j *examiner, c *shell.Command) {
 	}
 }
 
-var fileName = regexp.MustCompile(`(^|/)[^/]*\.[a-z]{1,5}$|/$|^\.`)
+var fileName = lazy.Regexp(`(^|/)[^/]*\.[a-z]{1,5}$|/$|^\.`)
 
 // gitLoses says what a git command loses, or "".
 func gitLoses(sub string, c *shell.Command, l *line) string {
@@ -106,7 +107,7 @@ func gitLoses(sub string, c *shell.Command, l *line) string {
 		switch {
 		case l.has("-f", "--force", "--discard-changes", "--ours", "--theirs"), behind, l.has("-B", "-C") && sub == "checkout" && l.has("-B"), sub == "switch" && l.has("-C"):
 			return "overwrites uncommitted changes"
-		case sub == "checkout" && slices.ContainsFunc(l.operands, func(w shell.Word) bool { return fileName.MatchString(w.Text) }) && !l.has("-b"):
+		case sub == "checkout" && slices.ContainsFunc(l.operands, func(w shell.Word) bool { return fileName.Get().MatchString(w.Text) }) && !l.has("-b"):
 			return "overwrites uncommitted changes"
 		case sub == "checkout" && len(l.operands) > 1 && !l.has("-b", "-t", "--track", "--orphan", "--detach"):
 			return "overwrites uncommitted changes"
@@ -263,7 +264,7 @@ func ftp(j *examiner, c *shell.Command) {
 		}
 	}
 	for _, w := range told {
-		if m := transfers.FindString(w.Text); m != "" {
+		if m := transfers.Get().FindString(w.Text); m != "" {
 			j.ask("%s changes files on another machine, or runs a program: %s", c.Name, strings.TrimSpace(m))
 		} else if !w.Known {
 			j.ask("%s is told what to do by what is not known", c.Name)
@@ -272,7 +273,7 @@ func ftp(j *examiner, c *shell.Command) {
 }
 
 // transfers are the commands of ftp that change what lies on the other machine, or run a program here.
-var transfers = regexp.MustCompile(`(?m)(^|;)\s*((rm|rmdir|mrm|delete|mdelete|del|mdel|rename|mv|put|mput|reput|append|send|mirror|chmod|ln|local)\b|!).*`)
+var transfers = lazy.Regexp(`(?m)(^|;)\s*((rm|rmdir|mrm|delete|mdelete|del|mdel|rename|mv|put|mput|reput|append|send|mirror|chmod|ln|local)\b|!).*`)
 
 func cloud(j *examiner, c *shell.Command) {
 	words := joined(c)
@@ -356,7 +357,7 @@ func docker(j *examiner, c *shell.Command) {
 			j.ask("%s rm -v removes data", c.Name)
 		}
 	case "cp":
-		if len(rest) > 1 && !host.MatchString(rest[len(rest)-1].Text) {
+		if len(rest) > 1 && !host.Get().MatchString(rest[len(rest)-1].Text) {
 			j.on(c, overwrites, rest[len(rest)-1])
 		}
 	case "save", "export":
@@ -436,7 +437,7 @@ func brew(j *examiner, c *shell.Command) {
 	}
 }
 
-var dropping = regexp.MustCompile(`(?i)\b(drop\s+(database|schema|table|user|role|view|index|keyspace|collection)|truncate\s+(table\s+)?\w|delete\s+from\s+\S+\s*(;|$)|dropdatabase|flushall|flushdb|shutdown|alter\s+user|\.drop\(|deletemany\(\s*\{?\s*\}?\s*\))`)
+var dropping = lazy.Regexp(`(?i)\b(drop\s+(database|schema|table|user|role|view|index|keyspace|collection)|truncate\s+(table\s+)?\w|delete\s+from\s+\S+\s*(;|$)|dropdatabase|flushall|flushdb|shutdown|alter\s+user|\.drop\(|deletemany\(\s*\{?\s*\}?\s*\))`)
 
 // database judges the statements that a client of a database is given.
 func database(j *examiner, c *shell.Command) {
@@ -444,7 +445,7 @@ func database(j *examiner, c *shell.Command) {
 	if c.Input.Is {
 		text += "\n" + c.Input.Text.Text
 	}
-	if m := dropping.FindString(text); m != "" || verb(c, "drop") != "" && c.Name == "mysqladmin" {
+	if m := dropping.Get().FindString(text); m != "" || verb(c, "drop") != "" && c.Name == "mysqladmin" {
 		j.ask("%s removes data: %s", c.Name, m)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // Selector says which events of its type a hook is for. The zero Selector is for all.
@@ -26,7 +27,7 @@ type matcher struct {
 }
 
 // plain is a matcher that is no regular expression.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_\- ,|]*$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9_\- ,|]*$`)
 
 func (s Selector) all() bool { return s.Tool == "" || s.Tool == "*" }
 
@@ -34,7 +35,7 @@ func (s Selector) compile() (m matcher, err error) {
 	const remedy = "correct it (the syntax is Go's, which has neither look-around nor back-references)"
 	switch {
 	case s.all():
-	case plain.MatchString(s.Tool):
+	case plain.Get().MatchString(s.Tool):
 		for name := range strings.FieldsFuncSeq(s.Tool, func(r rune) bool { return r == '|' || r == ',' }) {
 			if name = strings.TrimSpace(name); name != "" {
 				m.names = append(m.names, name)

@@ -44,6 +44,11 @@ func TestALogsAppendCostsAsMuchAfterManyEntriesAsAfterFew(t *testing.T) {
 	})
 }
 
+func TestAForkCostsAsMuchOfManyEntriesAsOfFew(t *testing.T) {
+	s := &counting{Store: journal.Memory()}
+	costs.Forks(t, s, func() int64 { return s.read })
+}
+
 func BenchmarkAppendAtLength(b *testing.B) {
 	for _, length := range []int{10, 1000, 100_000} {
 		b.Run(fmt.Sprint(length), func(b *testing.B) {

@@ -20,7 +20,8 @@ import (
 // The fork is named as, or, when that is "", after the session with "-fork", "-fork-2" … at the end. No such session, or no such
 // entry, is NotFound, a negative at is Validation, a name that is taken Conflict.
 func Fork(ctx context.Context, store Store, session string, at int64, as string) (name string, err error) {
-	last, err := end(ctx, store, session)
+	parent, err := find(ctx, store, session)
+	last := parent.Seq
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("journal: fork: %w", err)
@@ -76,22 +77,19 @@ func StateAt(ctx context.Context, store Store, session string, at int64) (State,
 	return State{}, errdefs.NotFound.Errorf("journal: session %q has no entry %d: its last is %d", session, at, st.Seq)
 }
 
-// end gives the number of a session's last entry; 0 when there is no session.
-func end(ctx context.Context, store Store, session string) (last int64, err error) {
-	for e, err := range store.Read(ctx, session, 0) {
-		if err != nil {
-			return 0, err
+// find gives what the store keeps beside a session's entries; the zero Info when there is no session.
+func find(ctx context.Context, store Store, session string) (Info, error) {
+	for i, err := range store.Sessions(ctx, Query{Session: session}) {
+		if err != nil || i.Session == session {
+			return i, err
 		}
-		last = e.Seq
 	}
-	return last, nil
+	return Info{}, nil
 }
 
 func exists(ctx context.Context, store Store, session string) bool {
-	for _, err := range store.Read(ctx, session, 0) {
-		return err == nil
-	}
-	return false
+	i, err := find(ctx, store, session)
+	return err == nil && i.Seq > 0
 }
 
 // Written is what tool calls did to files, as far as the journal knows.

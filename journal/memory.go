@@ -21,10 +21,49 @@ type memory struct {
 }
 
 type memorySession struct {
-	entries []Entry // immutable once appended
-	info    Info
-	owner   string
-	until   time.Time
+	stretch
+	info  Info
+	owner string
+	until time.Time
+}
+
+// stretch are entries of a session: those that it wrote itself, behind those that it shares with the session that it is a fork of.
+type stretch struct {
+	shared  *stretch // nil: none
+	after   int64    // how many these are
+	entries []Entry  // immutable once appended
+}
+
+// upTo gives the entries up to number at, which is not behind the last.
+func (s *stretch) upTo(at int64) *stretch {
+	for s.shared != nil && at <= s.after { // what is shared of these the session shares itself
+		s = s.shared
+	}
+	return &stretch{s.shared, s.after, s.entries[: at-s.after : at-s.after]}
+}
+
+// last is the number of the last entry.
+func (s *stretch) last() int64 { return s.after + int64(len(s.entries)) }
+
+// behind gives the entries behind number after, in stretches, the first of them first.
+func (s *stretch) behind(after int64) (all [][]Entry) {
+	for ; s != nil && after < s.last(); s = s.shared {
+		all = append(all, s.entries[max(after-s.after, 0):])
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// lastRun is the last run that was opened.
+func (s *stretch) lastRun() (run RunStarted) {
+	for ; s != nil; s = s.shared {
+		for _, e := range slices.Backward(s.entries) {
+			if d, ok := e.Data.(RunStarted); ok {
+				return d
+			}
+		}
+	}
+	return run
 }
 
 func (m *memory) Append(ctx context.Context, session string, after int64, entries ...Entry) error {
@@ -44,22 +83,23 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 	s := m.sessions[session]
 	have := int64(0)
 	if s != nil {
-		have = int64(len(s.entries))
+		have = s.last()
 	}
 	if fork, ok := entries[0].Data.(SessionCreated); ok && fork.Parent != "" {
 		if s != nil {
 			return errdefs.Conflict.Errorf("journal: fork of %s to %s: there is a session of that name", fork.Parent, session)
 		}
 		parent := m.sessions[fork.Parent]
-		if parent == nil || fork.At < 0 || fork.At > int64(len(parent.entries)) {
+		if parent == nil || fork.At < 0 || fork.At > parent.last() {
 			return errdefs.NotFound.Errorf("journal: fork of %s at %d: there is no such entry", fork.Parent, fork.At)
 		}
 		have = fork.At
-		s = &memorySession{entries: parent.entries[:fork.At:fork.At]}
-		for _, e := range s.entries {
-			s.info.Apply(e)
+		s = &memorySession{stretch: stretch{shared: parent.upTo(fork.At), after: fork.At}}
+		s.info = Info{Session: session, Agent: parent.info.Agent, User: parent.info.User}
+		if fork.At < parent.last() {
+			run := s.lastRun()
+			s.info.Agent, s.info.User = run.Agent, run.User
 		}
-		s.info.Session = session
 	}
 	if have != after {
 		return errdefs.Conflict.Errorf("journal: append to %s after entry %d: its last is %d", session, after, have)
@@ -87,18 +127,20 @@ func (m *memory) Read(ctx context.Context, session string, after int64) iter.Seq
 			return
 		}
 		m.mu.Lock()
-		var have []Entry
+		var have [][]Entry
 		if s := m.sessions[session]; s != nil {
-			have = s.entries[min(max(after, 0), int64(len(s.entries))):]
+			have = s.behind(after)
 		}
 		m.mu.Unlock()
-		for _, e := range have {
-			if err := ctx.Err(); err != nil {
-				yield(Entry{}, err)
-				return
-			}
-			if !yield(e, nil) {
-				return
+		for _, entries := range have {
+			for _, e := range entries {
+				if err := ctx.Err(); err != nil {
+					yield(Entry{}, err)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
 			}
 		}
 	}
@@ -112,9 +154,15 @@ func (m *memory) Sessions(ctx context.Context, q Query) iter.Seq2[Info, error] {
 		}
 		m.mu.Lock()
 		var all []Info
-		for _, s := range m.sessions {
-			if q.Matches(s.info) {
+		if q.Session != "" {
+			if s := m.sessions[q.Session]; s != nil && q.Matches(s.info) {
 				all = append(all, s.info)
+			}
+		} else {
+			for _, s := range m.sessions {
+				if q.Matches(s.info) {
+					all = append(all, s.info)
+				}
 			}
 		}
 		m.mu.Unlock()

@@ -46,6 +46,7 @@ func (l *Leased) Error() string {
 
 // Query narrows Sessions; the zero Query lists all.
 type Query struct {
+	Session             string // that one alone, which a store finds without looking at others
 	Agent, User, Status string
 	Limit               int // 0: no limit
 }
@@ -83,5 +84,5 @@ func (i *Info) Apply(e Entry) {
 
 // Matches reports whether q lists i.
 func (q Query) Matches(i Info) bool {
-	return (q.Agent == "" || q.Agent == i.Agent) && (q.User == "" || q.User == i.User) && (q.Status == "" || q.Status == i.Status)
+	return (q.Session == "" || q.Session == i.Session) && (q.Agent == "" || q.Agent == i.Agent) && (q.User == "" || q.User == i.User) && (q.Status == "" || q.Status == i.Status)
 }

@@ -14,10 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // The files that a helper is given.
@@ -57,13 +58,17 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 const terminals = "/dev/pts"
 
 // probe is what can be enforced here.
-var probe = sync.OnceValue(func() Capabilities {
+func probe() Capabilities { return probed.Of(makeProbe) }
+
+var probed lazy.Value[Capabilities]
+
+func makeProbe() Capabilities {
 	no := func(why string, args ...any) Status { return Status{Why: fmt.Sprintf(why, args...)} }
 	yes := Status{Holds: true}
 	abi := landlockABI()
 	bwrap, err := tryBubblewrap()
 	return capabilitiesOf(abi, bwrap, err, yes, no)
-})
+}
 
 func capabilitiesOf(abi int, bwrap string, bwrapErr error, yes Status, no func(string, ...any) Status) Capabilities {
 	c := Capabilities{Backend: "none", ABI: abi}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +30,13 @@ type member struct {
 	exact bool // a member under a name of the schema's means that one
 }
 
-var nameRule = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+// takes reports whether providers take a name.
+func takes(name string) bool {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	return name != "" && len(name) <= 64 && strings.IndexFunc(name, other) < 0
+}
 
 // NewSet makes a set, in the order given. It fails with errdefs.Conflict on two tools whose names differ at most in case, and with
 // errdefs.Validation on a name that providers don't take or a schema that isn't JSON. A schema that is JSON but doesn't compile
@@ -43,7 +48,7 @@ func NewSet(tools ...Tool) (Set, error) {
 			return Set{}, errdefs.Validation.Errorf("tool: tool %d is nil", i+1)
 		}
 		def := t.Definition()
-		if !nameRule.MatchString(def.Name) {
+		if !takes(def.Name) {
 			return Set{}, errdefs.Validation.Errorf("tool: %q is no name that providers take: 1 to 64 of a-z, A-Z, 0-9, _ and -", def.Name)
 		}
 		if j, dup := s.byName[strings.ToLower(def.Name)]; dup {

@@ -26,19 +26,23 @@ type options struct {
 	pairs                        int
 	times                        float64
 	growth                       bool
+	tls                          string
 	jsonFile, svgFile, profileTo string
+	from                         string
 }
 
 func flagsOf(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("turns", flag.ContinueOnError)
-	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W6,W7,W8,W10", "which workloads; W4-big only if it is named")
+	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W5,W6,W7,W8,W9,W10", "which workloads; W4-big only if it is named")
 	flags.StringVar(&o.systems, "systems", "", "which systems of the table; all of them if it is empty")
 	flags.StringVar(&o.also, "also", "", "further systems, NAME=PROGRAM,…, under W1 to W4: a program that takes run -system NAME -workload W1 -upstream URL -times 1 and prints a result as JSON")
 	flags.StringVar(&o.peers, "peers", "", "programs whose systems are others', PROGRAM,…, under W1, W2-200, W3 and W4; ./scripts/bench builds its own and needs no value here. At the end is what Pawl costs beside the best of them")
 	flags.IntVar(&o.pairs, "pairs", 5, "how often each comparison is made")
 	flags.Float64Var(&o.times, "times", 1, "how much longer the workloads are: turns of a session, pieces of an answer, or sessions at once")
 	flags.BoolVar(&o.growth, "growth", false, "also measure W1, W3 and W4 at 1, 2, 4 and 8 times their size, and say how the cost grows")
+	flags.StringVar(&o.tls, "tls", "", "have the model speak http1 or http2 over TLS, which all systems trust: HTTP/1.1 without TLS if it is empty")
 	flags.StringVar(&o.jsonFile, "json", "", "file for all that was measured")
+	flags.StringVar(&o.from, "from", "", "measure nothing: print and draw what -json has kept in a file")
 	flags.StringVar(&o.svgFile, "svg", "", "file for a drawing of the ratios")
 	flags.StringVar(&o.profileTo, "pprof", "", "directory for profiles of every system, SYSTEM-WORKLOAD.cpu.pprof and .allocs.pprof")
 	return flags
@@ -100,6 +104,26 @@ type raw struct {
 	Best []string `json:"best,omitempty"`
 }
 
+// recorded gives the pairs of a file that -json wrote; none for a row that it does not have.
+func recorded(file string) (func(context.Context, row) ([]pair, error), error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the caller names it
+	if err != nil {
+		return nil, err
+	}
+	var all []raw
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return func(_ context.Context, r row) ([]pair, error) {
+		for _, one := range all {
+			if one.Title == r.title && one.Workload == r.workload && one.System == r.system && one.Base == r.base {
+				return one.Pairs, nil
+			}
+		}
+		return nil, nil
+	}, nil
+}
+
 func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	var o options
 	flags := flagsOf(&o)
@@ -115,6 +139,12 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	case o.pairs < 1 || o.times <= 0:
 		return fmt.Errorf("-pairs %d -times %v: want at least one, and more than nothing", o.pairs, o.times)
 	}
+	if o.from != "" && (o.growth || o.jsonFile != "") {
+		return errors.New("-from: there is nothing to measure for -growth, nor to keep by -json")
+	}
+	if o.tls != "" && o.tls != "http1" && o.tls != "http2" {
+		return fmt.Errorf("-tls %s: want http1 or http2", o.tls)
+	}
 	if o.profileTo != "" {
 		if o.profileTo, err = filepath.Abs(o.profileTo); err != nil {
 			return err
@@ -123,8 +153,20 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 	}
-	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}}
+	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}, tls: o.tls}
 	defer func() { err = errors.Join(err, b.end()) }()
+	if o.tls != "" {
+		if b.ca, err = newAuthority(); err != nil {
+			return err
+		}
+	}
+
+	compare := b.compare
+	if o.from != "" {
+		if compare, err = recorded(o.from); err != nil {
+			return err
+		}
+	}
 
 	head(out)
 	var failed error
@@ -132,13 +174,16 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	var all []raw
 	total := map[[2]string]float64{} // CPU, by workload and system
 	for _, r := range chosen {
-		pairs, err := b.compare(ctx, r)
+		pairs, err := compare(ctx, r)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			failed = errors.Join(failed, err)
 			continue
+		}
+		if len(pairs) == 0 {
+			continue // of a file that has other rows
 		}
 		all = append(all, raw{Title: r.title, Workload: r.workload, System: r.system, Base: r.base, Pairs: pairs, Peer: r.peer})
 		for _, l := range r.lines(pairs) {
@@ -161,7 +206,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			fmt.Fprintf(out, format, "W2", system, "exponent, 200 to 400", short(load.Exponent(few*200, many*400)), "-", "-", "-", "-", target, mark)
 		}
 	}
-	beside, more, err := besidePeers(ctx, b.compare, lines, out)
+	beside, more, err := besidePeers(ctx, compare, lines, out)
 	failed = errors.Join(failed, err)
 	lines, all = append(lines, beside...), append(all, more...)
 	if o.growth {

@@ -169,6 +169,12 @@ func lines(from io.Reader, one func(data []byte) error) error {
 	in := bufio.NewReader(from)
 	for {
 		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) { // Responses ends with an event that has the whole answer
+			var rest []byte
+			line = bytes.Clone(line)
+			rest, err = in.ReadBytes('\n')
+			line = append(line, rest...)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/signal"
@@ -19,6 +20,7 @@ import (
 const (
 	asUpstream = "upstream"
 	asRun      = "run"
+	asKept     = "kept"
 )
 
 // systems are what this program measures. A further one is a program of its own that answers to "run": see package load.
@@ -32,6 +34,8 @@ var systems = load.Systems{
 	"pawl-sqlite": pawlWith(inFile, nil),
 	"pawl-full":   pawlWith(inMemory, full),
 }
+
+func init() { maps.Copy(systems, otherWires) }
 
 func main() {
 	if err := do(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -49,6 +53,8 @@ func do(args []string) error {
 			return upstreamMain(args[1:])
 		case asRun:
 			return load.Main(ctx, args[1:], systems, os.Stdout)
+		case asKept:
+			return keptMain(ctx, args[1:], os.Stdout)
 		}
 	}
 	return benchMain(ctx, args, os.Stdout)
@@ -57,8 +63,17 @@ func do(args []string) error {
 func upstreamMain(args []string) error {
 	flags := flag.NewFlagSet(asUpstream, flag.ContinueOnError)
 	latency := flags.Duration("latency", 0, "wait so long before each answer")
+	protocol := flags.String("tls", "", "http1 or http2, over TLS")
+	cert := flags.String("cert", "", "file of the certificate")
+	key := flags.String("key", "", "file of its key")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return child.Serve(&http.Server{Handler: upstream.New(*latency).Handler()}) //nolint:gosec // child.Serve sets its timeout
+	s := &http.Server{Handler: upstream.New(*latency).Handler()} //nolint:gosec // child.Serve sets its timeout
+	if *protocol != "" {
+		if err := secured(s, *protocol, *cert, *key); err != nil {
+			return err
+		}
+	}
+	return child.Serve(s)
 }

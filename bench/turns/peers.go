@@ -61,9 +61,6 @@ func peersOf(ctx context.Context, program string) (all []row, err error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: %s speaks %q, which no floor does", program, p.Name, p.Wire)
 		}
-		if systems[base] == nil {
-			base = "f1"
-		}
 		for _, r := range rowsOf(peerly, p.Name, program, base) {
 			r.peer = true
 			all = append(all, r)
@@ -102,6 +99,9 @@ func besidePeers(ctx context.Context, compare func(context.Context, row) ([]pair
 			pairs, err := compare(ctx, r)
 			if err != nil {
 				return its, all, err
+			}
+			if len(pairs) == 0 {
+				continue // of a file that has other rows
 			}
 			if i = len(all); i == 0 {
 				fmt.Fprintln(out, "\nbeside the peer that costs least")

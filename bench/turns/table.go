@@ -1,18 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/bench/internal/child"
 	"github.com/pawl-dev/pawl/bench/internal/load"
-	"github.com/pawl-dev/pawl/bench/internal/upstream"
 )
 
 // metric is a figure of a result.
@@ -60,6 +61,8 @@ type row struct {
 	baseProgram                   string // and that the base is in
 	peer                          bool   // it is somebody else's: see [bestPeer]
 	wants                         []want
+	measure                       func(ctx context.Context, b *bench, system string) (load.Result, error) // nil: the system runs the workload
+	more                          float64                                                                 // so many times as many pairs; 0 is 1
 }
 
 // rows are all comparisons, in the order of the table.
@@ -73,6 +76,7 @@ func rows() []row {
 	}
 	add("W1", "W1", "pawl", "f1", want{cpuTurn, 0.60}, want{allocTurn, 90}, want{bytesTurn, 0}, want{wallTurn, 0})
 	add("W1", "W1", "pawl-memory", "f1", want{cpuTurn, 0.70}, want{allocTurn, 110}, want{bytesTurn, 0}, want{wallTurn, 0})
+	all = append(all, wireRows()...)
 	for _, n := range []struct {
 		name   string
 		target float64
@@ -91,12 +95,14 @@ func rows() []row {
 	add("W4", "W4", "pawl", "f1", want{cpuTurn, 0.55}, want{resident, 80}, want{retained, 8}, want{wall, 0})
 	add("W4", "W4", "pawl-memory", "f1", want{cpuTurn, 0.55}, want{resident, 80}, want{retained, 0})
 	add("W4-big", "W4-big", "pawl", "f1", want{cpuTurn, 0}, want{resident, 64}, want{wall, 0})
+	all = append(all, readyRows()...)
 	add("W6", "W1", "pawl-sqlite", "f3-sqlite", want{cpuTurn, 1.25}, want{wallTurn, 0})
 	add("W6", "W4", "pawl-sqlite", "f3-sqlite", want{cpuTurn, 1.25}, want{wall, 0})
 	add("W7", "W1", "pawl-full", "pawl-memory", want{cpuTurn, 1.3}, want{allocTurn, 0})
 	for _, name := range []string{"W8-parallel", "W8-results", "W8-image"} {
 		add("W8", name, "pawl-memory", "f1", want{cpuTurn, 0.5}, want{bytesTurn, 0})
 	}
+	all = append(all, keptRows()...)
 	add("W10", "W10", "f3", "f1", want{late50, 0}, want{late99, 0})
 	add("W10", "W10", "pawl-memory", "f1", want{late50, 0}, want{late99, 0})
 	return all
@@ -114,21 +120,33 @@ type bench struct {
 	times    float64 // how much longer workloads are
 	profiles string
 	models   map[time.Duration]*child.Process // upstreams, by their latency
+	tls      string                           // what upstreams speak over TLS: http1 or http2; "": HTTP/1.1 without
+	ca       *authority                       // their certificate; nil without TLS
+	programs string                           // where those of W5 were built; "": nowhere yet
 }
 
 // compare makes one comparison several times: base, system, base, system.
 func (b *bench) compare(ctx context.Context, r row) (all []pair, err error) {
-	for range b.pairs {
+	for range max(1, int(float64(b.pairs)*cmp.Or(r.more, 1))) {
 		var p pair
-		if p.Base, err = b.run(ctx, r.baseProgram, r.base, r.workload); err != nil {
-			return all, err
+		if r.base != "" {
+			if p.Base, err = r.once(ctx, b, r.baseProgram, r.base); err != nil {
+				return all, err
+			}
 		}
-		if p.System, err = b.run(ctx, r.program, r.system, r.workload); err != nil {
+		if p.System, err = r.once(ctx, b, r.program, r.system); err != nil {
 			return all, err
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+func (r row) once(ctx context.Context, b *bench, program, system string) (load.Result, error) {
+	if r.measure != nil {
+		return r.measure(ctx, b, system)
+	}
+	return b.run(ctx, program, system, r.workload)
 }
 
 // run measures a system in a process of its own.
@@ -139,12 +157,16 @@ func (b *bench) run(ctx context.Context, program, system, workload string) (r lo
 	}
 	model := b.models[w.Latency]
 	if model == nil {
-		if model, err = child.Start(ctx, asUpstream, "-latency", w.Latency.String()); err != nil {
+		args := []string{asUpstream, "-latency", w.Latency.String()}
+		if b.ca != nil {
+			args = append(args, "-tls", b.tls, "-cert", b.ca.cert(), "-key", b.ca.key())
+		}
+		if model, err = child.Start(ctx, args...); err != nil {
 			return r, err
 		}
 		b.models[w.Latency] = model
 	}
-	before, err := upstream.CountsOf(ctx, model.URL)
+	before, err := b.counts(ctx, model.URL)
 	if err != nil {
 		return r, err
 	}
@@ -159,12 +181,15 @@ func (b *bench) run(ctx context.Context, program, system, workload string) (r lo
 	if err := json.Unmarshal(out, &r); err != nil {
 		return r, fmt.Errorf("%s: it said %.200q: %w", system, out, err)
 	}
-	after, err := upstream.CountsOf(ctx, model.URL)
+	after, err := b.counts(ctx, model.URL)
 	if err != nil {
 		return r, err
 	}
 	if least := int64(w.Turns()); after.Refused != before.Refused || after.Requests-before.Requests < least || r.Turns != w.Turns() {
 		return r, fmt.Errorf("%s, %s: the model refused %d requests and answered %d, want none and at least %d", system, workload, after.Refused-before.Refused, after.Requests-before.Requests, least)
+	}
+	if err := b.spoke(before, after); err != nil {
+		return r, fmt.Errorf("%s, %s: %w", system, workload, err)
 	}
 	return r, nil
 }
@@ -174,6 +199,12 @@ func (b *bench) end() (err error) {
 	for _, m := range b.models {
 		_, ended := m.End()
 		err = errors.Join(err, ended)
+	}
+	if b.programs != "" {
+		err = errors.Join(err, os.RemoveAll(b.programs))
+	}
+	if b.ca != nil {
+		err = errors.Join(err, b.ca.end())
 	}
 	return err
 }
@@ -199,7 +230,10 @@ func (r row) lines(all []pair) (out []line) {
 	for _, w := range r.wants {
 		var base, system, ratio []float64
 		for _, p := range all {
-			b, s := w.of(p.Base), w.of(p.System)
+			b, s := math.NaN(), w.of(p.System)
+			if r.base != "" {
+				b = w.of(p.Base)
+			}
 			base, system, ratio = append(base, b), append(system, s), append(ratio, s/b)
 		}
 		out = append(out, line{r, w, spreadOf(base), spreadOf(system), spreadOf(ratio)})
@@ -215,7 +249,7 @@ func (l line) above() bool {
 	return l.target > 0 && l.system.middle > l.target
 }
 
-const format = "%-12s %-12s %-20s %10s %10s %-11s %7s %15s %8s %s\n"
+const format = "%-12s %-14s %-21s %10s %10s %-12s %7s %15s %8s %s\n"
 
 func head(out io.Writer) {
 	fmt.Fprintf(out, format, "workload", "system", "what", "it", "base", "base is", "ratio", "min..max", "target", "")
@@ -231,11 +265,14 @@ func (l line) print(out io.Writer) {
 			mark = "ABOVE"
 		}
 	}
-	ratio, spread := "-", "-"
+	ratio, spread, base, baseIs := "-", "-", "-", "-"
+	if l.row.base != "" {
+		base, baseIs = short(l.base.middle), l.row.base
+	}
 	if !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
 		ratio, spread = fmt.Sprintf("%.2f", l.ratio.middle), fmt.Sprintf("%.2f..%.2f", l.ratio.least, l.ratio.most)
 	}
-	fmt.Fprintf(out, format, l.workload, l.row.system, l.what(), short(l.system.middle), short(l.base.middle), l.row.base, ratio, spread, target, mark)
+	fmt.Fprintf(out, format, l.workload, l.row.system, l.what(), short(l.system.middle), base, baseIs, ratio, spread, target, mark)
 }
 
 // short is a figure with three digits or so.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +35,15 @@ import (
 
 // The parts of a benchmark are this program again.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == asUpstream || os.Args[1] == asRun) {
+	if len(os.Args) > 1 && slices.Contains([]string{asUpstream, asRun, asKept}, os.Args[1]) {
 		if err := do(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
+	}
+	if os.Getenv("PAWL_BENCH_FAIL") != "" {
+		os.Exit(3)
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of many processes ends a second later
 	os.Exit(m.Run())
@@ -71,6 +75,9 @@ func TestEverySystemAnswersEveryWorkload(t *testing.T) {
 			for name, system := range systems {
 				if strings.HasSuffix(name, "-sqlite") && workload != "W1" && workload != "W4" {
 					continue // as in the table: they wait for the disk
+				}
+				if otherWires[name] != nil && workload != "W1" && workload != "W3" && workload != "W3-flushed" {
+					continue // as in the table, or nearly
 				}
 				before, err := upstream.CountsOf(t.Context(), url)
 				if err != nil {
@@ -126,6 +133,8 @@ func TestTheFloorsAllocateWhatFloorsDo(t *testing.T) {
 		{"f1", "W1", allocTurn, 181},
 		{"f3", "W1", allocTurn, 80},
 		{"f1", "W3", allocPiece, 10.07},
+		{"f1-openai", "W1", allocTurn, 180},
+		{"f1-openai", "W3", allocPiece, 11.07},
 	} {
 		r, err := b.run(t.Context(), "", tc.system, tc.workload)
 		if err != nil {
@@ -274,12 +283,12 @@ func TestATableHasALineForEachFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := out.String()
-	for _, want := range []string{"workload     system", "\nW1           pawl-memory  CPU a turn, µs", "×0.70", "\nW1           f3           allocations a turn", "\nW2-400       pawl-memory  last 20 ÷ first 20", "\nW2           pawl-memory  exponent, 200 to 400"} {
+	for _, want := range []string{"workload     system", "\nW1           pawl-memory    CPU a turn, µs", "×0.70", "\nW1           f3             allocations a turn", "\nW2-400       pawl-memory    last 20 ÷ first 20", "\nW2           pawl-memory    exponent, 200 to 400"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
 	}
-	if n := strings.Count(table, "\nW1           f3           CPU a turn"); n != 2 { // its own, and that of the other program
+	if n := strings.Count(table, "\nW1           f3             CPU a turn"); n != 2 { // its own, and that of the other program
 		t.Errorf("%d lines of f3", n)
 	}
 	var all []raw
@@ -319,7 +328,7 @@ func TestASystemThatFailsFailsTheBenchmark(t *testing.T) {
 }
 
 func TestWhatIsWrongWithTheCommandLineIsSaid(t *testing.T) {
-	for _, args := range [][]string{{"-pairs", "0"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-pairs", "0"}, {"-tls", "http3"}, {"-from", "x", "-growth"}, {"-times", "0"}, {"-workloads", "W99"}, {"-systems", "x"}, {"-also", "x"}, {"more"}, {"-nonsense"}} {
 		if err := benchMain(t.Context(), args, io.Discard); err == nil {
 			t.Errorf("%v is taken", args)
 		}

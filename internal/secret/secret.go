@@ -19,8 +19,8 @@ func Patterns() []*regexp.Regexp { return append([]*regexp.Regexp(nil), patterns
 var patterns = []*regexp.Regexp{
 	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|\z)`),
 	regexp.MustCompile(`\b(AKIA|ASIA)[0-9A-Z]{16}\b`),                                  // AWS access key ids
-	regexp.MustCompile(`\bgh[pousr]_[0-9A-Za-z]{36,255}\b`),                            // GitHub
-	regexp.MustCompile(`\bgithub_pat_[0-9A-Za-z_]{22,255}\b`),                          // GitHub, fine-grained
+	regexp.MustCompile(`\bgh[pousr]_[0-9A-Za-z]{36,}\b`),                               // GitHub, up to 255: counting so far makes the expression large
+	regexp.MustCompile(`\bgithub_pat_[0-9A-Za-z_]{22,}\b`),                             // GitHub, fine-grained
 	regexp.MustCompile(`\bglpat-[0-9A-Za-z_-]{20,}`),                                   // GitLab
 	regexp.MustCompile(`\bxox[abeoprs]-[0-9A-Za-z-]{10,}`),                             // Slack
 	regexp.MustCompile(`\bsk-(ant-|proj-|live-)?[0-9A-Za-z_-]{20,}`),                   // Anthropic, OpenAI

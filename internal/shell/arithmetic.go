@@ -1,13 +1,14 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // Arithmetic and conditions, in which names of variables are evaluated.
@@ -61,7 +62,7 @@ func isAssign(op syntax.BinAritOperator) bool {
 }
 
 // numeric is a value that arithmetic takes for a number, and for nothing else.
-var numeric = regexp.MustCompile(`^[ \t\n]*[-+]?([0-9][0-9a-zA-Z#@_]*)?[ \t\n]*$`)
+var numeric = lazy.Regexp(`^[ \t\n]*[-+]?([0-9][0-9a-zA-Z#@_]*)?[ \t\n]*$`)
 
 // evaluated notes what of an expression is not known to be a number.
 func (r *reader) evaluated(f frame, n syntax.Node) {
@@ -105,7 +106,7 @@ func (r *reader) evaluatedWord(f frame, w *syntax.Word) {
 		}
 	}
 	for _, v := range values {
-		if !v.Known || !v.Number && (v.Glob || !numeric.MatchString(v.Text)) {
+		if !v.Known || !v.Number && (v.Glob || !numeric.Get().MatchString(v.Text)) {
 			r.evaluates(text(f.src, w))
 		}
 	}

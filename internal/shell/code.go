@@ -10,7 +10,7 @@ var specials = fields(`awk gawk mawk nawk sed gsed vi vim nvim ex ed git tar gta
 
 // script reads programs in other languages: as far as they run commands, or remove and write files, by literal calls.
 func (r *reader) script(f frame, c Command) ([]Word, bool) {
-	if specials[c.Name] {
+	if specials.has(c.Name) {
 		return r.special(f.under(c.Name), c)
 	}
 	l := languageOf(c.Name)
@@ -160,9 +160,9 @@ func (p *program) imports() {
 					break
 				}
 			}
-		case p.l == &node && p.l.calls[t.name] != "" && p.at(i+1).char == ':' && p.at(i+2).name != "": // {execSync: e}
+		case p.l == &node && p.l.calls.of(t.name) != "" && p.at(i+1).char == ':' && p.at(i+2).name != "": // {execSync: e}
 			p.names[p.at(i+2).name] = t.name
-		case t.name != "" && p.at(i+1).char == '=' && p.l.calls[p.at(i+2).name] != "" && p.at(i+3).char != '(':
+		case t.name != "" && p.at(i+1).char == '=' && p.l.calls.of(p.at(i+2).name) != "" && p.at(i+3).char != '(':
 			p.names[t.name] = p.at(i + 2).name
 		}
 	}
@@ -296,17 +296,17 @@ func (p *program) call(i int) {
 		name = p.names[head] + "." + rest
 	}
 	name = strings.ReplaceAll(name, "::", ".")
-	kind := p.l.calls[name]
+	kind := p.l.calls.of(name)
 	for _, module := range p.stars {
 		if kind == "" {
-			kind = p.l.calls[module+"."+name]
+			kind = p.l.calls.of(module + "." + name)
 		}
 	}
 	method := name[strings.LastIndexByte(name, '.')+1:]
 	if kind == "" && strings.Contains(name, ".") {
-		kind = p.l.calls["."+method]
+		kind = p.l.calls.of("." + method)
 		if kind == "" && strings.HasPrefix(name, ".") && (p.l == &python && (method == "system" || method == "popen" || method == "rmtree") || p.l == &node && method == "exec" && p.mentions("child_process")) {
-			kind = p.l.calls[method]
+			kind = p.l.calls.of(method)
 		}
 	}
 	if kind == "" || p.at(i-1).name == "def" || p.at(i-1).name == "function" || p.at(i-1).name == "import" {

@@ -67,10 +67,10 @@ func (r *reader) start(f frame, words []Word, env []Assign, files []Redirect, so
 		}
 		f = g
 	}
-	if run := runners[c.Name]; run != nil {
+	if run := runners()[c.Name]; run != nil {
 		return run(r, f.under(c.Name), c)
 	}
-	if strings.HasPrefix(c.Name, "ld") && loader.MatchString(c.Name) {
+	if strings.HasPrefix(c.Name, "ld") && loader.Get().MatchString(c.Name) {
 		return r.unwrap(f.under(c.Name), c, loading)
 	}
 	if strings.Contains(c.Path.Text, "/") && !r.stranger(f, c.Path) && !strings.HasPrefix(c.Path.Text, "/dev/") {

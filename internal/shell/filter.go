@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // Programs that make known text of known text.
@@ -14,70 +16,76 @@ import (
 var filterValues = map[string]string{"head": "-n -c", "tail": "-n -c", "base64": "-w --wrap", "xxd": "-c -l -s -g", "cut": "-d -f -c -b", "openssl": "-in", "sed": "-e"}
 
 // filters make known text of known text.
-var filters = map[string]func(args []Word, in string) Word{
-	"base64": func(args []Word, in string) Word {
-		for _, a := range args {
-			if a.Text == "--decode" || strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--") && strings.ContainsAny(a.Text, "dD") {
-				return decoded(base64.StdEncoding.WithPadding(base64.NoPadding).DecodeString(strings.TrimRight(squeeze(in), "=")))
+func filters() map[string]func(args []Word, in string) Word { return filterTable.Of(makeFilters) }
+
+var filterTable lazy.Value[map[string]func(args []Word, in string) Word]
+
+func makeFilters() map[string]func(args []Word, in string) Word {
+	return map[string]func(args []Word, in string) Word{
+		"base64": func(args []Word, in string) Word {
+			for _, a := range args {
+				if a.Text == "--decode" || strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--") && strings.ContainsAny(a.Text, "dD") {
+					return decoded(base64.StdEncoding.WithPadding(base64.NoPadding).DecodeString(strings.TrimRight(squeeze(in), "=")))
+				}
 			}
-		}
-		return lit(base64.StdEncoding.EncodeToString([]byte(in)) + "\n")
-	},
-	"base32": func(args []Word, in string) Word {
-		if len(args) > 0 {
-			return decoded(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(squeeze(in), "=")))
-		}
-		return lit(base32.StdEncoding.EncodeToString([]byte(in)) + "\n")
-	},
-	"openssl": func(args []Word, in string) Word {
-		s := joinText(args)
-		if (strings.HasPrefix(s, "base64 ") || strings.Contains(s, "-base64") || strings.Contains(s, "-a")) && strings.Contains(s+" ", "-d ") {
-			return decoded(base64.StdEncoding.DecodeString(squeeze(in)))
-		}
-		return Word{}
-	},
-	"xxd": func(args []Word, in string) Word {
-		s := joinText(args)
-		switch {
-		case strings.Contains(s, "r") && strings.Contains(s, "p"):
-			return decoded(hex.DecodeString(squeeze(in)))
-		case s == "-p" || s == "-ps":
-			return lit(hex.EncodeToString([]byte(in)) + "\n")
-		}
-		return Word{}
-	},
-	"rev": func(_ []Word, in string) Word {
-		var out []string
-		for line := range strings.SplitSeq(in, "\n") {
-			rs := []rune(line)
-			slices.Reverse(rs)
-			out = append(out, string(rs))
-		}
-		return lit(strings.Join(out, "\n"))
-	},
-	"tac": func(_ []Word, in string) Word {
-		ls := strings.SplitAfter(strings.TrimSuffix(in, "\n")+"\n", "\n")
-		slices.Reverse(ls)
-		return lit(strings.Join(ls, ""))
-	},
-	"tr":   translate,
-	"head": func(args []Word, in string) Word { return few(args, in, false) },
-	"tail": func(args []Word, in string) Word { return few(args, in, true) },
-	"sort": func(args []Word, in string) Word {
-		if len(args) > 0 {
+			return lit(base64.StdEncoding.EncodeToString([]byte(in)) + "\n")
+		},
+		"base32": func(args []Word, in string) Word {
+			if len(args) > 0 {
+				return decoded(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(squeeze(in), "=")))
+			}
+			return lit(base32.StdEncoding.EncodeToString([]byte(in)) + "\n")
+		},
+		"openssl": func(args []Word, in string) Word {
+			s := joinText(args)
+			if (strings.HasPrefix(s, "base64 ") || strings.Contains(s, "-base64") || strings.Contains(s, "-a")) && strings.Contains(s+" ", "-d ") {
+				return decoded(base64.StdEncoding.DecodeString(squeeze(in)))
+			}
 			return Word{}
-		}
-		ls := strings.SplitAfter(strings.TrimSuffix(in, "\n")+"\n", "\n")
-		slices.Sort(ls)
-		return lit(strings.Join(ls, ""))
-	},
-	"cut": func([]Word, string) Word { return Word{} },
-	"sed": func(args []Word, in string) Word {
-		if len(args) == 1 && args[0].Text == "" {
-			return lit(in)
-		}
-		return Word{}
-	},
+		},
+		"xxd": func(args []Word, in string) Word {
+			s := joinText(args)
+			switch {
+			case strings.Contains(s, "r") && strings.Contains(s, "p"):
+				return decoded(hex.DecodeString(squeeze(in)))
+			case s == "-p" || s == "-ps":
+				return lit(hex.EncodeToString([]byte(in)) + "\n")
+			}
+			return Word{}
+		},
+		"rev": func(_ []Word, in string) Word {
+			var out []string
+			for line := range strings.SplitSeq(in, "\n") {
+				rs := []rune(line)
+				slices.Reverse(rs)
+				out = append(out, string(rs))
+			}
+			return lit(strings.Join(out, "\n"))
+		},
+		"tac": func(_ []Word, in string) Word {
+			ls := strings.SplitAfter(strings.TrimSuffix(in, "\n")+"\n", "\n")
+			slices.Reverse(ls)
+			return lit(strings.Join(ls, ""))
+		},
+		"tr":   translate,
+		"head": func(args []Word, in string) Word { return few(args, in, false) },
+		"tail": func(args []Word, in string) Word { return few(args, in, true) },
+		"sort": func(args []Word, in string) Word {
+			if len(args) > 0 {
+				return Word{}
+			}
+			ls := strings.SplitAfter(strings.TrimSuffix(in, "\n")+"\n", "\n")
+			slices.Sort(ls)
+			return lit(strings.Join(ls, ""))
+		},
+		"cut": func([]Word, string) Word { return Word{} },
+		"sed": func(args []Word, in string) Word {
+			if len(args) == 1 && args[0].Text == "" {
+				return lit(in)
+			}
+			return Word{}
+		},
+	}
 }
 
 // decoded is what a decoder gave; what it gave before an error was printed all the same, and is not known.

@@ -1,24 +1,25 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // Programs that run commands of their own settings: fzf and hg.
 
 // finderMark is what fzf replaces by what was chosen, or typed.
-var finderMark = regexp.MustCompile(`\{[+fsnr]*(q|\d*|-\d+)?(\.\.-?\d*)?\}`)
+var finderMark = lazy.Regexp(`\{[+fsnr]*(q|\d*|-\d+)?(\.\.-?\d*)?\}`)
 
 // finderAction are actions of fzf that run a command, which stands in brackets of any kind or, behind a colon, up to the end.
-var finderAction = regexp.MustCompile(`(?s)\b(?:execute|execute-silent|execute-multi|become|reload|reload-sync|preview|transform(?:-[a-z]+)*|change-preview)(?:\((.*?)\)|\[(.*?)\]|\{(.*?)\}|<(.*?)>|~(.*?)~|!(.*?)!|@(.*?)@|#(.*?)#|\$(.*?)\$|%(.*?)%|\^(.*?)\^|&(.*?)&|\*(.*?)\*|;(.*?);|/(.*?)/|\|(.*?)\||:(.*))(?:[+,]|$)`)
+var finderAction = lazy.Regexp(`(?s)\b(?:execute|execute-silent|execute-multi|become|reload|reload-sync|preview|transform(?:-[a-z]+)*|change-preview)(?:\((.*?)\)|\[(.*?)\]|\{(.*?)\}|<(.*?)>|~(.*?)~|!(.*?)!|@(.*?)@|#(.*?)#|\$(.*?)\$|%(.*?)%|\^(.*?)\^|&(.*?)&|\*(.*?)\*|;(.*?);|/(.*?)/|\|(.*?)\||:(.*))(?:[+,]|$)`)
 
 // finder reads the commands that fzf runs: for its preview, and those of keys and events.
 func (r *reader) finder(f frame, c Command) {
 	f = f.fork()
 	f.marked = true
 	run := func(w Word) {
-		w.Text = finderMark.ReplaceAllString(w.Text, "{}")
+		w.Text = finderMark.Get().ReplaceAllString(w.Text, "{}")
 		r.text(f, w)
 	}
 	for i := range c.Args {
@@ -30,7 +31,7 @@ func (r *reader) finder(f frame, c Command) {
 		case name == "--with-shell":
 			r.doubt("%s runs its commands by %s", c.Name, short(w, w.Text))
 		case name == "--bind":
-			found := finderAction.FindAllStringSubmatch(w.Text, -1)
+			found := finderAction.Get().FindAllStringSubmatch(w.Text, -1)
 			for _, m := range found {
 				run(Word{Text: strings.Join(m[1:], ""), Known: w.Known}) // one of them matched
 			}

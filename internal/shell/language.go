@@ -1,8 +1,9 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // What is known of interpreters: how they are given code, and which calls of theirs do something.
@@ -12,7 +13,7 @@ type language struct {
 	code    string // options that give code, separated by spaces
 	letters string // of these, those that end a group of letters, as in perl -ne
 	valued  string // options that take the next word
-	calls   map[string]string
+	calls   *callNames
 	plain   bool // a call may stand without parentheses
 	stops   string
 }
@@ -37,14 +38,25 @@ const (
 	callCd    = "cd" // changes the directory
 )
 
-func calls(pairs ...string) map[string]string {
-	m := map[string]string{}
-	for i := 0; i < len(pairs); i += 2 {
-		for name := range strings.FieldsSeq(pairs[i+1]) {
-			m[name] = pairs[i]
+// callNames says what calls do, by their names.
+type callNames struct {
+	pairs []string // what calls do, and the names of those that do it, separated by spaces
+	table lazy.Value[map[string]string]
+}
+
+func calls(pairs ...string) *callNames { return &callNames{pairs: pairs} }
+
+// of says what a call does; "" if it does nothing.
+func (c *callNames) of(name string) string {
+	return c.table.Of(func() map[string]string {
+		m := map[string]string{}
+		for i := 0; i < len(c.pairs); i += 2 {
+			for name := range strings.FieldsSeq(c.pairs[i+1]) {
+				m[name] = c.pairs[i]
+			}
 		}
-	}
-	return m
+		return m
+	})[name]
 }
 
 var python = language{
@@ -118,13 +130,13 @@ var languages = map[string]*language{
 	"perl": &perl, "ruby": &ruby, "irb": &ruby, "jruby": &ruby, "node": &node, "nodejs": &node, "bun": &node, "deno": &node, "php": &php, "lua": &lua, "luajit": &lua, "Rscript": &rlang, "R": &rlang, "julia": &julia, "osascript": &osascript, "pypy": &python, "pypy3": &python, "ipython": &python, "tsx": &node, "ts-node": &node, "babel-node": &node, "jrunscript": &javax, "jjs": &javax, "groovy": &java, "jshell": &java, "kotlin": &java, "scala": &java, "scala3": &java,
 }
 
-var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+var pythonName = lazy.Regexp(`^python[0-9.]*$`)
 
 func languageOf(name string) *language {
 	if l := languages[name]; l != nil {
 		return l
 	}
-	if strings.HasPrefix(name, "p") && pythonName.MatchString(name) {
+	if strings.HasPrefix(name, "p") && pythonName.Get().MatchString(name) {
 		return &python
 	}
 	if rest := strings.TrimRight(name, "0123456789."); rest != name { // perl5.36

@@ -1,14 +1,15 @@
 package shell
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // Programs that start another one in a way of their own, and programs that nothing is known of.
 
 // loader matches the dynamic linker, which starts the program that it is given.
-var loader = regexp.MustCompile(`^ld(-linux[a-z0-9-]*|-musl-[a-z0-9_]+|64)?\.so(\.[0-9]+)?$`)
+var loader = lazy.Regexp(`^ld(-linux[a-z0-9-]*|-musl-[a-z0-9_]+|64)?\.so(\.[0-9]+)?$`)
 
 var loading = wrapper{long: "library-path preload audit inhibit-rpath argv0 glibc-hwcaps-prepend glibc-hwcaps-mask"}
 
@@ -82,19 +83,19 @@ func runMultitime(r *reader, f frame, c Command) []Word {
 }
 
 var (
-	lispRuns  = regexp.MustCompile(`\(\s*(?:[\w.:/]*[:/])?(?:system|shell|open-pipe|open-input-pipe|open-output-pipe|process|sh)\s+"((?:[^"\\]|\\.)*)"`)
-	lispDoubt = regexp.MustCompile(`(?i)\b(system|shell|open-pipe|open-(in|out)put-pipe|execlp?e?|primitive-fork|spawn|run-program|delete-file|delete-directory|rmdir|rename-file|process|eval|sh)\b`)
+	lispRuns  = lazy.Regexp(`\(\s*(?:[\w.:/]*[:/])?(?:system|shell|open-pipe|open-input-pipe|open-output-pipe|process|sh)\s+"((?:[^"\\]|\\.)*)"`)
+	lispDoubt = lazy.Regexp(`(?i)\b(system|shell|open-pipe|open-(in|out)put-pipe|execlp?e?|primitive-fork|spawn|run-program|delete-file|delete-directory|rmdir|rename-file|process|eval|sh)\b`)
 )
 
 // lisp reads code that a Lisp is given: what it gives to a shell, if that is a literal.
 func (r *reader) lisp(f frame, name string, code Word) {
 	rest := code.Text
-	for _, m := range lispRuns.FindAllStringSubmatch(rest, -1) {
+	for _, m := range lispRuns.Get().FindAllStringSubmatch(rest, -1) {
 		text, ok := unescape(m[1])
 		r.text(f, Word{Text: text, Known: ok})
 		rest = strings.Replace(rest, m[0], "", 1)
 	}
-	if !code.Known || lispDoubt.MatchString(rest) {
+	if !code.Known || lispDoubt.Get().MatchString(rest) {
 		r.doubt("%s runs code that is not read here", name)
 	}
 }
@@ -153,19 +154,29 @@ var naming = fields(`echo printf man info apropos whatis which whereis type hash
 	logger wall notify-send say mail mailx sendmail curl wget http https xh httpie open xdg-open code cowsay figlet toilet lolcat banner pbcopy pbpaste xclip xsel wl-copy dialog whiptail zenity fzf sk peco tput stty clear reset
 	pip pip3 gem cpan cpanm luarocks composer rustc gcc g++ cc clang ld as ar ranlib strip make cmake ninja meson bazel vagrant virsh lxc incus multipass adb fastboot minikube kind ansible-doc pydoc pydoc3 perldoc ri godoc gdb-doc llm claude aichat pawl skopeo buildah cosign crane trivy syft grype dive`)
 
-func fields(s string) map[string]bool {
-	m := map[string]bool{}
-	for name := range strings.FieldsSeq(s) {
-		m[name] = true
-	}
-	return m
+// nameSet are names, separated by spaces, that are looked up quickly.
+type nameSet struct {
+	names string
+	table lazy.Value[map[string]bool]
+}
+
+func fields(s string) *nameSet { return &nameSet{names: s} }
+
+func (s *nameSet) has(name string) bool {
+	return s.table.Of(func() map[string]bool {
+		m := map[string]bool{}
+		for name := range strings.FieldsSeq(s.names) {
+			m[name] = true
+		}
+		return m
+	})[name]
 }
 
 // grave are the programs that words of an unknown program are taken for. Words that are often a subcommand of something else (kill, mount, install, reboot) are not among them
 // but by their path.
 var grave = fields("rm dd shred unlink wipefs blkdiscard fdisk sfdisk sgdisk parted mkswap cryptsetup hdparm git docker podman kubectl systemctl crontab usermod chmod chown chgrp chattr mv cp tee truncate find xargs env eval nohup setsid sudo doas su pkexec busybox toybox killall pkill userdel passwd chpasswd iptables")
 
-var programPath = regexp.MustCompile(`^(/usr|/usr/local|/run/current-system/sw)?/s?bin/[^/]+$`)
+var programPath = lazy.Regexp(`^(/usr|/usr/local|/run/current-system/sw)?/s?bin/[^/]+$`)
 
 // maxGuesses bounds how many words of one program are taken for a command.
 const maxGuesses = 8
@@ -177,17 +188,17 @@ func runnable(w Word) bool {
 	}
 	name := w.Text
 	if strings.Contains(name, "/") {
-		if programPath.MatchString(name) {
+		if programPath.Get().MatchString(name) {
 			return true
 		}
 		name = base(name)
 	}
-	return grave[name] || shells[name] || languageOf(name) != nil || strings.HasPrefix(name, "mkfs")
+	return grave.has(name) || shells[name] || languageOf(name) != nil || strings.HasPrefix(name, "mkfs")
 }
 
 // guess reads the words of a program that nothing is known of, from the first that names a program: it may run them. The same with the text behind -c and its like.
 func (r *reader) guess(f frame, c Command) {
-	if r.o.Plain == nil || naming[c.Name] || specials[c.Name] || languageOf(c.Name) != nil || r.o.Plain(c.Name) {
+	if r.o.Plain == nil || naming.has(c.Name) || specials.has(c.Name) || languageOf(c.Name) != nil || r.o.Plain(c.Name) {
 		return
 	}
 	if f.guessed { // the words are those of a guess, whose program has looked at all of them

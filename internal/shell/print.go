@@ -2,12 +2,13 @@ package shell
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // prints gives what a program would print, if that can be told from its words and its input: known text, or, for programs that list files or say a number, what
@@ -44,7 +45,7 @@ func (r *reader) prints(f frame, c Command) []Word {
 	case "cat":
 		return r.cat(f, c.Args)
 	}
-	if filter := filters[c.Name]; filter != nil {
+	if filter := filters()[c.Name]; filter != nil {
 		if in, ok := r.input(f, c); ok {
 			if in.Glob {
 				return r.looks(f, c)
@@ -126,21 +127,21 @@ func echo(args []Word) Word {
 	return out
 }
 
-var octal = regexp.MustCompile(`\\0([0-7]{1,3})`)
+var octal = lazy.Regexp(`\\0([0-7]{1,3})`)
 
 // unescape gives what echo -e and printf %b make of s.
 func unescape(s string) (string, bool) {
-	s, _, err := expand.Format(nil, octal.ReplaceAllString(s, `\$1`), nil)
+	s, _, err := expand.Format(nil, octal.Get().ReplaceAllString(s, `\$1`), nil)
 	return s, err == nil
 }
 
-var wide = regexp.MustCompile(`%[-+ 0#]*(\d{4}|\*)`)
+var wide = lazy.Regexp(`%[-+ 0#]*(\d{4}|\*)`)
 
 func format(args []Word) Word {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
 	}
-	if len(args) == 0 || wide.MatchString(args[0].Text) || len(args) > 200 {
+	if len(args) == 0 || wide.Get().MatchString(args[0].Text) || len(args) > 200 {
 		return Word{}
 	}
 	out := Word{Known: true}
@@ -153,7 +154,7 @@ func format(args []Word) Word {
 		text := args[0].Text
 		if strings.Contains(text, "%b") {
 			for i, s := range rest {
-				rest[i] = octal.ReplaceAllString(s, `\$1`)
+				rest[i] = octal.Get().ReplaceAllString(s, `\$1`)
 			}
 		}
 		s, n, err := expand.Format(nil, text, rest)

@@ -1,19 +1,20 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 var (
-	awkShell  = regexp.MustCompile(`(?:system\s*\(|\|&?)\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`)
-	awkSystem = regexp.MustCompile(`\bsystem\s*\(|\|&?\s*getline|\|&?\s*[a-z$(]`)
-	awkFile   = regexp.MustCompile(`>>?\s*"((?:[^"\\]|\\.)*)"`)
-	sedRuns   = regexp.MustCompile(`(?m)(?:^|[;{}\d/$ ])\s*e\s+(\S.*)$`)
-	sedFlag   = regexp.MustCompile(`(?s)^\s*(?:[\d,$/!]|/[^/]*/)*\s*s(.)(.*)$`)
-	sedFile   = regexp.MustCompile(`(?m)(?:^|[;{}\d/$ ])\s*w\s+(\S+)\s*$`)
-	editShell = regexp.MustCompile(`^\s*:?\s*(?:\d+|%|\.|\$|,)*\s*(?:!|silent!?\s*!|call system\(|r\s*!|w\s*!)\s*(.*)$`)
+	awkShell  = lazy.Regexp(`(?:system\s*\(|\|&?)\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline`)
+	awkSystem = lazy.Regexp(`\bsystem\s*\(|\|&?\s*getline|\|&?\s*[a-z$(]`)
+	awkFile   = lazy.Regexp(`>>?\s*"((?:[^"\\]|\\.)*)"`)
+	sedRuns   = lazy.Regexp(`(?m)(?:^|[;{}\d/$ ])\s*e\s+(\S.*)$`)
+	sedFlag   = lazy.Regexp(`(?s)^\s*(?:[\d,$/!]|/[^/]*/)*\s*s(.)(.*)$`)
+	sedFile   = lazy.Regexp(`(?m)(?:^|[;{}\d/$ ])\s*w\s+(\S+)\s*$`)
+	editShell = lazy.Regexp(`^\s*:?\s*(?:\d+|%|\.|\$|,)*\s*(?:!|silent!?\s*!|call system\(|r\s*!|w\s*!)\s*(.*)$`)
 )
 
 // special reads programs that run what an option or a small language of their own says. False in the second place: it runs nothing of the kind.
@@ -52,7 +53,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 			if !plus && (i == 0 || !Listed("-c --cmd -S", c.Args[i-1].Text)) {
 				continue
 			}
-			if m := editShell.FindStringSubmatch(s); m != nil {
+			if m := editShell.Get().FindStringSubmatch(s); m != nil {
 				r.text(f, Word{Text: strings.Trim(strings.TrimSuffix(m[1], ")"), "'\""), Known: a.Known})
 			}
 			if strings.Contains(s, "py") && strings.Contains(s, "import") || strings.Contains(s, "lua") {
@@ -61,7 +62,7 @@ func (r *reader) special(f frame, c Command) ([]Word, bool) {
 		}
 		for _, w := range f.in.alts {
 			for line := range strings.Lines(w.Text) {
-				if m := editShell.FindStringSubmatch(strings.TrimSpace(line)); m != nil && (c.Name == "ed" || c.Name == "ex") {
+				if m := editShell.Get().FindStringSubmatch(strings.TrimSpace(line)); m != nil && (c.Name == "ed" || c.Name == "ex") {
 					r.text(f, Word{Text: m[1], Known: w.Known})
 				}
 			}
@@ -365,7 +366,7 @@ func (r *reader) awk(f frame, c Command) {
 	}
 	code := c.Args[i]
 	rest := code.Text
-	for _, m := range awkShell.FindAllStringSubmatch(rest, -1) {
+	for _, m := range awkShell.Get().FindAllStringSubmatch(rest, -1) {
 		text, ok := unescape(m[1] + m[2])
 		f := f
 		if strings.HasPrefix(m[0], "|") {
@@ -375,7 +376,7 @@ func (r *reader) awk(f frame, c Command) {
 			rest = strings.Replace(rest, m[0], "", 1)
 		}
 	}
-	for _, m := range awkFile.FindAllStringSubmatch(rest, -1) {
+	for _, m := range awkFile.Get().FindAllStringSubmatch(rest, -1) {
 		text, ok := unescape(m[1])
 		r.show(f, Command{Name: ":", Path: lit(":"), Redirects: []Redirect{{Op: ">", Path: Word{Text: text, Known: ok}, Write: true}}, Source: c.Source})
 	}
@@ -383,14 +384,14 @@ func (r *reader) awk(f frame, c Command) {
 		r.doubt("awk runs code that is not known")
 	}
 	noOr := strings.ReplaceAll(rest, "||", "")
-	if awkSystem.MatchString(stripStrings(noOr)) {
+	if awkSystem.Get().MatchString(stripStrings(noOr)) {
 		r.doubt("awk runs a command that is not a literal")
 	}
 }
 
-var literalText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|/(?:[^/\\\n]|\\.)*/`)
+var literalText = lazy.Regexp(`"(?:[^"\\]|\\.)*"|/(?:[^/\\\n]|\\.)*/`)
 
-func stripStrings(s string) string { return literalText.ReplaceAllString(s, `""`) }
+func stripStrings(s string) string { return literalText.Get().ReplaceAllString(s, `""`) }
 
 func (r *reader) sed(f frame, c Command) {
 	var scripts []Word
@@ -415,15 +416,15 @@ func (r *reader) sed(f frame, c Command) {
 		if !strings.ContainsAny(s.Text, "ew") {
 			continue
 		}
-		for _, m := range sedRuns.FindAllStringSubmatch(s.Text, -1) {
+		for _, m := range sedRuns.Get().FindAllStringSubmatch(s.Text, -1) {
 			if !strings.HasPrefix(strings.TrimSpace(s.Text), "s") {
 				r.text(f, Word{Text: m[1], Known: s.Known})
 			}
 		}
-		for _, m := range sedFile.FindAllStringSubmatch(s.Text, -1) {
+		for _, m := range sedFile.Get().FindAllStringSubmatch(s.Text, -1) {
 			r.show(f, Command{Name: ":", Path: lit(":"), Redirects: []Redirect{{Op: ">", Path: Word{Text: m[1], Known: s.Known}, Write: true}}, Source: c.Source})
 		}
-		if m := sedFlag.FindStringSubmatch(s.Text); m != nil {
+		if m := sedFlag.Get().FindStringSubmatch(s.Text); m != nil {
 			parts := strings.Split(m[2], m[1])
 			flags := parts[len(parts)-1]
 			if name, ok := strings.CutPrefix(strings.TrimLeft(flags, "gpiIm0123456789"), "w "); ok && len(parts) > 2 {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // A runner reads what a program runs, given the frame that names the program.
@@ -34,22 +36,25 @@ var wrappers = map[string]wrapper{
 	"aa-exec": {short: "pn"}, "runcon": {short: "utrl", skip: 1}, "hyperfine": {}, "gdb": {short: "x"}, "rtk": {},
 }
 
-// runners are the programs that run something else than the rest of their words. It is filled by init, since they run each other.
-var runners map[string]runner
+// runners are the programs that run something else than the rest of their words.
+func runners() map[string]runner { return runnerTable.Of(makeRunners) }
 
-func init() {
-	runners = map[string]runner{
+var runnerTable lazy.Value[map[string]runner]
+
+func makeRunners() map[string]runner {
+	all := map[string]runner{
 		"env": runEnv, "eval": runEval, "trap": runTrap, "alias": runAlias, "unalias": runUnalias, "source": runSource, ".": runSource, "xargs": runXargs, "find": runFind, "gfind": runFind,
 		"cd": runCd, "pushd": runCd, "popd": runPopd, "exit": runExit, "return": runReturn, "break": runBreak, "continue": runBreak, "shift": runShift, "set": runSet, "unset": runUnset, "read": runRead, "mapfile": runRead, "readarray": runRead, "getopts": runRead,
 		"su": runSu, "runuser": runSu, "watch": runWatch, "flock": runFlock, "script": runDashC, "parallel": runParallel, "ssh": runSSH, "tee": runTee, "printf": runPrintf, "export": runExport,
 		"curl": runFetch, "wget": runFetch, "tmux": runLast, "screen": runLast, "sftp": runSFTP, "start-stop-daemon": runDaemon, "ssh-agent": runAgent, "bwrap": runBwrap, "multitime": runMultitime, "sponge": runTee, "complete": runCompletion, "compgen": runCompletion,
 	}
 	for name := range shells {
-		runners[name] = runShell
+		all[name] = runShell
 	}
 	for name, w := range wrappers {
-		runners[name] = func(r *reader, f frame, c Command) []Word { return r.unwrap(f, c, w) }
+		all[name] = func(r *reader, f frame, c Command) []Word { return r.unwrap(f, c, w) }
 	}
+	return all
 }
 
 // options gives the index of the first word behind the options.

@@ -160,6 +160,10 @@ var listings = []check{
 			{journal.Query{Agent: "X"}, nil},
 			{journal.Query{Agent: "%"}, nil},
 			{journal.Query{Status: "completed"}, nil},
+			{journal.Query{Session: "yufailed"}, []string{"yufailed"}},
+			{journal.Query{Session: "yufailed", User: "u", Limit: 2}, []string{"yufailed"}},
+			{journal.Query{Session: "yufailed", User: "v"}, nil},
+			{journal.Query{Session: "yu"}, nil},
 		} {
 			if got := names(t, s, c.q); !slices.Equal(got, c.want) {
 				t.Errorf("%+v: got %q, want %q", c.q, got, c.want)

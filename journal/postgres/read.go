@@ -88,18 +88,22 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		if q.Limit > 0 {
 			limit = int64(q.Limit)
 		}
-		if ctx.Err() == nil && !plain(q.Agent, q.User, q.Status) {
+		if ctx.Err() == nil && !plain(q.Session, q.Agent, q.User, q.Status) {
 			return // nothing can be of that name
 		}
+		sql, args := s.sql.list, []any{q.Agent, q.User, q.Status, limit}
+		if q.Session != "" {
+			sql, args = s.sql.named, append(args, q.Session)
+		}
 		var all []journal.Info
-		err := s.query(ctx, "sessions", s.sql.list, func() { all = nil }, func(rows pgx.Rows) error {
+		err := s.query(ctx, "sessions", sql, func() { all = nil }, func(rows pgx.Rows) error {
 			var i journal.Info
 			var created, updated int64
 			err := rows.Scan(&i.Session, &i.Agent, &i.User, &i.Status, &i.Parent, &i.Seq, &created, &updated)
 			i.Created, i.Updated = time.Unix(0, created).UTC(), time.Unix(0, updated).UTC()
 			all = append(all, i)
 			return err
-		}, q.Agent, q.User, q.Status, limit)
+		}, args...)
 		if err != nil {
 			yield(journal.Info{}, err)
 			return

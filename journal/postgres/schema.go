@@ -72,7 +72,7 @@ CREATE TABLE {s}.schema_version (version integer NOT NULL);
 // statements are the SQL of one schema.
 type statements struct {
 	version, find, holder, lockSession, lockRow, create, append, newest string
-	chain, page, list, lease                                            string
+	chain, page, list, named, lease                                     string
 	shared, bury, remove, removeEntries                                 string
 
 	appendCut, createCut, parts          string
@@ -109,6 +109,10 @@ const insertCut = `, p AS (
 	FROM s, unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[], $%d::text[])
 		WITH ORDINALITY AS e(time, run, kind, scope, op, ref, data, parts, n)`
 
+// listed are sessions that a Query is for, but for its name.
+const listed = `SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
+	AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)`
+
 func newStatements(name string) statements {
 	in := func(sql string) string { return strings.ReplaceAll(sql, "{s}", pgx.Identifier{name}.Sanitize()) }
 	return statements{
@@ -138,9 +142,8 @@ func newStatements(name string) statements {
 			) page
 		) e WHERE before < $5::bigint ORDER BY seq`),
 		parts: in("SELECT hash, data FROM {s}.parts WHERE hash = ANY($1::text[])"),
-		list: in(`SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
-			AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)
-			ORDER BY updated DESC, id LIMIT $4::bigint`),
+		list:  in(listed + ` ORDER BY updated DESC, id LIMIT $4::bigint`),
+		named: in(listed + ` AND id = $5::text LIMIT $4::bigint`), // by the index of names
 		lease: in(`UPDATE {s}.sessions SET owner = $2::text,
 				until = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3::bigint * interval '1 microsecond' ELSE '-infinity' END
 			WHERE id = $1::text AND NOT deleted AND (owner = $2::text OR until <= clock_timestamp())`),

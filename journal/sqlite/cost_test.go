@@ -61,6 +61,11 @@ func growing(t testing.TB) (*sqlite.Store, func() int64) {
 	}
 }
 
+func TestAForkCostsAsMuchOfManyEntriesAsOfFew(t *testing.T) {
+	s, _ := growing(t)
+	costs.Forks(t, s, nil)
+}
+
 func BenchmarkStep(b *testing.B) {
 	s, stored := growing(b)
 	costs.Grow(b, s, stored)

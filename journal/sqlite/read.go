@@ -13,9 +13,12 @@ import (
 	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
 
+// narrowed is a Query, but for the name.
+const narrowed = "(?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3)"
+
 // reading has the statements that read, prepared on each connection of the pool as it comes to it.
 type reading struct {
-	chain, page, parts, list *sql.Stmt
+	chain, page, parts, list, named *sql.Stmt
 }
 
 func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
@@ -32,7 +35,8 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 		{&r.page, "SELECT id, time, run, kind, scope, op, ref, parts, data FROM entries WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"},
 		{&r.parts, "SELECT hash, data FROM parts WHERE hash IN (SELECT value FROM json_each(?))"},
 		{&r.list, "SELECT " + rowColumns + ` FROM sessions WHERE deleted = 0
-			AND (?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3) ORDER BY updated DESC, id LIMIT ?4`},
+			AND ` + narrowed + ` ORDER BY updated DESC, id LIMIT ?4`},
+		{&r.named, "SELECT " + rowColumns + " FROM sessions WHERE id = ?5 AND deleted = 0 AND " + narrowed + " LIMIT ?4"}, // by the index of names
 	} {
 		stmt, err := db.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does
 		if err != nil {
@@ -44,7 +48,7 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 }
 
 func (r *reading) close() {
-	for _, s := range []*sql.Stmt{r.chain, r.page, r.parts, r.list} {
+	for _, s := range []*sql.Stmt{r.chain, r.page, r.parts, r.list, r.named} {
 		if s != nil {
 			_ = s.Close() // the pool is closed right after
 		}
@@ -160,13 +164,17 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		if limit <= 0 {
 			limit = -1
 		}
+		stmt, args := s.stmts.list, []any{q.Agent, q.User, q.Status, limit}
+		if q.Session != "" {
+			stmt, args = s.stmts.named, append(args, q.Session)
+		}
 		var all []journal.Info
-		err := s.query(ctx, "sessions", s.stmts.list, func(rows *sql.Rows) error {
+		err := s.query(ctx, "sessions", stmt, func(rows *sql.Rows) error {
 			var r row
 			err := r.scan(rows)
 			all = append(all, r.Info)
 			return err
-		}, q.Agent, q.User, q.Status, limit)
+		}, args...)
 		if err != nil {
 			yield(journal.Info{}, err)
 			return

@@ -99,7 +99,7 @@ func Peak(pid int) int64 {
 	return kib << 10
 }
 
-// Serve is the child's side: it serves on a port of this machine until standard input ends, and gives answers that are under way a moment to get out.
+// Serve is the child's side: it serves, over TLS if the server has a TLSConfig, on a port of this machine until standard input ends, and gives answers that are under way a moment to get out.
 func Serve(s *http.Server) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,8 +107,13 @@ func Serve(s *http.Server) error {
 	}
 	s.ReadHeaderTimeout = patience
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(l) }()
-	fmt.Printf("%shttp://%s\n", greeting, l.Addr())
+	if s.TLSConfig != nil {
+		go func() { served <- s.ServeTLS(l, "", "") }()
+		fmt.Printf("%shttps://%s\n", greeting, l.Addr())
+	} else {
+		go func() { served <- s.Serve(l) }()
+		fmt.Printf("%shttp://%s\n", greeting, l.Addr())
+	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		ctx, cancel := context.WithTimeout(context.Background(), patience/2)

@@ -37,6 +37,17 @@ type Result struct {
 	Last20   time.Duration `json:"last20_ns"`   //
 	Late50   time.Duration `json:"late_p50_ns"` // from when the upstream sent a piece to when the caller had it
 	Late99   time.Duration `json:"late_p99_ns"`
+	Size     int64         `json:"size,omitempty"`    // bytes of a program's file
+	Modules  int           `json:"modules,omitempty"` // that a program is made of, besides its own
+	Sizes    []Sized       `json:"sizes,omitempty"`   // what something took at growing sizes
+}
+
+// Sized is what something took at a size.
+type Sized struct {
+	Size     int           `json:"size"`
+	Wall     time.Duration `json:"wall_ns"`
+	Bytes    uint64        `json:"bytes"`    // that were allocated
+	Retained int64         `json:"retained"` // bytes on the heap that what came of it holds
 }
 
 // Run puts a system under load, and checks what it answers.

@@ -43,12 +43,14 @@ func Answer(d Directive) string {
 type Counts struct {
 	Requests int64 // that it answered
 	Refused  int64 // that were wrong
+	HTTP2    int64 // of Requests, those that came by HTTP/2
 }
 
 // Server is the model. Make it with [New].
 type Server struct {
 	latency           time.Duration
 	requests, refused atomic.Int64
+	second            atomic.Int64 // by HTTP/2
 	ids               atomic.Uint32
 	bodies            sync.Pool
 	made              sync.Map // replies, by what they depend on
@@ -71,18 +73,23 @@ func (s *Server) Handler() http.Handler {
 		return strings.HasSuffix(r.PathValue("call"), ":streamGenerateContent")
 	}))
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(Counts{s.requests.Load(), s.refused.Load()})
+		_ = json.NewEncoder(w).Encode(Counts{s.requests.Load(), s.refused.Load(), s.second.Load()})
 	})
 	return mux
 }
 
 // CountsOf asks a server what it saw.
 func CountsOf(ctx context.Context, url string) (c Counts, err error) {
+	return CountsBy(ctx, http.DefaultClient, url)
+}
+
+// CountsBy is CountsOf with a client of one's own.
+func CountsBy(ctx context.Context, client *http.Client, url string) (c Counts, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/counts", nil)
 	if err != nil {
 		return c, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return c, err
 	}
@@ -104,6 +111,9 @@ func (s *Server) serve(name string, streams func(*http.Request, []byte) bool) ht
 			return
 		}
 		s.requests.Add(1)
+		if r.ProtoMajor == 2 {
+			s.second.Add(1)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ func reopens(c *Call) string {
 				by = f.Path.Text
 			}
 		}
-		if r := readers[cmd.Name]; r != nil && r.writes {
+		if r := readers()[cmd.Name]; r != nil && r.writes {
 			for _, a := range cmd.Args {
 				if descriptor(a) {
 					by = a.Text
@@ -148,7 +148,7 @@ func (w *World) surroundings(cmd *shell.Command, p Policy) string {
 
 // wrapping reports whether a command does no more than run another one, which is among the commands.
 func wrapping(c *Call, cmd *shell.Command) bool {
-	o, is := transparent[cmd.Name]
+	o, is := transparent()[cmd.Name]
 	if !is || cmd.Path.Text != cmd.Name || !wraps(c, cmd.Name) || slices.ContainsFunc(cmd.Args, func(a shell.Word) bool { return !a.Known }) {
 		return false
 	}

@@ -11,9 +11,9 @@ import (
 // guesses are the places in the words of any command where a path may stand: whole, behind = : and @, behind the letter of an option. Of a program that is
 // known, whole words are no guess.
 func (r *reached) guesses() {
-	p := programs[r.cmd.Name]
+	p := programs()[r.cmd.Name]
 	known := p.reads || p.last || p.writes
-	if in := r.cmd.Input; in.Is && interpreter.MatchString(r.cmd.Name) {
+	if in := r.cmd.Input; in.Is && interpreter.Get().MatchString(r.cmd.Name) {
 		r.guess(inCode(in.Text.Text), false)
 	}
 	for i, a := range r.cmd.Args {
@@ -55,7 +55,7 @@ func (r *reached) guess(parts []string, glob bool) {
 
 // inCode are the words of an argument that is a program for an interpreter.
 func (r *reached) inCode(i int) []string {
-	if !interpreter.MatchString(r.cmd.Name) || !strings.ContainsAny(r.cmd.Args[i].Text, "'\"`( ") {
+	if !interpreter.Get().MatchString(r.cmd.Name) || !strings.ContainsAny(r.cmd.Args[i].Text, "'\"`( ") {
 		return nil
 	}
 	return inCode(r.cmd.Args[i].Text)
@@ -68,7 +68,7 @@ func inCode(text string) []string {
 
 // pattern reports whether the argument is the pattern or the program of a command that begins with one.
 func (r *reached) pattern(i int) bool {
-	if !programs[r.cmd.Name].first {
+	if !programs()[r.cmd.Name].first {
 		return false
 	}
 	for j, a := range r.cmd.Args[:i+1] {

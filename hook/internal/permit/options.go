@@ -1,9 +1,9 @@
 package permit
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
@@ -83,7 +83,7 @@ func (o options) split(args []shell.Word, front bool) (l line, ok bool) {
 }
 
 // negative is a value that looks like an option and is none: of find -mtime, of head -n.
-var negative = regexp.MustCompile(`^-[0-9]+[a-zA-Z]?$`)
+var negative = lazy.Regexp(`^-[0-9]+[a-zA-Z]?$`)
 
 // read reads the options of the first word, with the value that may be the second.
 func (o options) read(words []shell.Word) (found []option, ok bool) {
@@ -91,7 +91,7 @@ func (o options) read(words []shell.Word) (found []option, ok bool) {
 	next := func(name string, kind value) ([]option, bool) {
 		v := option{name: name, kind: kind, separate: len(words) > 1}
 		if v.separate {
-			if v.value = words[1]; strings.HasPrefix(v.value.Text, "-") && !negative.MatchString(v.value.Text) { // it may be an option after all
+			if v.value = words[1]; strings.HasPrefix(v.value.Text, "-") && !negative.Get().MatchString(v.value.Text) { // it may be an option after all
 				return nil, false
 			}
 		}

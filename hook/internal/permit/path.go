@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // World is what paths in rules and calls are relative to. Safe for concurrent use.
@@ -50,7 +50,7 @@ type Path struct {
 }
 
 // procLink leads from any process to where it is: not to where we are.
-var procLink = regexp.MustCompile(`^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(/.*)?$`)
+var procLink = lazy.Regexp(`^/proc/(?:self|thread-self|\d+)(?:/task/\d+)?/(root|cwd)(/.*)?$`)
 
 // path is what text means in the directory dir, which is "" when it is not known.
 func (w *World) path(text, dir string) Path {
@@ -64,7 +64,7 @@ func (w *World) path(text, dir string) Path {
 		name = dir + string(filepath.Separator) + name
 	}
 	p.add(name)
-	if m := procLink.FindStringSubmatch(filepath.Clean(name)); m != nil && m[1] == "root" {
+	if m := procLink.Get().FindStringSubmatch(filepath.Clean(name)); m != nil && m[1] == "root" {
 		p.add("/" + m[2])
 	} else if m != nil {
 		p.add(dir + m[2])

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // program is what is known of one: which of its arguments it reads and writes. Of any other, an argument that a rule names may be read.
@@ -17,9 +19,12 @@ type program struct {
 	moves  bool   // what is read is gone afterwards
 }
 
-var programs = map[string]program{}
+func programs() map[string]program { return programTable.Of(makePrograms) }
 
-func init() {
+var programTable lazy.Value[map[string]program]
+
+func makePrograms() map[string]program {
+	all := map[string]program{}
 	for names, p := range map[string]program{
 		"cat tac nl head tail less more most bat batcat pg od xxd hexdump hd strings base64 base32 md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum shasum cksum sum md5 cmp comm join paste fold fmt pr shuf split csplit uniq wc rev sort cut expand unexpand column iconv file zcat gzcat bzcat xzcat zstdcat gunzip gzip bzip2 xz zstd openssl gpg look tsort ptx view source . vi vim nvim nano emacs ed ex": {reads: true},
 		"sed gsed awk gawk mawk nawk jq yq xmllint": {reads: true, first: true},
@@ -38,91 +43,106 @@ func init() {
 		"echo printf ls dir vdir tree test [ [[ stat basename dirname realpath readlink cd pushd popd pwd which type true false : exit return export local declare set unset shift sleep date du df find fd": {mute: true},
 	} {
 		for _, name := range strings.Fields(names) {
-			programs[name] = p
+			all[name] = p
 		}
 	}
+	return all
 }
 
 // inPlace are the options by which a program writes the files that it otherwise reads.
-var inPlace = map[string]*regexp.Regexp{
-	"sed":          regexp.MustCompile(`^(-[a-zA-Z]*i.*|--in-place.*)$`),
-	"perl":         regexp.MustCompile(`^-[a-zA-Z]*i.*$`),
-	"ruby":         regexp.MustCompile(`^-[a-zA-Z]*i.*$`),
-	"awk":          regexp.MustCompile(`^inplace$`),
-	"yq":           regexp.MustCompile(`^(-i|--inplace)$`),
-	"gofmt":        regexp.MustCompile(`^--?w$`),
-	"prettier":     regexp.MustCompile(`^(-w|--write)$`),
-	"eslint":       regexp.MustCompile(`^--fix$`),
-	"clang-format": regexp.MustCompile(`^-i$`),
-	"rustfmt":      regexp.MustCompile(``),
-	"black":        regexp.MustCompile(``),
-	"gzip":         regexp.MustCompile(``),
-	"gunzip":       regexp.MustCompile(``),
-	"vi":           regexp.MustCompile(``),
-	"ed":           regexp.MustCompile(``),
-}
+func inPlace() map[string]*regexp.Regexp { return inPlaceTable.Of(makeInPlace) }
 
-func init() {
-	for other, name := range map[string]string{"gsed": "sed", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gofumpt": "gofmt", "goimports": "gofmt", "ex": "ed", "vim": "vi", "nvim": "vi", "nano": "vi", "emacs": "vi", "bzip2": "gzip", "xz": "gzip", "zstd": "gzip"} {
-		inPlace[other] = inPlace[name]
+var inPlaceTable lazy.Value[map[string]*regexp.Regexp]
+
+func makeInPlace() map[string]*regexp.Regexp {
+	all := map[string]*regexp.Regexp{
+		"sed":          regexp.MustCompile(`^(-[a-zA-Z]*i.*|--in-place.*)$`),
+		"perl":         regexp.MustCompile(`^-[a-zA-Z]*i.*$`),
+		"ruby":         regexp.MustCompile(`^-[a-zA-Z]*i.*$`),
+		"awk":          regexp.MustCompile(`^inplace$`),
+		"yq":           regexp.MustCompile(`^(-i|--inplace)$`),
+		"gofmt":        regexp.MustCompile(`^--?w$`),
+		"prettier":     regexp.MustCompile(`^(-w|--write)$`),
+		"eslint":       regexp.MustCompile(`^--fix$`),
+		"clang-format": regexp.MustCompile(`^-i$`),
+		"rustfmt":      regexp.MustCompile(``),
+		"black":        regexp.MustCompile(``),
+		"gzip":         regexp.MustCompile(``),
+		"gunzip":       regexp.MustCompile(``),
+		"vi":           regexp.MustCompile(``),
+		"ed":           regexp.MustCompile(``),
 	}
+	for other, name := range map[string]string{"gsed": "sed", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gofumpt": "gofmt", "goimports": "gofmt", "ex": "ed", "vim": "vi", "nvim": "vi", "nano": "vi", "emacs": "vi", "bzip2": "gzip", "xz": "gzip", "zstd": "gzip"} {
+		all[other] = all[name]
+	}
+	return all
 }
 
 // interpreter is the name of one that may be given a program on its command line.
-var interpreter = regexp.MustCompile(`^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php[0-9.]*|lua[0-9.]*|[gmn]?awk|g?sed|tclsh|osascript|sqlite3)$`)
+var interpreter = lazy.Regexp(`^(python[0-9.]*|pypy3?|node|nodejs|deno|bun|perl|ruby|php[0-9.]*|lua[0-9.]*|[gmn]?awk|g?sed|tclsh|osascript|sqlite3)$`)
 
 // fetchers are the programs that get what a URL names.
 var fetchers = []string{"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "lynx", "w3m", "links", "elinks"}
 
 // transparent are the wrappers that change nothing of what they run, with their options.
-var transparent = map[string]options{
-	"time": parseOptions("pv"), "nice": parseOptions("# n: --adjustment="), "nohup": {}, "command": parseOptions("p"), "ionice": parseOptions("t c: n: --class= --classdata="),
-	"timeout": parseOptions("vk:s: --foreground --kill-after= --preserve-status --signal= --verbose"), "stdbuf": parseOptions("i:o:e: --error= --input= --output="),
-}
+func transparent() map[string]options { return transparentTable.Of(makeTransparent) }
 
-func init() { transparent["gtimeout"] = transparent["timeout"] }
+var transparentTable lazy.Value[map[string]options]
+
+func makeTransparent() map[string]options {
+	all := map[string]options{
+		"time": parseOptions("pv"), "nice": parseOptions("# n: --adjustment="), "nohup": {}, "command": parseOptions("p"), "ionice": parseOptions("t c: n: --class= --classdata="),
+		"timeout": parseOptions("vk:s: --foreground --kill-after= --preserve-status --signal= --verbose"), "stdbuf": parseOptions("i:o:e: --error= --input= --output="),
+	}
+	all["gtimeout"] = all["timeout"]
+	return all
+}
 
 // runners are the options and subcommands by which a program runs others, or writes where it is told. Where a rule leaves words open, they
 // are not among them.
-var runners = map[string][]string{
-	"git": {
-		"-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "-x", "--extcmd", "-O", "--open-files-in-pager", "--output", "--template", "--ext-diff", "--textconv", "-o", "--output-directory", "--git-dir", "--work-tree", "-C", "-i", "--interactive",
-		"config", "bisect", "submodule", "filter-branch", "difftool", "mergetool", "daemon", "instaweb", "send-email", "hook", "credential", "fsmonitor--daemon", "web--browse", "remote-ext", "upload-pack", "receive-pack", "shell",
-	},
-	"go":     {"-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o", "-C", "-w", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-coverprofile", "-trace", "-outputdir", "-pkgdir", "-ldflags", "-gccgoflags"},
-	"find":   {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"},
-	"fd":     {"-x", "-X", "--exec", "--exec-batch"},
-	"rg":     {"--pre", "--hostname-bin"},
-	"ag":     {"--pager"},
-	"tar":    {"--checkpoint-action", "--to-command", "--use-compress-program", "-I", "-F", "--info-script", "--new-volume-script", "--rmt-command", "--rsh-command"},
-	"zip":    {"-TT", "--unzip-command", "-T"},
-	"rsync":  {"-e", "--rsh", "--rsync-path"},
-	"ssh":    {"-o", "-F", "-S", "-E", "-I", "-L", "-R", "-D", "-w"},
-	"scp":    {"-o", "-F", "-S", "-D"},
-	"sftp":   {"-o", "-F", "-S", "-b", "-D"},
-	"sed":    {"-i", "--in-place", "-f", "--file"},
-	"awk":    {"-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"},
-	"sort":   {"-o", "--output", "--compress-program", "-T", "--temporary-directory", "-S"},
-	"make":   {"-f", "--file", "--makefile", "--eval", "-C", "--directory", "-I", "--include-dir"},
-	"npm":    {"--script-shell", "--call", "-c", "--node-options", "--prefix", "--userconfig", "--globalconfig"},
-	"man":    {"-P", "--pager", "-H", "--html", "-l"},
-	"curl":   {"-o", "-O", "--output", "-K", "--config", "--output-dir", "-J", "--remote-name", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--stderr", "-F", "--form", "-T", "--upload-file", "-d", "--data"},
-	"wget":   {"-e", "--execute", "-O", "--output-document", "-P", "--directory-prefix", "-o", "--output-file", "-a", "--append-output", "-i", "--input-file", "--use-askpass", "--post-file", "--body-file"},
-	"cargo":  {"--config", "-Z", "-C"},
-	"pytest": {"-p", "-c", "--rootdir", "-o", "--override-ini", "--confcutdir"},
-	"gradle": {"-I", "--init-script", "-D", "-c", "-b", "--build-file"},
-	"jq":     {"-f", "--from-file", "-L"},
-	"eslint": {"-c", "--config", "--rulesdir", "--plugin", "--resolve-plugins-relative-to", "-o", "--output-file"},
-	"less":   {"-o", "-O", "--log-file", "-k", "--lesskey-file"},
-	"docker": {"--config", "-H", "--host", "--context", "-c", "--privileged", "-v", "--volume", "--mount"},
-}
+func runners() map[string][]string { return runnerTable.Of(makeRunners) }
 
-func init() {
+var runnerTable lazy.Value[map[string][]string]
+
+func makeRunners() map[string][]string {
+	all := map[string][]string{
+		"git": {
+			"-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "-x", "--extcmd", "-O", "--open-files-in-pager", "--output", "--template", "--ext-diff", "--textconv", "-o", "--output-directory", "--git-dir", "--work-tree", "-C", "-i", "--interactive",
+			"config", "bisect", "submodule", "filter-branch", "difftool", "mergetool", "daemon", "instaweb", "send-email", "hook", "credential", "fsmonitor--daemon", "web--browse", "remote-ext", "upload-pack", "receive-pack", "shell",
+		},
+		"go":     {"-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o", "-C", "-w", "-cpuprofile", "-memprofile", "-blockprofile", "-mutexprofile", "-coverprofile", "-trace", "-outputdir", "-pkgdir", "-ldflags", "-gccgoflags"},
+		"find":   {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"},
+		"fd":     {"-x", "-X", "--exec", "--exec-batch"},
+		"rg":     {"--pre", "--hostname-bin"},
+		"ag":     {"--pager"},
+		"tar":    {"--checkpoint-action", "--to-command", "--use-compress-program", "-I", "-F", "--info-script", "--new-volume-script", "--rmt-command", "--rsh-command"},
+		"zip":    {"-TT", "--unzip-command", "-T"},
+		"rsync":  {"-e", "--rsh", "--rsync-path"},
+		"ssh":    {"-o", "-F", "-S", "-E", "-I", "-L", "-R", "-D", "-w"},
+		"scp":    {"-o", "-F", "-S", "-D"},
+		"sftp":   {"-o", "-F", "-S", "-b", "-D"},
+		"sed":    {"-i", "--in-place", "-f", "--file"},
+		"awk":    {"-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"},
+		"sort":   {"-o", "--output", "--compress-program", "-T", "--temporary-directory", "-S"},
+		"make":   {"-f", "--file", "--makefile", "--eval", "-C", "--directory", "-I", "--include-dir"},
+		"npm":    {"--script-shell", "--call", "-c", "--node-options", "--prefix", "--userconfig", "--globalconfig"},
+		"man":    {"-P", "--pager", "-H", "--html", "-l"},
+		"curl":   {"-o", "-O", "--output", "-K", "--config", "--output-dir", "-J", "--remote-name", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--stderr", "-F", "--form", "-T", "--upload-file", "-d", "--data"},
+		"wget":   {"-e", "--execute", "-O", "--output-document", "-P", "--directory-prefix", "-o", "--output-file", "-a", "--append-output", "-i", "--input-file", "--use-askpass", "--post-file", "--body-file"},
+		"cargo":  {"--config", "-Z", "-C"},
+		"pytest": {"-p", "-c", "--rootdir", "-o", "--override-ini", "--confcutdir"},
+		"gradle": {"-I", "--init-script", "-D", "-c", "-b", "--build-file"},
+		"jq":     {"-f", "--from-file", "-L"},
+		"eslint": {"-c", "--config", "--rulesdir", "--plugin", "--resolve-plugins-relative-to", "-o", "--output-file"},
+		"less":   {"-o", "-O", "--log-file", "-k", "--lesskey-file"},
+		"docker": {"--config", "-H", "--host", "--context", "-c", "--privileged", "-v", "--volume", "--mount"},
+	}
 	for other, name := range map[string]string{
 		"gsed": "sed", "gawk": "awk", "mawk": "awk", "nawk": "awk", "gfind": "find", "gtar": "tar", "bsdtar": "tar", "gmake": "make", "npx": "npm", "yarn": "npm", "pnpm": "npm", "bunx": "npm", "bun": "npm", "gsort": "sort", "more": "less", "podman": "docker", "py.test": "pytest", "gradlew": "gradle",
 	} {
-		runners[other] = runners[name]
+		all[other] = all[name]
 	}
+	return all
 }
 
 // programText is what makes a program for sed or awk one that runs commands or writes files.
@@ -133,7 +153,7 @@ var programText = map[string]*regexp.Regexp{
 
 // risky finds the word, among those that a rule leaves open, by which a program may run another or write where it is told.
 func risky(name string, free []string) (word string, found bool) {
-	bad := runners[name]
+	bad := runners()[name]
 	text := programText[name]
 	if strings.HasSuffix(name, "awk") {
 		text = programText["awk"]
@@ -186,12 +206,12 @@ func cutLetters(s string) string {
 }
 
 var (
-	riskyNames = regexp.MustCompile(`(?i)^(LD_|DYLD_|GIT_|BASH|PYTHON|PERL|RUBY|NODE_|NPM_|JAVA|_JAVA|JDK_|GO[A-Z]|CGO_|CARGO|RUST|SSH_|XDG_|LESS|MAKE|DOCKER_|KUBE|MAVEN|GRADLE|ENV$|IFS$|PS4$|CC$|CXX$|AR$|LD$|AS$|SHELLOPTS|TMPDIR$|PROMPT_|GCONV|GLIBC|LOCPATH|NLSPATH|PHP|LUA|R_|TAR_|RSYNC_|CMAKE|PKG_|EMACS|VIM|BROWSER|TERMINFO|TERMCAP|DIRSTACK$|GLOBIGNORE$|EXECIGNORE$|POSIXLY_CORRECT$|_POSIX|S?RANDOM$|SECONDS$|LINENO$|HISTCMD$|OPTIND$)` +
+	riskyNames = lazy.Regexp(`(?i)^(LD_|DYLD_|GIT_|BASH|PYTHON|PERL|RUBY|NODE_|NPM_|JAVA|_JAVA|JDK_|GO[A-Z]|CGO_|CARGO|RUST|SSH_|XDG_|LESS|MAKE|DOCKER_|KUBE|MAVEN|GRADLE|ENV$|IFS$|PS4$|CC$|CXX$|AR$|LD$|AS$|SHELLOPTS|TMPDIR$|PROMPT_|GCONV|GLIBC|LOCPATH|NLSPATH|PHP|LUA|R_|TAR_|RSYNC_|CMAKE|PKG_|EMACS|VIM|BROWSER|TERMINFO|TERMCAP|DIRSTACK$|GLOBIGNORE$|EXECIGNORE$|POSIXLY_CORRECT$|_POSIX|S?RANDOM$|SECONDS$|LINENO$|HISTCMD$|OPTIND$)` +
 		`|(?i)(PATH|PAGER|EDITOR|VISUAL|SHELL|OPTS|OPTIONS|FLAGS|HOME|ASKPASS|PRELOAD|COMMAND|_CMD|WRAPPER|PROXY)$`)
-	harmlessNames = regexp.MustCompile(`^(GOOS|GOARCH|GOARM|GOAMD64|GOMAXPROCS|CGO_ENABLED|GO111MODULE|RUST_BACKTRACE|RUST_LOG|NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE)$`)
+	harmlessNames = lazy.Regexp(`^(GOOS|GOARCH|GOARM|GOAMD64|GOMAXPROCS|CGO_ENABLED|GO111MODULE|RUST_BACKTRACE|RUST_LOG|NODE_ENV|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE)$`)
 )
 
 // riskyName reports whether a variable changes what programs run, or where they find what they run.
 func riskyName(name string) bool {
-	return riskyNames.MatchString(name) && !harmlessNames.MatchString(name)
+	return riskyNames.Get().MatchString(name) && !harmlessNames.Get().MatchString(name)
 }

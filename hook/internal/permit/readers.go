@@ -3,6 +3,8 @@ package permit
 import (
 	"regexp"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/lazy"
 )
 
 // reader is a program that changes nothing as long as it has these options only: it prints, and it reads the files that its words name. Options by which it would follow
@@ -30,7 +32,9 @@ type reader struct {
 }
 
 // readers need no rule of their own.
-var readers = map[string]*reader{}
+func readers() map[string]*reader { return readerTable.Of(makeReaders) }
+
+var readerTable lazy.Value[map[string]*reader]
 
 const (
 	lines = "--lines= --bytes= --quiet --silent --verbose --zero-terminated"
@@ -40,7 +44,8 @@ const (
 		--line-regexp --max-count= --no-filename --no-ignore-case --no-messages --null --null-data --only-matching --perl-regexp --quiet --recursive --regexp= --silent --text --with-filename --word-regexp`
 )
 
-func init() {
+func makeReaders() map[string]*reader {
+	all := map[string]*reader{}
 	for names, r := range map[string]reader{
 		"cat":                              {options: "AbeEnstTuv --number --number-nonblank --show-all --show-ends --show-nonprinting --show-tabs --squeeze-blank"},
 		"tac":                              {options: "br s: --before --regex --separator="},
@@ -110,9 +115,10 @@ func init() {
 	} {
 		r.parse()
 		for name := range strings.FieldsSeq(names) {
-			readers[name] = &r
+			all[name] = &r
 		}
 	}
+	return all
 }
 
 func (r *reader) parse() {
@@ -171,20 +177,20 @@ var gitReaders = map[string]*reader{
 }
 
 // awkEffects is what a program in awk has to have in it to run, write, or read anything besides its operands.
-var awkEffects = regexp.MustCompile(`\\\n|system|getline|[|>@]|ARGV|ARGC|ENVIRON|SYMTAB|PROCINFO`)
+var awkEffects = lazy.Regexp(`\\\n|system|getline|[|>@]|ARGV|ARGC|ENVIRON|SYMTAB|PROCINFO`)
 
 func awkReads(program string) bool {
-	return !awkEffects.MatchString(strings.ReplaceAll(program, "||", " "))
+	return !awkEffects.Get().MatchString(strings.ReplaceAll(program, "||", " "))
 }
 
 // printfReads reports whether a format sets no variable: %n does.
 func printfReads(format string) bool {
-	return !strings.Contains(format, "%") || !strings.Contains(format, "n") || !printfSets.MatchString(strings.ReplaceAll(format, "%%", ""))
+	return !strings.Contains(format, "%") || !strings.Contains(format, "n") || !printfSets.Get().MatchString(strings.ReplaceAll(format, "%%", ""))
 }
 
-var printfSets = regexp.MustCompile(`%[^a-zA-Z%]*[hljztLq]*n`)
+var printfSets = lazy.Regexp(`%[^a-zA-Z%]*[hljztLq]*n`)
 
 // jqEffects is what a program in jq has to have in it to read anything besides its operands.
-var jqEffects = regexp.MustCompile(`\b(env|ENV|import|include|modulemeta|get_search_list)\b`)
+var jqEffects = lazy.Regexp(`\b(env|ENV|import|include|modulemeta|get_search_list)\b`)
 
-func jqReads(program string) bool { return !jqEffects.MatchString(program) }
+func jqReads(program string) bool { return !jqEffects.Get().MatchString(program) }

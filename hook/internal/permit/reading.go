@@ -65,7 +65,7 @@ func (w *World) doesMore(c *Call, cmd *shell.Command, p Policy) string {
 
 // reads reports whether a command is a reader with options that are known, which reads what may be read, and writes, if that is what it is for, what may be written.
 func (w *World) reads(cmd *shell.Command, p Policy) bool {
-	r := readers[cmd.Name]
+	r := readers()[cmd.Name]
 	if r == nil || cmd.Path.Text != cmd.Name {
 		return false
 	}

@@ -62,7 +62,7 @@ func (r *reached) gather() {
 		}
 	}
 	r.addresses()
-	p := programs[r.cmd.Name]
+	p := programs()[r.cmd.Name]
 	words := r.arguments(p.first)
 	tree := p.below == "*" || slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool {
 		return strings.HasPrefix(a.Text, "-") && (!strings.HasPrefix(a.Text, "--") && strings.ContainsAny(a.Text, p.below) || p.below != "" && strings.HasPrefix("--recursive", a.Text) && len(a.Text) > 2)
@@ -90,7 +90,7 @@ func (r *reached) gather() {
 		r.guesses()
 	}
 	r.inPlace(words)
-	if w := writers[r.cmd.Name]; w != nil {
+	if w := writers()[r.cmd.Name]; w != nil {
 		w(r)
 	} else {
 		r.outputs()

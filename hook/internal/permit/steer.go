@@ -3,11 +3,16 @@ package permit
 import (
 	"slices"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // steering are the paths of rules for what decides what runs outside of the sandbox later. Nobody edits what is git's own by hand.
-var steering = append(sandbox.SettingNames(), "**/.git")
+func steering() []string {
+	return steeringList.Of(func() []string { return append(sandbox.SettingNames(), "**/.git") })
+}
+
+var steeringList lazy.Value[[]string]
 
 // Steers names what a call that is no command changes of what decides what runs outside of the sandbox later, in the project and the further directories: hooks, settings of agents and editors; "" when it changes none of it.
 func (w *World) Steers(c *Call, further Further) string {
@@ -15,7 +20,7 @@ func (w *World) Steers(c *Call, further Further) string {
 		return ""
 	}
 	for _, p := range c.writes {
-		for _, spec := range steering {
+		for _, spec := range steering() {
 			if r, err := w.parsePath(relative(spec)); err == nil && w.binds(r, p) == Yes {
 				return p.Shown
 			}

@@ -3,19 +3,25 @@ package permit
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/lazy"
 	"github.com/pawl-dev/pawl/internal/shell"
 )
 
 // What programs write that their operands alone don't say.
 
 // writers are the programs of which more is known than that -o is an output.
-var writers = map[string]func(*reached){
-	"git": (*reached).git, "tar": (*reached).tar, "gtar": (*reached).tar, "bsdtar": (*reached).tar, "unzip": (*reached).unzip, "zip": (*reached).zip, "cpio": (*reached).cpio,
-	"7z": (*reached).sevenZip, "7za": (*reached).sevenZip, "7zz": (*reached).sevenZip, "patch": (*reached).patch, "curl": (*reached).curl, "wget": (*reached).wget, "wget2": (*reached).wget,
+func writers() map[string]func(*reached) { return writerTable.Of(makeWriters) }
+
+var writerTable lazy.Value[map[string]func(*reached)]
+
+func makeWriters() map[string]func(*reached) {
+	return map[string]func(*reached){
+		"git": (*reached).git, "tar": (*reached).tar, "gtar": (*reached).tar, "bsdtar": (*reached).tar, "unzip": (*reached).unzip, "zip": (*reached).zip, "cpio": (*reached).cpio,
+		"7z": (*reached).sevenZip, "7za": (*reached).sevenZip, "7zz": (*reached).sevenZip, "patch": (*reached).patch, "curl": (*reached).curl, "wget": (*reached).wget, "wget2": (*reached).wget,
+	}
 }
 
 // here is the directory that a command runs in.
@@ -120,7 +126,7 @@ func within(dir, name shell.Word) shell.Word {
 
 // inPlace is what a program writes of the files that it reads.
 func (r *reached) inPlace(words []shell.Word) {
-	in := inPlace[r.cmd.Name]
+	in := inPlace()[r.cmd.Name]
 	if in == nil || in.String() != "" && !slices.ContainsFunc(r.cmd.Args, func(a shell.Word) bool { return in.MatchString(a.Text) }) {
 		return
 	}
@@ -143,14 +149,14 @@ func (r *reached) outputs() {
 		case r.cmd.Name == "dd":
 		case is:
 			r.changes(false, shell.Word{Text: long, Known: a.Known, Glob: a.Glob, Source: a.Source})
-		case i+1 < len(r.cmd.Args) && (shell.Listed("-o -O --output --output-document", a.Text) && !r.matches() || slices.Contains(fetchers, r.cmd.Name) && fetchedTo.MatchString(a.Text)):
+		case i+1 < len(r.cmd.Args) && (shell.Listed("-o -O --output --output-document", a.Text) && !r.matches() || slices.Contains(fetchers, r.cmd.Name) && fetchedTo.Get().MatchString(a.Text)):
 			r.changes(false, r.cmd.Args[i+1])
 		}
 	}
 }
 
 // fetchedTo is an option of a fetcher, maybe behind others, whose value is the file that it writes.
-var fetchedTo = regexp.MustCompile(`^-[a-zA-Z]*[oO]$`)
+var fetchedTo = lazy.Regexp(`^-[a-zA-Z]*[oO]$`)
 
 // matches are the programs for which -o is "only the match", or part of a condition.
 func (r *reached) matches() bool {

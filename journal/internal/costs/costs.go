@@ -144,6 +144,37 @@ func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 	}
 }
 
+// Forks fails when a fork of a session of 10,000 entries allocates more, or reads more entries, than one of a session of 100. read counts the entries that were read so far; nil where nobody counts.
+func Forks(t *testing.T, s journal.Store, read func() int64) {
+	t.Helper()
+	type taken struct {
+		bytes, allocs uint64
+		read          int64
+	}
+	fork := func(length int) taken {
+		of := fmt.Sprint("forked", length)
+		Fill(t, s, of, length)
+		least := taken{math.MaxUint64, math.MaxUint64, math.MaxInt64}
+		for range 5 * rounds {
+			var before, after runtime.MemStats
+			had := count(read)
+			runtime.ReadMemStats(&before)
+			_, err := journal.Fork(context.Background(), s, of, 0, "")
+			runtime.ReadMemStats(&after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least = taken{min(least.bytes, after.TotalAlloc-before.TotalAlloc), min(least.allocs, after.Mallocs-before.Mallocs), min(least.read, count(read)-had)}
+		}
+		return least
+	}
+	few, many := fork(100), fork(10_000)
+	t.Logf("a fork of 100 entries takes %+v, of 10,000 %+v", few, many)
+	if float64(many.bytes) > Margin*float64(few.bytes)+1024 || float64(many.allocs) > Margin*float64(few.allocs)+2 || many.read > few.read {
+		t.Errorf("a fork of 10,000 entries takes %+v, one of 100 %+v", many, few)
+	}
+}
+
 // price is what an append took.
 type price struct{ bytes, pages, allocs float64 }
 

@@ -1,0 +1,4 @@
+// Command hello does nothing: what any program takes.
+package main
+
+func main() {}

@@ -1,0 +1,52 @@
+package archtest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// small is what a program imports that runs an agent by the parts that it needs: the one that bench/ready measures.
+var small = []string{"./agent", "./engine/loop", "./model/anthropic", "./tool", "./journal"}
+
+// linked are the modules of such a program besides Pawl. The target is three: it may only become less.
+var linked = []string{
+	"github.com/bmatcuk/doublestar/v4",
+	"github.com/google/jsonschema-go",
+	"github.com/santhosh-tekuri/jsonschema/v6",
+	"golang.org/x/sys",
+	"golang.org/x/text",
+	"mvdan.cc/sh/v3",
+}
+
+// heavy are packages that it is not to have: each is paid for in size, and in time before main.
+var heavy = []string{
+	"net/http/pprof", "runtime/pprof", "text/template", "html/template", "go/ast", "expvar", "testing", "plugin", "encoding/gob", "encoding/xml", "database/sql", "flag",
+	"go.opentelemetry.io/", "modernc.org/", "github.com/goccy/go-yaml", "github.com/jackc/", "go.starlark.net/", "github.com/spf13/", "github.com/modelcontextprotocol/", "google.golang.org/",
+}
+
+func TestAProgramWithAnAgentIsMadeOfFewModules(t *testing.T) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}"}, small...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules []string
+	for line := range strings.Lines(string(out)) {
+		pkg, of, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if of != "" && of != module {
+			modules = append(modules, of)
+		}
+		for _, h := range heavy {
+			if pkg == h || strings.HasSuffix(h, "/") && strings.HasPrefix(pkg, h) {
+				t.Errorf("it has %s", pkg)
+			}
+		}
+	}
+	slices.Sort(modules)
+	if modules = slices.Compact(modules); !slices.Equal(modules, linked) {
+		t.Errorf("it is made of %q, want %q", modules, linked)
+	}
+}
