@@ -21,7 +21,8 @@ import (
 
 // options are what the command line says.
 type options struct {
-	workloads, systems, also     string
+	workloads, systems           string
+	also, peers                  string
 	pairs                        int
 	times                        float64
 	growth                       bool
@@ -35,6 +36,7 @@ func flagsOf(o *options) *flag.FlagSet {
 	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W5,W6,W7,W8,W9,W10", "which workloads; W4-big only if it is named")
 	flags.StringVar(&o.systems, "systems", "", "which systems of the table; all of them if it is empty")
 	flags.StringVar(&o.also, "also", "", "further systems, NAME=PROGRAM,…, under W1 to W4: a program that takes run -system NAME -workload W1 -upstream URL -times 1 and prints a result as JSON")
+	flags.StringVar(&o.peers, "peers", "", "programs whose systems are others', PROGRAM,…, under W1, W2-200, W3 and W4; ./scripts/bench builds its own and needs no value here. At the end is what Pawl costs beside the best of them")
 	flags.IntVar(&o.pairs, "pairs", 5, "how often each comparison is made")
 	flags.Float64Var(&o.times, "times", 1, "how much longer the workloads are: turns of a session, pieces of an answer, or sessions at once")
 	flags.BoolVar(&o.growth, "growth", false, "also measure W1, W3 and W4 at 1, 2, 4 and 8 times their size, and say how the cost grows")
@@ -47,14 +49,21 @@ func flagsOf(o *options) *flag.FlagSet {
 }
 
 // chosen are the comparisons that are asked for.
-func (o *options) chosen() ([]row, error) {
+func (o *options) chosen(ctx context.Context) ([]row, error) {
 	all := rows()
 	for _, p := range split(o.also) {
 		name, program, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, fmt.Errorf("-also %s: want NAME=PROGRAM", p)
 		}
-		all = append(all, peers(name, program)...)
+		all = append(all, further(name, program)...)
+	}
+	for _, program := range split(o.peers) {
+		peers, err := peersOf(ctx, program)
+		if err != nil {
+			return nil, fmt.Errorf("-peers: %w", err)
+		}
+		all = append(all, peers...)
 	}
 	titles, names := split(o.workloads), split(o.systems)
 	for _, t := range titles {
@@ -90,6 +99,9 @@ type raw struct {
 	System   string `json:"system"`
 	Base     string `json:"base"`
 	Pairs    []pair `json:"pairs"`
+	Peer     bool   `json:"peer,omitempty"` // the system is somebody else's
+	// Best are the figures for which the base is the peer that costs least.
+	Best []string `json:"best,omitempty"`
 }
 
 // recorded gives the pairs of a file that -json wrote; none for a row that it does not have.
@@ -118,7 +130,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	chosen, err := o.chosen()
+	chosen, err := o.chosen(ctx)
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unknown argument %q", flags.Arg(0))
@@ -173,7 +185,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		if len(pairs) == 0 {
 			continue // of a file that has other rows
 		}
-		all = append(all, raw{r.title, r.workload, r.system, r.base, pairs})
+		all = append(all, raw{Title: r.title, Workload: r.workload, System: r.system, Base: r.base, Pairs: pairs, Peer: r.peer})
 		for _, l := range r.lines(pairs) {
 			lines = append(lines, l)
 			l.print(out)
@@ -194,6 +206,9 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 			fmt.Fprintf(out, format, "W2", system, "exponent, 200 to 400", short(load.Exponent(few*200, many*400)), "-", "-", "-", "-", target, mark)
 		}
 	}
+	beside, more, err := besidePeers(ctx, compare, lines, out)
+	failed = errors.Join(failed, err)
+	lines, all = append(lines, beside...), append(all, more...)
 	if o.growth {
 		failed = errors.Join(failed, b.grow(ctx, out))
 	}

@@ -79,9 +79,9 @@ type f1event struct {
 }
 
 const (
-	instructions = "You are a helpful assistant who uses tools."
-	about        = "Gives back what it is given."
-	schema       = `{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`
+	instructions = load.Instructions
+	about        = load.About
+	schema       = load.Schema
 )
 
 var f1tools = []f1tool{{load.Tool, about, json.RawMessage(schema)}}

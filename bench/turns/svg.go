@@ -32,7 +32,7 @@ func draw(lines []line) []byte {
 		case l.target == 0:
 			color = "#999"
 		}
-		length := min(l.ratio.middle*one, right-left-50)
+		length := min(l.ratio.middle*one, right-left-120) // what stands behind it needs the rest
 		fmt.Fprintf(&b, `<text x="10" y="%d">%s</text>`+"\n", y+13, html.EscapeString(l.workload+", "+l.row.system))
 		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.0f" height="18" fill="%s"/>`+"\n", left, y, length, color)
 		fmt.Fprintf(&b, `<text x="%.0f" y="%d">%.2f × %s</text>`+"\n", left+length+5, y+13, l.ratio.middle, html.EscapeString(l.row.base))

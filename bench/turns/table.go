@@ -38,6 +38,14 @@ var (
 	late99     = metric{"sent to heard, p99", "µs", func(r load.Result) float64 { return us(r.Late99) }, true}
 )
 
+// what is the name with the unit.
+func (m metric) what() string {
+	if m.unit == "" {
+		return m.name
+	}
+	return m.name + ", " + m.unit
+}
+
 func us(d time.Duration) float64 { return float64(d) / 1000 }
 
 // want is a metric, with what it is to be at most; 0: it is only reported.
@@ -50,6 +58,8 @@ type want struct {
 type row struct {
 	title, workload, system, base string
 	program                       string // that the system is in; "": this one
+	baseProgram                   string // and that the base is in
+	peer                          bool   // it is somebody else's: see [bestPeer]
 	wants                         []want
 	measure                       func(ctx context.Context, b *bench, system string) (load.Result, error) // nil: the system runs the workload
 	more                          float64                                                                 // so many times as many pairs; 0 is 1
@@ -98,21 +108,6 @@ func rows() []row {
 	return all
 }
 
-// peers are the comparisons of a system in another program.
-func peers(name, program string) (all []row) {
-	for workload, m := range map[string][]metric{
-		"W1": {cpuTurn, allocTurn, bytesTurn}, "W2-200": {cpuTurn, growth}, "W2-400": {cpuTurn, growth}, "W3": {cpuPiece, allocPiece}, "W3-flushed": {cpuPiece, allocPiece}, "W4": {cpuTurn, resident, retained},
-	} {
-		r := row{title: workload[:2], workload: workload, system: name, base: "f1", program: program}
-		for _, m := range m {
-			r.wants = append(r.wants, want{m, 0})
-		}
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b row) int { return cmp.Compare(a.workload, b.workload) })
-	return all
-}
-
 // pair is one comparison, made once.
 type pair struct {
 	Base   load.Result `json:"base"`
@@ -135,7 +130,7 @@ func (b *bench) compare(ctx context.Context, r row) (all []pair, err error) {
 	for range max(1, int(float64(b.pairs)*cmp.Or(r.more, 1))) {
 		var p pair
 		if r.base != "" {
-			if p.Base, err = r.once(ctx, b, "", r.base); err != nil {
+			if p.Base, err = r.once(ctx, b, r.baseProgram, r.base); err != nil {
 				return all, err
 			}
 		}
@@ -270,10 +265,6 @@ func (l line) print(out io.Writer) {
 			mark = "ABOVE"
 		}
 	}
-	what := l.name
-	if l.unit != "" {
-		what += ", " + l.unit
-	}
 	ratio, spread, base, baseIs := "-", "-", "-", "-"
 	if l.row.base != "" {
 		base, baseIs = short(l.base.middle), l.row.base
@@ -281,7 +272,7 @@ func (l line) print(out io.Writer) {
 	if !math.IsNaN(l.ratio.middle) && !math.IsInf(l.ratio.middle, 0) {
 		ratio, spread = fmt.Sprintf("%.2f", l.ratio.middle), fmt.Sprintf("%.2f..%.2f", l.ratio.least, l.ratio.most)
 	}
-	fmt.Fprintf(out, format, l.workload, l.row.system, what, short(l.system.middle), base, baseIs, ratio, spread, target, mark)
+	fmt.Fprintf(out, format, l.workload, l.row.system, l.what(), short(l.system.middle), base, baseIs, ratio, spread, target, mark)
 }
 
 // short is a figure with three digits or so.

@@ -226,20 +226,20 @@ func TestEveryPublicPackageHasARunnableExample(t *testing.T) {
 	}
 }
 
-// Every direct dependency has its reason, those of tests in a module of their own, too.
+// Every direct dependency has its reason, those of tests and benchmarks in modules of their own, too.
 func TestEveryDependencyHasALineThatSaysWhy(t *testing.T) {
 	reasons, err := os.ReadFile(filepath.Join(root, "docs/dependencies.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"go.mod", "internal/oracle/go.mod"} {
+	for _, file := range []string{"go.mod", "internal/oracle/go.mod", "bench/peers/go.mod", "bench/peers/genkit/go.mod"} {
 		mod, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(mod)) {
 			fields := strings.Fields(line)
-			if len(fields) < 2 || fields[0] == module || !strings.HasPrefix(fields[1], "v") || strings.Contains(line, "// indirect") {
+			if len(fields) < 2 || strings.HasPrefix(fields[0]+"/", module+"/") || !strings.HasPrefix(fields[1], "v") || strings.Contains(line, "// indirect") {
 				continue
 			}
 			if !strings.Contains(string(reasons), "`"+fields[0]+"`") {

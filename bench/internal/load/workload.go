@@ -23,8 +23,13 @@ type Workload struct {
 	Image    int                // bytes of an image that the prompt begins with
 }
 
-// Tool is the name of the tool.
-const Tool = "echo"
+// What each system tells the model, so that all of them send the same.
+const (
+	Instructions = "You are a helpful assistant who uses tools."
+	Tool         = "echo" // its name
+	About        = "Gives back what it is given."
+	Schema       = `{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`
+)
 
 // Workloads are those that have a name. Growing workloads of a size have theirs from [Named].
 func Workloads() []Workload {
