@@ -14,7 +14,7 @@ import (
 )
 
 // runs makes a function that does a whole run of n steps with a tool call each.
-func runs(t testing.TB, n int, opts ...agent.RunOption) func() {
+func runs(t testing.TB, n int, opts ...agent.RunOption) func() *agent.Result {
 	t.Helper()
 	var s script
 	for i := range n {
@@ -25,16 +25,20 @@ func runs(t testing.TB, n int, opts ...agent.RunOption) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() {
+	return func() *agent.Result {
 		res, err := agent.Run(context.Background(), agent.Agent{ID: "a"}, eng, asking("s", "go"), opts...)
 		if err != nil || res.Text() != "end" {
 			t.Fatal(res, err)
 		}
+		return res
 	}
 }
 
 func TestAStepOfALongRunAllocatesAsMuchAsOneOfAShortRun(t *testing.T) {
-	cost := func(n int) float64 { return testing.AllocsPerRun(20, runs(t, n)) }
+	cost := func(n int) float64 {
+		run := runs(t, n)
+		return testing.AllocsPerRun(20, func() { run() })
+	}
 	a, b, c := cost(0), cost(50), cost(100)
 	early, late := (b-a)/50, (c-b)/50
 	t.Logf("allocations: a run %.0f, each further step %.1f up to 50, %.1f up to 100", a, early, late)

@@ -10,7 +10,10 @@ import (
 // encode gives a message's bytes: a comma and one message of the API, or nothing when nothing of it has a place there. It looks at
 // m alone. Results come first in a user message because the API wants them right after their calls.
 func encode(m message.Message) []byte {
-	b := make([]byte, 0, size(m))
+	return wire.Exact(size(m), func(b []byte) []byte { return appendMessage(b, m) })
+}
+
+func appendMessage(b []byte, m message.Message) []byte {
 	var said int // where the last block ends that is no thought: the API takes no message that ends with one, as after a reply that was cut off
 	if m.Role() == message.RoleAssistant {
 		b = append(b, `,{"role":"assistant","content":[`...)
