@@ -1,6 +1,9 @@
 package httpapi
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // Body is a request's bytes in pieces: what was encoded before is sent from where it lies, and nothing is joined or copied but
 // into the socket.
@@ -17,9 +20,21 @@ func (b Body) Len() (n int64) {
 // Reader reads the body from its beginning. Each Reader is its own.
 func (b Body) Reader() io.ReadCloser { return &reader{left: b} }
 
-// Content is what is sent.
+// joined is up to which size pieces are sent as one.
+const joined = 16 << 10
+
+// Content is what is sent. A small body is joined: net/http writes what it knows to be in memory in one piece with the headers, where anything else costs a
+// packet more than the few bytes cost to copy.
 func (b Body) Content() Content {
-	return Content{b.Len(), func() (io.ReadCloser, error) { return b.Reader(), nil }}
+	n := b.Len()
+	if n > joined {
+		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }}
+	}
+	whole := make([]byte, 0, n)
+	for _, piece := range b {
+		whole = append(whole, piece...)
+	}
+	return Content{n, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }}
 }
 
 // Pieces gives the body that r reads, if it is a Reader of one that nobody has read from: so a round tripper can change a request without joining
