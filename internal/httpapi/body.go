@@ -30,10 +30,7 @@ func (b Body) Content() Content {
 	if n > joined {
 		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }}
 	}
-	whole := make([]byte, 0, n)
-	for _, piece := range b {
-		whole = append(whole, piece...)
-	}
+	whole := bytes.Join(b, nil)
 	return Content{n, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }}
 }
 

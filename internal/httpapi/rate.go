@@ -29,14 +29,20 @@ const (
 // rate reads the headers of Anthropic, and those of OpenAI, which many others have, too. They came at the time began.
 func rate(h http.Header, began time.Time) (r model.Rate) {
 	now := time.Now()
+	get := func(name string) string { // as h.Get, which looks first whether the name has its form
+		if v := h[name]; len(v) > 0 {
+			return v[0]
+		}
+		return ""
+	}
 	quota := func(limit, remaining, reset string) model.Quota {
-		q := model.Quota{Limit: count(h.Get(limit)), Remaining: count(h.Get(remaining))}
-		left := untilReset(h.Get(reset), began, now)
+		q := model.Quota{Limit: count(get(limit)), Remaining: count(get(remaining))}
+		left := untilReset(get(reset), began, now)
 		if left < 0 { // all of it is there again
 			q.Remaining = 0
 			return q
 		}
-		q.Spent = h.Get(remaining) == "0"
+		q.Spent = get(remaining) == "0"
 		if q.Spent || q.Remaining > 0 {
 			q.Reset = left
 		}
