@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -72,8 +73,9 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 		panic(fmt.Sprintf("tool: Func %s: schema: %v", name, err))
 	}
 	f.check, f.names = check, namesOf(f.def.Schema, f.aliases)
+	flat := exact.FlatOf(reflect.TypeFor[In]())
 	f.run = func(ctx context.Context, input json.RawMessage) (Result, error) {
-		in, err := decode[In](input)
+		in, err := decode[In](flat, input)
 		if err != nil {
 			return Result{}, errdefs.Validation.Errorf("tool %s: input: %w", name, err)
 		}
@@ -139,9 +141,15 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// decode reads an input that is valid by its schema.
-func decode[In any](input json.RawMessage) (In, error) {
+// decode reads an input that is valid by its schema. flat may be nil.
+func decode[In any](flat *exact.Flat, input json.RawMessage) (In, error) {
 	in := new(In)
+	if flat != nil {
+		if flat.Read(input, reflect.ValueOf(in).Elem()) {
+			return *in, nil
+		}
+		in = new(In)
+	}
 	err := json.Unmarshal(input, in)
 	if err == nil {
 		return *in, nil
