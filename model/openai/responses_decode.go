@@ -192,7 +192,7 @@ func (r *responsesReply) message(data []byte) bool {
 				return false
 			}
 		default:
-			item.add(string(o.Key), o.Value)
+			item = item.add(string(o.Key), o.Value)
 		}
 	}
 	if wire.IsNull(content) || content[0] != '[' {
@@ -215,19 +215,19 @@ func (r *responsesReply) message(data []byte) bool {
 		return !mixed // an item that says nothing is nothing; one that refuses is kept as it is
 	}
 	if mixed {
-		item.add("content", append(append([]byte{'['}, bytes.Join(others, []byte{','})...), ']'))
+		item = item.add("content", append(append([]byte{'['}, bytes.Join(others, []byte{','})...), ']'))
 	}
 	for i, text := range texts {
 		var x extra
 		if i == 0 {
-			x.add(noteItem, []byte(item.object()))
+			x = x.add(noteItem, []byte(item.object()))
 		}
-		r.parts = append(r.parts, textPart(text, &x))
+		r.parts = append(r.parts, textPart(text, x))
 	}
 	return true
 }
 
-func textPart(data []byte, x *extra) message.Text {
+func textPart(data []byte, x extra) message.Text {
 	var text string
 	var annotations []byte
 	for o := wire.Object(data); o.Next(); {
@@ -239,7 +239,7 @@ func textPart(data []byte, x *extra) message.Text {
 			annotations = o.Value
 			fallthrough
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
 	return message.Text{Text: text, Citations: citations(text, annotations), Origin: message.Origin{Provider: responses, Extra: x.object()}}
@@ -258,20 +258,20 @@ func (r *responsesReply) reasoning(data []byte) bool {
 			content = o.Value
 		case "encrypted_content":
 			if signature = wire.String(o.Value); signature == "" {
-				x.add("encrypted_content", o.Value)
+				x = x.add("encrypted_content", o.Value)
 			}
 		case "type":
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
 	text := joinReasoning(summary, content)
 	if content != nil || !plainSummary(summary, text) {
 		if summary != nil {
-			x.add("summary", summary)
+			x = x.add("summary", summary)
 		}
 		if content != nil {
-			x.add("content", content)
+			x = x.add("content", content)
 		}
 	}
 	r.parts = append(r.parts, message.Reasoning{Text: text, Signature: signature, Origin: message.Origin{Provider: responses, Extra: x.String()}})
@@ -311,7 +311,7 @@ func plainSummary(summary []byte, text string) bool {
 func (r *responsesReply) call(data []byte) bool {
 	var x extra
 	c := message.ToolCall{}
-	var text []byte
+	var text string
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "call_id":
@@ -319,15 +319,15 @@ func (r *responsesReply) call(data []byte) bool {
 		case "name":
 			c.Name = wire.String(o.Value)
 		case "arguments":
-			text = argumentText(nil, o.Value)
+			text = wire.String(argumentText(o.Value))
 		case "type":
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
 	in, spelled := input(text)
 	if spelled {
-		x.addString(noteArguments, string(text))
+		x = x.addString(noteArguments, text)
 	}
 	if c.ID == "" {
 		c.ID = callID(len(r.parts))
