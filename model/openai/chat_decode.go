@@ -49,8 +49,10 @@ type chatReply struct {
 	like wire.Alike // that chunk
 
 	first struct { // room for what most replies have
-		call chatCall
-		list [4]*chatCall
+		call    chatCall
+		list    [4]*chatCall
+		choices [1]chatChoice
+		members [4]chatMember
 	}
 }
 
@@ -73,6 +75,9 @@ func (r *chatReply) chunk(data []byte) error {
 		}
 	}
 	c := &r.now
+	if c.choices == nil {
+		c.choices, c.members = r.first.choices[:0], r.first.members[:0]
+	}
 	if !c.read(data) {
 		return errNotObject
 	}
@@ -150,10 +155,14 @@ func (r *chatReply) member(m chatMember) error {
 	case "refusal":
 		r.refuse = wire.AppendText(r.refuse, value)
 	case "tool_calls":
-		for e := wire.Array(value); e.Next(); {
+		n := 0
+		for e := wire.Array(value); e.Next(); n++ {
 			if err := r.call(e.Value); err != nil {
 				return err
 			}
+		}
+		if n > 1 {
+			r.last.raw = nil
 		}
 	case "annotations":
 		r.annotations = append(r.annotations, bytes.Clone(value))

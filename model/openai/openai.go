@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"iter"
 	"math"
 	"net/url"
 	"strings"
@@ -144,7 +143,7 @@ func (c *client) admit(req *model.Request, can *model.Capabilities, file func(me
 
 // admitFiles finds what is wrong with the files of message i.
 func (c *client) admitFiles(m message.Message, i int, file func(message.File) string) error {
-	for f := range files(m) {
+	for _, f := range files(m) {
 		what := file(f)
 		if m.Role() == message.RoleAssistant {
 			what = "the model's own messages can't hold files: move it to a user message"
@@ -209,22 +208,15 @@ func (c *client) completeStream(
 // call is sent back with all others.
 const longestName = 64
 
-// files yields the files of m and of the results in it.
-func files(m message.Message) iter.Seq[message.File] {
-	return func(yield func(message.File) bool) {
-		for p := range m.Parts() {
-			switch p := p.(type) {
-			case message.File:
-				if !yield(p) {
-					return
-				}
-			case message.ToolResult:
-				for _, f := range p.Files {
-					if !yield(f) {
-						return
-					}
-				}
-			}
+// files gives the files of m and of the results in it.
+func files(m message.Message) (list []message.File) {
+	for p := range m.Parts() {
+		switch p := p.(type) {
+		case message.File:
+			list = append(list, p)
+		case message.ToolResult:
+			list = append(list, p.Files...)
 		}
 	}
+	return list
 }
