@@ -117,7 +117,7 @@ func (r *chatReply) chunk(data []byte) error {
 			only = only && r.last.raw != nil
 		}
 		if !wire.IsNull(o.finish) {
-			if f := wire.String(o.finish); f != "" {
+			if f := word(o.finish); f != "" {
 				r.finish = f
 			}
 		}

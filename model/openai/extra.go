@@ -40,19 +40,20 @@ func (x extra) String() string {
 }
 
 // object gives the object, empty if need be: that there was one says something.
-func (x extra) object() string {
+func (x extra) object() []byte {
 	if len(x) == 0 {
-		return "{}"
+		return []byte("{}")
 	}
-	return x.String()
+	return append(x, '}')
 }
 
 // appendExtra appends the members of a JSON object, each after a comma, but for notes and for those that the caller writes itself.
 func appendExtra(dst []byte, object string, written ...string) []byte {
-	if object == "" {
-		return dst
-	}
-	for m := wire.Object(wire.View(object)); m.Next(); {
+	return appendMembers(dst, wire.View(object), written...)
+}
+
+func appendMembers(dst, object []byte, written ...string) []byte {
+	for m := wire.Object(object); m.Next(); {
 		if len(m.Key) == 0 || m.Key[0] == '#' || slices.Contains(written, string(m.Key)) {
 			continue
 		}
@@ -121,4 +122,25 @@ func known(raw []byte, s string) string {
 		return s
 	}
 	return wire.String(raw)
+}
+
+// word is wire.String, which costs nothing for the words that most replies have.
+func word(raw []byte) string {
+	if len(raw) > 2 && raw[0] == '"' {
+		for _, w := range words {
+			if string(raw[1:len(raw)-1]) == w {
+				return w
+			}
+		}
+	}
+	return wire.String(raw)
+}
+
+// words are those that come often first.
+var words = [...]string{
+	"response.output_text.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.function_call_arguments.delta",
+	"message", "function_call", "output_text", "assistant", "completed", "reasoning", "summary_text", "refusal", "incomplete",
+	"response.created", "response.in_progress", "response.output_item.added", "response.content_part.added", "response.output_text.done",
+	"response.content_part.done", "response.function_call_arguments.done", "response.output_item.done", "response.completed",
+	"stop", "tool_calls", "length",
 }
