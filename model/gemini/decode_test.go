@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -299,14 +300,32 @@ func TestARefusalSaysWhichLimitWasReached(t *testing.T) {
 	}
 }
 
-func TestADeltaCostsItsTextOnly(t *testing.T) {
-	chunk := []byte(`{"candidates": [{"content": {"parts": [{"text": "some words of a reply"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini","responseId": "x"}`)
-	r := reply{api: New("m").api, cb: func(model.StreamResult) error { return nil }, text: make([]byte, 0, 1<<16)}
-	if err := r.chunk(chunk); err != nil {
-		t.Fatal(err)
-	}
-	if n := testing.AllocsPerRun(500, func() { _ = r.chunk(chunk) }); n > 1 {
-		t.Errorf("%v allocations a delta", n)
+func TestADeltaCostsNoAllocation(t *testing.T) {
+	const n = 2000
+	for name, part := range map[string]string{
+		"text":      `{"text": "some words of a reply\n"}`,
+		"a thought": `{"text": "some words of a thought","thought": true}`,
+	} {
+		event := "data: " + `{"candidates": [{"content": {"parts": [` + part + `],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini","responseId": "x"}` + "\r\n\r\n"
+		cost := func(n int) float64 {
+			sse := strings.Repeat(event, n) + "data: " + stop + "\r\n\r\n"
+			m := New("gemini")
+			least := math.Inf(1)
+			for range 20 { // with -race pools lose things by chance, which is no delta's cost
+				least = min(least, testing.AllocsPerRun(1, func() {
+					if _, err := m.stream(context.Background(), strings.NewReader(sse), func(model.StreamResult) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}))
+			}
+			return least
+		}
+		if more := cost(2*n) - cost(n); more > 3 { // for more room
+			t.Errorf("%s: %d further deltas cost %.0f allocations", name, n, more)
+		}
+		if all := cost(1); all > 14 {
+			t.Errorf("%s: a small reply costs %.0f allocations", name, all)
+		}
 	}
 }
 

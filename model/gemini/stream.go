@@ -11,7 +11,7 @@ import (
 // stream reads server-sent events, each of which is a GenerateContentResponse with the next pieces. The stream has ended well when
 // one of them had a finishReason or said that the prompt was blocked; what comes after that, such as the last usage, still counts.
 func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandler) (*model.Response, error) {
-	r := reply{api: m.api, cb: cb}
+	r := reply{api: m.api, asked: m.name, cb: cb}
 	events := wire.NewEvents(body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -31,7 +31,7 @@ func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandl
 	if !r.ended {
 		return nil, m.api.Truncated(ctx, events.Err())
 	}
-	final := r.response(m.name)
+	final := r.response()
 	events.Release() // it is made of copies
 	return final, nil
 }
