@@ -44,6 +44,9 @@ type reply struct {
 	ended             bool
 	modelName, respID string
 
+	goesOn bool       // the last chunk had more of the open part alone
+	like   wire.Alike // that chunk
+
 	first struct { // room for what most replies have
 		parts [4]message.Part
 		wire  [2]wirePart

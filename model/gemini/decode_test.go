@@ -329,6 +329,52 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 	}
 }
 
+// alike wants chunks that are like the one before to say what they say with others between.
+func alike(t *testing.T, sse string) {
+	t.Helper()
+	read := func(sse string) (heard []string, parts []message.Part, err error) {
+		resp, err := New("m").stream(context.Background(), strings.NewReader(sse), func(r model.StreamResult) error {
+			heard = append(heard, r.Text+"|"+r.Reasoning+"|"+r.Input)
+			return nil
+		})
+		if err == nil {
+			parts = slices.Collect(resp.Message.Parts())
+		}
+		return heard, parts, err
+	}
+	heard, parts, err := read(sse)
+	want, wantParts, wantErr := read(strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
+	if !slices.Equal(heard, want) || (err == nil) != (wantErr == nil) {
+		t.Fatalf("heard %q, %v, and with others between %q, %v", heard, err, want, wantErr)
+	}
+	if diff := cmp.Diff(wantParts, parts); diff != "" {
+		t.Fatalf("(-with others between +without):\n%s", diff)
+	}
+}
+
+func TestChunksThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
+	for name, chunks := range map[string][]string{
+		"texts":                   {parts(`{"text":"a"}`), parts(`{"text":"b\u00e9"}`), parts(`{"text":""}`), parts(`{"text":"c"}`)},
+		"thoughts and texts":      {parts(`{"text":"a","thought":true}`), parts(`{"text":"b","thought":true}`), parts(`{"text":"c"}`), parts(`{"text":"d"}`)},
+		"nothing first":           {parts(`{"text":""}`), parts(`{"text":"a"}`), parts(`{"text":"b"}`)},
+		"signed ones":             {parts(`{"text":"a","thoughtSignature":"x"}`), parts(`{"text":"b","thoughtSignature":"x"}`)},
+		"two parts in one":        {parts(`{"text":"a"}`, `{"text":"b"}`), parts(`{"text":"a"}`, `{"text":"c"}`), parts(`{"text":"d"}`, `{"text":"c"}`)},
+		"calls":                   {parts(`{"functionCall":{"name":"f"},"text":"a"}`), parts(`{"functionCall":{"name":"f"},"text":"b"}`)},
+		"members of another kind": {parts(`{"text":"a","x":1}`), parts(`{"text":"b","x":1}`)},
+		"no text for once":        {parts(`{"text":"a"}`), parts(`{"text":null}`), parts(`{"text":1}`), parts(`{"text":"b"}`)},
+		"a candidate more":        {`{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"c"}]}}]}`},
+		"lists":                   {"[" + parts(`{"text":"a"}`) + "," + parts(`{"text":"b"}`) + "]", "[" + parts(`{"text":"a"}`) + "," + parts(`{"text":"c"}`) + "]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sse strings.Builder
+			for _, c := range append(chunks, stop) {
+				sse.WriteString("data: " + c + "\n\n")
+			}
+			alike(t, sse.String())
+		})
+	}
+}
+
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("data: " + parts(`{"text":"a","thoughtSignature":"x"}`, `{"functionCall":{"name":"x"}}`) + "\r\n\r\ndata: " + stop + "\r\n\r\n"))
 	f.Add([]byte("data: [" + stop + "]\n\ndata: {\"error\":{}}\n\n"))
@@ -344,6 +390,7 @@ func FuzzStream(f *testing.F) {
 		if (r == nil) == (err == nil) {
 			t.Fatalf("response %v, error %v", r, err)
 		}
+		alike(t, string(data))
 		if err != nil {
 			return
 		}

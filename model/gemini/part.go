@@ -48,31 +48,41 @@ func (r *reply) textPart(p *wirePart) error {
 		is = reasoning
 	}
 	empty := len(p.text) <= len(`""`) || p.text[0] != '"'
-	alone := p.rest || !wire.IsNull(p.signature)
+	alone := p.alone()
 	if alone || is != r.open {
 		if empty && !alone {
 			return nil // an empty end, which says nothing
 		}
 		r.close()
 	}
-	var delta string
-	if alone {
-		delta = wire.String(p.text)
-		r.alone(p, delta)
-	} else {
-		r.open, delta = is, r.text.Append(p.text) // a part of the text, which costs nothing
+	if !alone {
+		r.open = is
+		return r.say(p.text)
 	}
-	if delta == "" || r.cb == nil {
+	delta := wire.String(p.text)
+	r.apart(p, delta)
+	return r.tell(is, delta)
+}
+
+// say adds to the open part, and passes on what it added: a part of the text, which costs nothing.
+func (r *reply) say(raw []byte) error { return r.tell(r.open, r.text.Append(raw)) }
+
+// tell passes a piece on.
+func (r *reply) tell(is kind, delta string) error {
+	switch {
+	case delta == "" || r.cb == nil:
 		return nil
-	}
-	if p.thought {
+	case is == reasoning:
 		return r.cb(model.StreamResult{Reasoning: delta})
 	}
 	return r.cb(model.StreamResult{Text: delta})
 }
 
-// alone adds a text or a thought that stays as it came.
-func (r *reply) alone(p *wirePart, s string) {
+// alone reports whether a text or a thought stays as it came.
+func (p *wirePart) alone() bool { return p.rest || !wire.IsNull(p.signature) }
+
+// apart adds a text or a thought that stays as it came.
+func (r *reply) apart(p *wirePart, s string) {
 	var room [256]byte
 	x := extra(room[:0])
 	for m := wire.Object(p.all); m.Next(); {
