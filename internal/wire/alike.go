@@ -6,40 +6,59 @@ import "bytes"
 // deltas of a stream do: of such a one only the text has to be read. The zero Alike
 // knows nothing.
 type Alike struct {
-	room [128]byte // the data up to the text, its quote included, and the brackets that close all behind it
-	head int       // how much of that is the former; 0 when nothing is known
+	room [512]byte // the data up to the text, its quote included, what follows it, and the brackets that close all behind that
+	head int       // how much of that is the first; 0 when nothing is known
+	tail int       // where the brackets begin
 	all  int
 }
 
-// Keep has a know data, valid JSON in which text, a part of it, is the last thing
-// but for brackets and white space. It forgets what it knew, and knows nothing when
-// text is no JSON string, not the last thing, or has more than some hundred bytes
-// before it.
+// Keep has a know data, valid JSON in which text is a part. It forgets what it knew,
+// and knows nothing when text is no JSON string of data, or has more than some
+// hundred bytes around it.
 func (a *Alike) Keep(data, text []byte) {
-	*a = Alike{}
-	end := len(bytes.TrimRight(data, " \t\r\n}]"))
-	start := end - len(text)
-	if start < 0 || len(text) == 0 || &data[start] != &text[0] || text[0] != '"' || start >= len(a.room) {
+	a.head = 0
+	start := placeOf(data, text)
+	if start < 0 || text[0] != '"' {
 		return
 	}
-	a.head = copy(a.room[:], data[:start+1])
-	a.all = a.head
-	for _, c := range data[end:] {
+	end := start + len(text)
+	last := end + len(bytes.TrimRight(data[end:], " \t\r\n}]")) // where only brackets are left
+	if start+1+last-end > len(a.room) {
+		return
+	}
+	head := copy(a.room[:], data[:start+1])
+	a.tail = head + copy(a.room[head:], data[end:last])
+	a.all = a.tail
+	for _, c := range data[last:] {
 		if isSpace(c) {
 			continue
 		}
 		if a.all == len(a.room) {
-			a.head = 0
 			return
 		}
 		a.room[a.all] = c
 		a.all++
 	}
+	a.head = head
+}
+
+// placeOf finds where in data part lies, if it is a part of it; -1 when it is none.
+func placeOf(data, part []byte) int {
+	if len(part) == 0 {
+		return -1
+	}
+	for {
+		i := bytes.LastIndex(data, part)
+		if i < 0 || &data[i] == &part[0] {
+			return i
+		}
+		data = data[:i+len(part)-1]
+	}
 }
 
 // Text returns what stands in data in the place of the text that Keep was given,
-// when all around it is the same but for white space between the brackets: data is
-// valid JSON then. Otherwise it returns nil, and data may be anything.
+// when all around it is the same but for white space between the brackets at the
+// end: data is valid JSON then. Otherwise it returns nil, and data may be anything.
 func (a *Alike) Text(data []byte) []byte {
 	if a.head == 0 || len(data) < a.head || string(data[:a.head]) != string(a.room[:a.head]) {
 		return nil
@@ -49,7 +68,13 @@ func (a *Alike) Text(data []byte) []byte {
 		return nil
 	}
 	i := end
-	for _, bracket := range a.room[a.head:a.all] {
+	if behind := a.room[a.head:a.tail]; len(behind) > 0 {
+		if !bytes.HasPrefix(data[i:], behind) {
+			return nil
+		}
+		i += len(behind)
+	}
+	for _, bracket := range a.room[a.tail:a.all] {
 		i = skipSpace(data, i)
 		if i == len(data) || data[i] != bracket {
 			return nil

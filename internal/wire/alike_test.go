@@ -55,12 +55,13 @@ func part(data []byte, text string) []byte {
 func TestWhatCannotBeKeptIsForgotten(t *testing.T) {
 	data := []byte(`{"a":"x","b":"x"}`)
 	for name, test := range map[string]struct{ data, text []byte }{
-		"a text that is not the last thing, and equals it": {data, part(data, `"x"`)},
+		"a text that is not in it, and equals one that is": {data, []byte(`"x"`)},
+		"too much behind it":  {[]byte(`["y","` + strings.Repeat("x", 520) + `"]`), nil},
 		"no string":           {[]byte(`[12]`), []byte(`12`)},
 		"no text":             {data, nil},
 		"of other data":       {data, []byte(`"x"`)},
-		"too much before it":  {[]byte(`["` + strings.Repeat("x", 130) + `","y"]`), nil},
-		"too many brackets":   {[]byte(strings.Repeat("[", 100) + `"y"` + strings.Repeat("]", 100)), nil},
+		"too much before it":  {[]byte(`["` + strings.Repeat("x", 520) + `","y"]`), nil},
+		"too many brackets":   {[]byte(strings.Repeat("[", 300) + `"y"` + strings.Repeat("]", 300)), nil},
 		"nothing, twice over": {nil, nil},
 	} {
 		var a Alike
@@ -77,6 +78,25 @@ func TestWhatCannotBeKeptIsForgotten(t *testing.T) {
 		}
 		if got := a.Text(test.data); got != nil {
 			t.Errorf("%s: %q is known", name, got)
+		}
+	}
+}
+
+func TestWhatFollowsTheTextIsTheSameToo(t *testing.T) {
+	data := []byte(`{"c":[{"d":{"x":"a"},"l":"a b","f":null}],"u":null}`)
+	var a Alike
+	a.Keep(data, part(data, `"a"`))
+	for in, want := range map[string]string{
+		`{"c":[{"d":{"x":"more"},"l":"a b","f":null}],"u":null}`:       `"more"`,
+		`{"c":[{"d":{"x":"more"},"l":"a b","f":null}],"u":null }`:      `"more"`,
+		`{"c":[{"d":{"x":"more"},"l":"ab","f":null}],"u":null}`:        "",
+		`{"c":[{"d":{"x":"more"},"l":"a b","f":null}],"u":1}`:          "",
+		`{"c":[{"d":{"x":"more"},"l":"a b","f":null}],"u":null`:        "",
+		`{"c":[{"d":{"x":"more"},"l":"a b"`:                            "",
+		`{"c":[{"d":{"x":"more","x":2},"l":"a b","f":null}],"u":null}`: "",
+	} {
+		if got := a.Text([]byte(in)); string(got) != want {
+			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
 	}
 }

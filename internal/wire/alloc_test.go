@@ -234,3 +234,18 @@ func TestEventsAreUsedAgainWithNothingOfTheOnesBefore(t *testing.T) {
 		e.Release()
 	})
 }
+
+func TestAValueThatIsAbsentOrOfAnotherKindIsNoError(t *testing.T) {
+	data := []byte(`{"a":[1]}`)
+	gate(t, "Get", 0, func() {
+		if Get(nil, "a") != nil || Get(data, "a", "b") != nil {
+			t.Error("something was found")
+		}
+		for m := Object(nil); m.Next(); {
+			t.Error("a member of nothing")
+		}
+		for e := Array(data); e.Next(); {
+			t.Error("an element of an object")
+		}
+	})
+}

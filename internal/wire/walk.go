@@ -6,7 +6,8 @@ type cursor struct {
 	at     int
 	inside bool // the opening bracket was passed
 	done   bool
-	err    error
+	want   string // what was expected at data[at], once it wasn't there
+	err    error  // the same, once somebody asked
 }
 
 // step moves to the next item of what open, '{' or '[', begins, over the bracket
@@ -59,9 +60,17 @@ func (c *cursor) value() []byte {
 
 // fail ends the walk. It returns false for its callers to pass on.
 func (c *cursor) fail(at int, want string) bool {
-	c.done = true
-	c.err = fault(c.data, at, want)
+	c.done, c.at, c.want = true, at, want
 	return false
+}
+
+// fault makes the error only for who asks: that a value is absent or of another kind
+// is mostly none.
+func (c *cursor) fault() error {
+	if c.err == nil && c.want != "" {
+		c.err = fault(c.data, c.at, c.want)
+	}
+	return c.err
 }
 
 // Members is a cursor over the members of an object, in their order and with
@@ -120,7 +129,7 @@ func (m *Members) Span() (start, end int) { return m.start, m.cursor.at }
 // Err returns nil when data was one well formed object and nothing else. It
 // knows that once Next returned false; earlier, it speaks for the members so far.
 // An error names the byte offset and what was expected there.
-func (m *Members) Err() error { return m.cursor.err }
+func (m *Members) Err() error { return m.cursor.fault() }
 
 // Elements is a cursor over the elements of an array. See [Array].
 type Elements struct {
@@ -149,7 +158,7 @@ func (e *Elements) Next() bool {
 // Err returns nil when data was one well formed array and nothing else. It knows
 // that once Next returned false; earlier, it speaks for the elements so far. An
 // error names the byte offset and what was expected there.
-func (e *Elements) Err() error { return e.cursor.err }
+func (e *Elements) Err() error { return e.cursor.fault() }
 
 // Get returns the raw value at a path of object keys, a part of data; the whole
 // value for an empty path. It returns nil when there is no such value, when
@@ -178,7 +187,7 @@ func Get(data []byte, path ...string) []byte {
 				}
 			}
 		}
-		if found == nil || m.Err() != nil {
+		if found == nil || m.cursor.want != "" {
 			return nil
 		}
 		data = found

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -10,7 +11,7 @@ import (
 // encode gives a message's bytes: a comma and one message of the API, or nothing when nothing of it has a place there. It looks at
 // m alone. Results come first in a user message because the API wants them right after their calls.
 func encode(m message.Message) []byte {
-	return wire.Exact(size(m), func(b []byte) []byte { return appendMessage(b, m) })
+	return httpapi.Encode(m, func(b []byte) []byte { return appendMessage(b, m) })
 }
 
 func appendMessage(b []byte, m message.Message) []byte {
@@ -205,33 +206,4 @@ func next(b []byte) []byte {
 		return b
 	}
 	return append(b, ',')
-}
-
-// size guesses how long the bytes of m get, so that they are seldom moved.
-func size(m message.Message) int {
-	n := 64
-	file := func(f message.File) int { return 128 + len(f.URL) + len(f.Name) + len(f.Data)*4/3 }
-	for i := range m.Len() {
-		n += 96
-		switch p := m.Part(i).(type) {
-		case message.Text:
-			n += len(p.Text) + len(p.Text)/16 + len(p.Extra)
-		case message.Reasoning:
-			n += len(p.Text) + len(p.Text)/16 + len(p.Signature) + len(p.Extra)
-		case message.File:
-			n += file(p)
-		case message.ToolCall:
-			n += len(p.ID) + len(p.Name) + len(p.Input) + len(p.Extra)
-		case message.ToolResult:
-			n += len(p.Call) + len(p.Content) + len(p.Content)/16
-			for _, f := range p.Files {
-				n += file(f)
-			}
-		case message.ProviderCall:
-			n += len(p.JSON)
-		case message.Opaque:
-			n += len(p.JSON)
-		}
-	}
-	return n
 }

@@ -13,24 +13,26 @@ import (
 
 // decode reads a whole reply: one GenerateContentResponse, or an array of them, as the streaming method gives without SSE.
 func (m *Model) decode(raw []byte) (*model.Response, error) {
-	r := reply{api: m.api}
+	r := reply{api: m.api, asked: m.name}
 	if err := r.chunk(raw); err != nil {
 		return nil, err
 	}
 	if !r.ended {
 		return nil, m.api.Malformed("the reply has no finishReason", raw)
 	}
-	return r.response(m.name), nil
+	return r.response(), nil
 }
 
 // reply gathers the chunks of a reply. A whole reply is one chunk.
 type reply struct {
-	api *httpapi.API
-	cb  model.StreamHandler // nil: nobody listens
+	api   *httpapi.API
+	asked string              // the model that was asked, for servers that don't say which one answered
+	cb    model.StreamHandler // nil: nobody listens
 
+	now   chunk
 	parts []message.Part
-	open  kind   // of the part that is being written, which is not in parts yet
-	text  []byte // its text so far
+	open  kind      // of the part that is being written, which is not in parts yet
+	text  wire.Text // its text so far
 	calls int
 
 	grounding grounding
@@ -41,6 +43,14 @@ type reply struct {
 	blocked           bool   // the prompt was
 	ended             bool
 	modelName, respID string
+
+	goesOn bool       // the last chunk had more of the open part alone
+	like   wire.Alike // that chunk
+
+	first struct { // room for what most replies have
+		parts [4]message.Part
+		wire  [2]wirePart
+	}
 }
 
 // kind is what an open part is.
@@ -68,49 +78,34 @@ func (r *reply) chunk(data []byte) error {
 
 // object reads a GenerateContentResponse. What it has nothing to do with is passed over.
 func (r *reply) object(data []byte) error {
-	var candidates, feedback, failure []byte
-	m := wire.Object(data)
-	for m.Next() {
-		switch string(m.Key) {
-		case "candidates":
-			candidates = m.Value
-		case "promptFeedback":
-			feedback = m.Value
-		case "usageMetadata":
-			r.usage = usage(m.Value)
-		case "modelVersion":
-			if r.modelName == "" {
-				r.modelName = wire.String(m.Value)
-			}
-		case "responseId":
-			if r.respID == "" {
-				r.respID = wire.String(m.Value)
-			}
-		case "error":
-			failure = m.Value
-		}
+	c := &r.now
+	if c.parts == nil {
+		c.parts = r.first.wire[:0]
 	}
-	if err := m.Err(); err != nil {
+	if err := c.read(data); err != nil {
 		return r.checked(err, data)
 	}
-	if !wire.IsNull(failure) {
+	if r.modelName == "" {
+		if r.modelName = r.asked; !quotes(c.model, r.asked) {
+			r.modelName = wire.String(c.model)
+		}
+	}
+	if r.respID == "" {
+		r.respID = wire.String(c.id)
+	}
+	if c.usage != nil {
+		r.usage = usage(c.usage)
+	}
+	if !wire.IsNull(c.failure) {
 		return r.api.InStream(data)
 	}
-	if feedback != nil {
-		if reason := wire.String(wire.Get(feedback, "blockReason")); reason != "" {
+	if c.feedback != nil {
+		if reason := wire.String(wire.Get(c.feedback, "blockReason")); reason != "" {
 			r.ended, r.blocked = true, true
-			r.finish, r.note = reason, wire.String(wire.Get(feedback, "blockReasonMessage"))
+			r.finish, r.note = reason, wire.String(wire.Get(c.feedback, "blockReasonMessage"))
 		}
 	}
-	if candidates == nil {
-		return nil
-	}
-	for c := wire.Array(candidates); c.Next(); {
-		if wire.Int(wire.Get(c.Value, "index")) == 0 { // we ask for one; a gateway's default may be more
-			return r.candidate(c.Value)
-		}
-	}
-	return nil
+	return r.candidate(&c.candidate)
 }
 
 func (r *reply) checked(err error, data []byte) error {
@@ -120,45 +115,53 @@ func (r *reply) checked(err error, data []byte) error {
 	return nil
 }
 
-func (r *reply) candidate(data []byte) error {
-	var parts []byte
-	for c := wire.Object(data); c.Next(); {
-		switch string(c.Key) {
-		case "content":
-			parts = wire.Get(c.Value, "parts")
-		case "finishReason":
-			if reason := wire.String(c.Value); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
-				r.ended, r.finish = true, reason
-			}
-		case "finishMessage":
-			r.note = wire.String(c.Value)
-		case "groundingMetadata":
-			r.grounding.ground(c.Value)
-		case "urlContextMetadata":
-			r.grounding.fetched(c.Value)
-		case "citationMetadata":
-			r.grounding.recited(c.Value)
+func (r *reply) candidate(c *candidate) error {
+	if c.finish != nil {
+		if reason := finishReason(c.finish); reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
+			r.ended, r.finish = true, reason
 		}
 	}
-	if parts == nil { // cut off before the first one
-		return nil
+	if c.note != nil {
+		r.note = wire.String(c.note)
 	}
-	for p := wire.Array(parts); p.Next(); {
-		if err := r.part(p.Value); err != nil {
+	if c.grounding != nil {
+		r.grounding.ground(c.grounding)
+	}
+	if c.fetched != nil {
+		r.grounding.fetched(c.fetched)
+	}
+	if c.recited != nil {
+		r.grounding.recited(c.recited)
+	}
+	for i := range c.parts {
+		if err := r.part(&c.parts[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// response gives what was gathered; asked is the model that was asked, for servers that don't say which one answered.
-func (r *reply) response(asked string) *model.Response {
+// finishReason is wire.String, which costs nothing for the word of nearly all replies.
+func finishReason(raw []byte) string {
+	if string(raw) == `"STOP"` {
+		return "STOP"
+	}
+	return wire.String(raw)
+}
+
+// quotes reports whether raw is the JSON string of s, without an escape.
+func quotes(raw []byte, s string) bool {
+	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
+}
+
+// response gives what was gathered.
+func (r *reply) response() *model.Response {
 	r.close()
 	resp := &model.Response{
 		Message: message.New(message.RoleAssistant, r.grounding.cite(r.parts)...),
 		Usage:   r.usage,
 		Stop:    r.stop(),
-		Model:   cmp.Or(r.modelName, asked),
+		Model:   cmp.Or(r.modelName, r.asked),
 		ID:      r.respID,
 	}
 	switch resp.Stop {
@@ -218,29 +221,28 @@ func arguments(raw []byte) string {
 	if wire.IsNull(raw) {
 		return "{}"
 	}
+	if wire.Compact(raw) {
+		return string(raw)
+	}
 	compact, _ := wire.AppendCompact(make([]byte, 0, len(raw)), raw)
 	return string(compact)
 }
 
-// extra gathers the members that have no field of ours.
-type extra struct{ b []byte }
+// extra gathers the members that have no field of ours: an object without its end; nothing while there are none.
+type extra []byte
 
-func (x *extra) add(key string, raw []byte) {
+func (x extra) add(key string, raw []byte) extra {
 	sep := byte(',')
-	if len(x.b) == 0 {
+	if len(x) == 0 {
 		sep = '{'
 	}
-	x.b = wire.AppendString(append(x.b, sep), key)
-	x.b, _ = wire.AppendCompact(append(x.b, ':'), raw)
+	with, _ := wire.AppendCompact(append(wire.AppendString(append(x, sep), key), ':'), raw)
+	return with
 }
 
-func (x *extra) origin() message.Origin {
-	if len(x.b) == 0 {
+func (x extra) origin() message.Origin {
+	if len(x) == 0 {
 		return message.Origin{Provider: provider}
 	}
-	var b strings.Builder
-	b.Grow(len(x.b) + 1)
-	b.Write(x.b)
-	b.WriteByte('}')
-	return message.Origin{Provider: provider, Extra: b.String()}
+	return message.Origin{Provider: provider, Extra: string(append(x, '}'))}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -299,14 +300,78 @@ func TestARefusalSaysWhichLimitWasReached(t *testing.T) {
 	}
 }
 
-func TestADeltaCostsItsTextOnly(t *testing.T) {
-	chunk := []byte(`{"candidates": [{"content": {"parts": [{"text": "some words of a reply"}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini","responseId": "x"}`)
-	r := reply{api: New("m").api, cb: func(model.StreamResult) error { return nil }, text: make([]byte, 0, 1<<16)}
-	if err := r.chunk(chunk); err != nil {
-		t.Fatal(err)
+func TestADeltaCostsNoAllocation(t *testing.T) {
+	const n = 2000
+	for name, part := range map[string]string{
+		"text":      `{"text": "some words of a reply\n"}`,
+		"a thought": `{"text": "some words of a thought","thought": true}`,
+	} {
+		event := "data: " + `{"candidates": [{"content": {"parts": [` + part + `],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 211,"candidatesTokenCount": 18,"totalTokenCount": 249,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 211}],"thoughtsTokenCount": 20},"modelVersion": "gemini","responseId": "x"}` + "\r\n\r\n"
+		cost := func(n int) float64 {
+			sse := strings.Repeat(event, n) + "data: " + stop + "\r\n\r\n"
+			m := New("gemini")
+			least := math.Inf(1)
+			for range 20 { // with -race pools lose things by chance, which is no delta's cost
+				least = min(least, testing.AllocsPerRun(1, func() {
+					if _, err := m.stream(context.Background(), strings.NewReader(sse), func(model.StreamResult) error { return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}))
+			}
+			return least
+		}
+		if more := cost(2*n) - cost(n); more > 3 { // for more room
+			t.Errorf("%s: %d further deltas cost %.0f allocations", name, n, more)
+		}
+		if all := cost(1); all > 14 {
+			t.Errorf("%s: a small reply costs %.0f allocations", name, all)
+		}
 	}
-	if n := testing.AllocsPerRun(500, func() { _ = r.chunk(chunk) }); n > 1 {
-		t.Errorf("%v allocations a delta", n)
+}
+
+// alike wants chunks that are like the one before to say what they say with others between.
+func alike(t *testing.T, sse string) {
+	t.Helper()
+	read := func(sse string) (heard []string, parts []message.Part, err error) {
+		resp, err := New("m").stream(context.Background(), strings.NewReader(sse), func(r model.StreamResult) error {
+			heard = append(heard, r.Text+"|"+r.Reasoning+"|"+r.Input)
+			return nil
+		})
+		if err == nil {
+			parts = slices.Collect(resp.Message.Parts())
+		}
+		return heard, parts, err
+	}
+	heard, parts, err := read(sse)
+	want, wantParts, wantErr := read(strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
+	if !slices.Equal(heard, want) || (err == nil) != (wantErr == nil) {
+		t.Fatalf("heard %q, %v, and with others between %q, %v", heard, err, want, wantErr)
+	}
+	if diff := cmp.Diff(wantParts, parts); diff != "" {
+		t.Fatalf("(-with others between +without):\n%s", diff)
+	}
+}
+
+func TestChunksThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
+	for name, chunks := range map[string][]string{
+		"texts":                   {parts(`{"text":"a"}`), parts(`{"text":"b\u00e9"}`), parts(`{"text":""}`), parts(`{"text":"c"}`)},
+		"thoughts and texts":      {parts(`{"text":"a","thought":true}`), parts(`{"text":"b","thought":true}`), parts(`{"text":"c"}`), parts(`{"text":"d"}`)},
+		"nothing first":           {parts(`{"text":""}`), parts(`{"text":"a"}`), parts(`{"text":"b"}`)},
+		"signed ones":             {parts(`{"text":"a","thoughtSignature":"x"}`), parts(`{"text":"b","thoughtSignature":"x"}`)},
+		"two parts in one":        {parts(`{"text":"a"}`, `{"text":"b"}`), parts(`{"text":"a"}`, `{"text":"c"}`), parts(`{"text":"d"}`, `{"text":"c"}`)},
+		"calls":                   {parts(`{"functionCall":{"name":"f"},"text":"a"}`), parts(`{"functionCall":{"name":"f"},"text":"b"}`)},
+		"members of another kind": {parts(`{"text":"a","x":1}`), parts(`{"text":"b","x":1}`)},
+		"no text for once":        {parts(`{"text":"a"}`), parts(`{"text":null}`), parts(`{"text":1}`), parts(`{"text":"b"}`)},
+		"a candidate more":        {`{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"c"}]}}]}`},
+		"lists":                   {"[" + parts(`{"text":"a"}`) + "," + parts(`{"text":"b"}`) + "]", "[" + parts(`{"text":"a"}`) + "," + parts(`{"text":"c"}`) + "]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sse strings.Builder
+			for _, c := range append(chunks, stop) {
+				sse.WriteString("data: " + c + "\n\n")
+			}
+			alike(t, sse.String())
+		})
 	}
 }
 
@@ -325,6 +390,7 @@ func FuzzStream(f *testing.F) {
 		if (r == nil) == (err == nil) {
 			t.Fatalf("response %v, error %v", r, err)
 		}
+		alike(t, string(data))
 		if err != nil {
 			return
 		}

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -43,7 +42,8 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 		encode = encodeSigned
 	}
 	body := append(make(httpapi.Body, 0, n+2), head)
-	for i, msg := range req.Messages.All() {
+	for i := range n { // without All: an iterator would be on the heap
+		msg := req.Messages.At(i)
 		if msg.IsZero() {
 			continue
 		}
@@ -106,15 +106,19 @@ func encodeInline(signed bool) func(message.Message) []byte {
 
 // encode gives a comma and m as one content; nil when nothing of m is for Gemini.
 func encode(m message.Message, signed bool) []byte {
+	return httpapi.Encode(m, func(b []byte) []byte { return appendContent(b, m, signed) })
+}
+
+func appendContent(b []byte, m message.Message, signed bool) []byte {
 	role := "user"
 	if m.Role() == message.RoleAssistant {
 		role = "model"
 	}
-	b := append(make([]byte, 0, 64+2*len(m.Text())), `,{"role":"`...)
+	b = append(b, `,{"role":"`...)
 	b = append(append(b, role...), `","parts":[`...)
 	empty := len(b)
-	for p := range m.Parts() {
-		n := len(b)
+	for i := range m.Len() {
+		p, n := m.Part(i), len(b)
 		if n > empty {
 			b = append(b, ',')
 		}
@@ -130,7 +134,7 @@ func encode(m message.Message, signed bool) []byte {
 	if len(b) == empty {
 		return nil
 	}
-	return bytes.Clone(append(b, "]}"...)) // without the room to spare: these bytes live as long as the message
+	return append(b, "]}"...)
 }
 
 // appendPart appends one part, or several for a result with files, or nothing.
@@ -200,7 +204,7 @@ func appendCall(b []byte, p message.ToolCall, signed bool) []byte {
 	b = appendID(b, p.ID)
 	var inner []byte
 	signature := false
-	for e := wire.Object([]byte(extra)); e.Next(); {
+	for e := wire.Object(wire.View(extra)); e.Next(); {
 		switch string(e.Key) {
 		case "functionCall":
 			inner = e.Value
@@ -209,7 +213,7 @@ func appendCall(b []byte, p message.ToolCall, signed bool) []byte {
 		}
 	}
 	if inner != nil {
-		b = appendExtra(b, string(inner))
+		b = appendMembers(b, inner)
 	}
 	b = append(b, '}')
 	if signed && !signature {
@@ -275,10 +279,11 @@ func ours(o message.Origin) string {
 
 // appendExtra appends the members of extra but those that the caller has written.
 func appendExtra(b []byte, extra string) []byte {
-	if extra == "" {
-		return b
-	}
-	for e := wire.Object([]byte(extra)); e.Next(); {
+	return appendMembers(b, wire.View(extra))
+}
+
+func appendMembers(b, object []byte) []byte {
+	for e := wire.Object(object); e.Next(); {
 		switch string(e.Key) {
 		case "text", "functionCall", "name", "args", "id":
 			continue

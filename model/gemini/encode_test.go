@@ -225,3 +225,19 @@ func TestTheLongestNumbersOfTheAPIAreSent(t *testing.T) {
 }
 
 func inf() float64 { var zero float64; return 1 / zero }
+
+func TestAMessageIsEncodedInOnePiece(t *testing.T) {
+	for _, msg := range []message.Message{
+		message.User("a question of some length"),
+		message.Assistant("Let me look.", message.ToolCall{ID: "1", Name: "read", Input: `{"path":"a.txt"}`, Origin: message.Origin{Provider: provider, Extra: `{"thoughtSignature":"x"}`}}),
+		message.Results(message.ToolResult{Call: "1", Name: "read", Content: "the content"}),
+	} {
+		least := math.Inf(1)
+		for range 20 {
+			least = min(least, testing.AllocsPerRun(10, func() { encode(msg, true) }))
+		}
+		if least != 1 {
+			t.Errorf("%v: %.1f allocations, want 1", msg, least)
+		}
+	}
+}

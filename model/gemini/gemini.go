@@ -19,13 +19,15 @@ const (
 
 // Model is one model of the Gemini API. [New] is the only way to make one. It is safe for concurrent use.
 type Model struct {
-	api    *httpapi.API
-	name   string // as the caller wrote it
-	path   string // "/models/NAME:"
-	format any    // the key of messages' encodings
-	family family
-	signed bool // every turn's first call needs a signature
-	head   atomic.Pointer[head]
+	api     *httpapi.API
+	name    string // as the caller wrote it
+	path    string // "/models/NAME:"
+	streams string // the path of a call that streams
+	can     model.Capabilities
+	format  any // the key of messages' encodings
+	family  family
+	signed  bool // every turn's first call needs a signature
+	head    atomic.Pointer[head]
 }
 
 // New makes a model: "gemini-2.5-flash", or with its collection, "tunedModels/mine". It never fails: what is wrong with the options
@@ -44,6 +46,12 @@ func New(name string, opts ...model.Option) *Model {
 		segments = []string{"models", segments[0]}
 	}
 	m.path = "/" + strings.Join(segments, "/") + ":"
+	m.streams = m.path + "streamGenerateContent?alt=sse"
+	m.can = model.Capabilities{
+		Name: m.api.Provider + "/" + m.name, Provider: provider, Files: m.api.Provider,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
+		Reasoning: m.family.levels, ProviderTools: m.family.tools(),
+	}
 	m.format = plainFormat{}
 	if m.signed {
 		m.format = signedFormat{}
@@ -59,13 +67,7 @@ func needsSignatures(name string) bool {
 }
 
 // Capabilities says what the Gemini API can do.
-func (m *Model) Capabilities() model.Capabilities {
-	return model.Capabilities{
-		Name: m.api.Provider + "/" + m.name, Provider: provider, Files: m.api.Provider,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
-		Reasoning: m.family.levels, ProviderTools: m.family.tools(),
-	}
-}
+func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete gives the whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
@@ -95,7 +97,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err != nil {
 		return err
 	}
-	resp, err := m.api.Post(ctx, m.path+"streamGenerateContent?alt=sse", body, "text/event-stream")
+	resp, err := m.api.Post(ctx, m.streams, body, "text/event-stream")
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 
 // prepare checks what can be checked before a call and gives the body.
 func (m *Model) prepare(req model.Request) (httpapi.Body, error) {
-	if err := m.Capabilities().Admit(req); err != nil {
+	if err := m.can.Admit(req); err != nil {
 		return nil, err
 	}
 	if m.api.Base == ownBase && m.api.Header.Get(keyName) == "" && m.api.Header.Get("Authorization") == "" {

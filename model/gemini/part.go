@@ -8,53 +8,24 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// wirePart is a part as it lies on the wire: raw values, nil when absent.
-type wirePart struct {
-	text, signature    []byte
-	call, inline, file []byte
-	thought            bool
-	rest               bool // has members that are none of these
-	unknown            bool // and at least one of them is not known to go with others
-}
-
 // part takes the next part in. Text goes on with the open part, when both are of one kind and neither is signed: Google asks for
 // signed parts to be kept apart. Everything else closes it.
-func (r *reply) part(data []byte) error {
+func (r *reply) part(p *wirePart) error {
+	data := p.all
 	if wire.IsNull(data) {
 		return nil
 	}
 	if data[0] != '{' {
 		return r.api.Malformed("a part of the reply is no object", data)
 	}
-	var p wirePart
-	for m := wire.Object(data); m.Next(); {
-		switch string(m.Key) {
-		case "text":
-			p.text = m.Value
-		case "thought":
-			p.thought = wire.Bool(m.Value)
-		case "thoughtSignature":
-			p.signature = m.Value
-		case "functionCall":
-			p.call = m.Value
-		case "inlineData":
-			p.inline = m.Value
-		case "fileData":
-			p.file = m.Value
-		case "partMetadata":
-			p.rest = true
-		default:
-			p.rest, p.unknown = true, true
-		}
-	}
 	if !wire.IsNull(p.signature) && p.signature[0] != '"' {
 		return r.api.Malformed("a signature of the reply is no text", data)
 	}
 	switch {
 	case p.call != nil:
-		return r.callPart(data, p)
+		return r.callPart(p)
 	case p.text != nil, p.signature != nil && p.inline == nil && p.file == nil && !p.unknown:
-		return r.textPart(data, p)
+		return r.textPart(p)
 	case p.signature == nil && !p.thought && !p.rest:
 		if f, ok := filePart(p); ok {
 			r.add(f)
@@ -71,45 +42,58 @@ func (r *reply) part(data []byte) error {
 	return nil
 }
 
-func (r *reply) textPart(data []byte, p wirePart) error {
+func (r *reply) textPart(p *wirePart) error {
 	is := text
 	if p.thought {
 		is = reasoning
 	}
-	delta := wire.String(p.text)
-	alone := p.rest || !wire.IsNull(p.signature)
+	empty := len(p.text) <= len(`""`) || p.text[0] != '"'
+	alone := p.alone()
 	if alone || is != r.open {
-		if delta == "" && !alone {
+		if empty && !alone {
 			return nil // an empty end, which says nothing
 		}
 		r.close()
 	}
-	if alone {
-		r.alone(data, p, delta)
-	} else {
-		r.open, r.text = is, append(r.text, delta...)
+	if !alone {
+		r.open = is
+		return r.say(p.text)
 	}
-	if delta == "" || r.cb == nil {
+	delta := wire.String(p.text)
+	r.apart(p, delta)
+	return r.tell(is, delta)
+}
+
+// say adds to the open part, and passes on what it added: a part of the text, which costs nothing.
+func (r *reply) say(raw []byte) error { return r.tell(r.open, r.text.Append(raw)) }
+
+// tell passes a piece on.
+func (r *reply) tell(is kind, delta string) error {
+	switch {
+	case delta == "" || r.cb == nil:
 		return nil
-	}
-	if p.thought {
+	case is == reasoning:
 		return r.cb(model.StreamResult{Reasoning: delta})
 	}
 	return r.cb(model.StreamResult{Text: delta})
 }
 
-// alone adds a text or a thought that stays as it came.
-func (r *reply) alone(data []byte, p wirePart, s string) {
-	var x extra
-	for m := wire.Object(data); m.Next(); {
+// alone reports whether a text or a thought stays as it came.
+func (p *wirePart) alone() bool { return p.rest || !wire.IsNull(p.signature) }
+
+// apart adds a text or a thought that stays as it came.
+func (r *reply) apart(p *wirePart, s string) {
+	var room [256]byte
+	x := extra(room[:0])
+	for m := wire.Object(p.all); m.Next(); {
 		switch string(m.Key) {
 		case "text", "thought":
 		case "thoughtSignature":
 			if !p.thought {
-				x.add("thoughtSignature", m.Value)
+				x = x.add("thoughtSignature", m.Value)
 			}
 		default:
-			x.add(string(m.Key), m.Value)
+			x = x.add(string(m.Key), m.Value)
 		}
 	}
 	if p.thought {
@@ -119,9 +103,10 @@ func (r *reply) alone(data []byte, p wirePart, s string) {
 	r.add(message.Text{Text: s, Origin: x.origin()})
 }
 
-func (r *reply) callPart(data []byte, p wirePart) error {
+func (r *reply) callPart(p *wirePart) error {
 	c := message.ToolCall{Input: "{}"}
-	var inner, x extra
+	var room [2][256]byte
+	inner, x := extra(room[0][:0]), extra(room[1][:0])
 	for m := wire.Object(p.call); m.Next(); {
 		switch string(m.Key) {
 		case "id":
@@ -131,20 +116,20 @@ func (r *reply) callPart(data []byte, p wirePart) error {
 		case "args":
 			c.Input = arguments(m.Value)
 		default:
-			inner.add(string(m.Key), m.Value)
+			inner = inner.add(string(m.Key), m.Value)
 		}
 	}
 	r.calls++
 	if c.ID == "" {
 		c.ID = callID(r.calls)
 	}
-	for m := wire.Object(data); m.Next(); {
+	for m := wire.Object(p.all); m.Next(); {
 		if string(m.Key) != "functionCall" && !wire.IsNull(m.Value) {
-			x.add(string(m.Key), m.Value)
+			x = x.add(string(m.Key), m.Value)
 		}
 	}
-	if more := inner.origin().Extra; more != "" {
-		x.add("functionCall", []byte(more))
+	if len(inner) > 0 {
+		x = x.add("functionCall", append(inner, '}'))
 	}
 	c.Origin = x.origin()
 	r.add(c)
@@ -155,7 +140,7 @@ func (r *reply) callPart(data []byte, p wirePart) error {
 }
 
 // filePart reads inlineData or fileData that has nothing beside type and content.
-func filePart(p wirePart) (message.File, bool) {
+func filePart(p *wirePart) (message.File, bool) {
 	var f message.File
 	raw := p.inline
 	if raw == nil {
@@ -183,18 +168,23 @@ func filePart(p wirePart) (message.File, bool) {
 // add closes the open part and appends p.
 func (r *reply) add(p message.Part) {
 	r.close()
+	if r.parts == nil {
+		r.parts = r.first.parts[:0]
+	}
 	r.parts = append(r.parts, p)
 }
 
 // close makes a part of what is open.
 func (r *reply) close() {
-	if s := string(r.text); s != "" {
-		switch r.open {
-		case text:
-			r.parts = append(r.parts, message.Text{Text: s, Origin: message.Origin{Provider: provider}})
-		case reasoning:
-			r.parts = append(r.parts, message.Reasoning{Text: s, Origin: message.Origin{Provider: provider}})
-		}
+	is, s := r.open, r.text.String()
+	r.open, r.text = nothing, wire.Text{}
+	if s == "" {
+		return
 	}
-	r.open, r.text = nothing, r.text[:0]
+	switch is {
+	case text:
+		r.add(message.Text{Text: s, Origin: message.Origin{Provider: provider}})
+	case reasoning:
+		r.add(message.Reasoning{Text: s, Origin: message.Origin{Provider: provider}})
+	}
 }

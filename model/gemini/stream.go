@@ -11,7 +11,7 @@ import (
 // stream reads server-sent events, each of which is a GenerateContentResponse with the next pieces. The stream has ended well when
 // one of them had a finishReason or said that the prompt was blocked; what comes after that, such as the last usage, still counts.
 func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandler) (*model.Response, error) {
-	r := reply{api: m.api, cb: cb}
+	r := reply{api: m.api, asked: m.name, cb: cb}
 	events := wire.NewEvents(body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -21,9 +21,16 @@ func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandl
 		if len(data) == 0 || string(data) == "[DONE]" { // gateways put the latter at the end
 			continue
 		}
+		if more := r.more(data); more != nil { // but for its text it is the chunk before, counts included
+			if err := r.say(more); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err := r.chunk(data); err != nil {
 			return nil, err
 		}
+		r.remember(data)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -31,7 +38,31 @@ func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandl
 	if !r.ended {
 		return nil, m.api.Truncated(ctx, events.Err())
 	}
-	final := r.response(m.name)
+	final := r.response()
 	events.Release() // it is made of copies
 	return final, nil
+}
+
+// more gives the text of a chunk that is like the one before but for it; nil for any other.
+func (r *reply) more(data []byte) []byte {
+	if !r.goesOn {
+		return nil
+	}
+	return r.like.Text(data)
+}
+
+// remember notes the chunk that was read if all it had was more of the open part.
+func (r *reply) remember(data []byte) {
+	r.goesOn = false
+	if data[0] != '{' || len(r.now.parts) != 1 {
+		return
+	}
+	p, is := &r.now.parts[0], text
+	if p.thought {
+		is = reasoning
+	}
+	if is == r.open && p.call == nil && p.text != nil && !p.alone() {
+		r.goesOn = true
+		r.like.Keep(data, p.text)
+	}
 }

@@ -16,6 +16,7 @@ const chatPath = "/chat/completions"
 // Model is a model that is asked over Chat Completions. [New] makes it.
 type Model struct {
 	*client
+	can    model.Capabilities
 	format any // a chatFormat; boxed once
 	encode func(message.Message) []byte
 }
@@ -27,13 +28,7 @@ type chatFormat struct {
 }
 
 // Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less.
-func (m *Model) Capabilities() model.Capabilities {
-	return model.Capabilities{
-		Name: m.vendor.Name + "/" + m.name, Provider: chat, Files: m.keeper,
-		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
-		Reasoning: m.effort.levels,
-	}
-}
+func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete asks for a whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
@@ -58,7 +53,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 func (m *Model) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
 
 func (m *Model) admit(req *model.Request) error {
-	if err := m.client.admit(req, m.Capabilities(), m.chatFile); err != nil {
+	if err := m.client.admit(req, &m.can, m.chatFile); err != nil {
 		return err
 	}
 	return m.admitChatTools(req)

@@ -3,20 +3,16 @@ package openai
 import (
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
-	"github.com/pawl-dev/pawl/model"
 )
 
 // chatCall gathers a call.
 type chatCall struct {
-	index string // as it is on the wire; "" for none
-	id    string
-	function
-	others []otherMember
-}
-
-type function struct {
+	at        int    // how many calls are before it
+	index     string // as it is on the wire; "" for none
+	id        string
 	name      string
-	arguments []byte
+	arguments wire.Text
+	others    []otherMember
 }
 
 // otherMember is a member of a call that has no field of ours.
@@ -47,30 +43,43 @@ func (r *chatReply) call(data []byte) error {
 	if wire.IsNull(index) {
 		index = nil
 	}
-	i := r.find(index, wire.String(id), fn)
+	c := r.find(index, id, fn)
 	for _, o := range others {
-		r.calls[i].set(o)
+		c.set(o)
 	}
-	return r.add(i, fn)
+	alone, err := r.add(c, fn)
+	if others == nil {
+		r.last = chatPiece{raw: alone, call: c} // what follows alike is of the same call
+	}
+	return err
 }
 
-// add takes more of call i, and says what came of its input.
-func (r *chatReply) add(i int, fn []byte) error {
-	c := &r.calls[i]
-	n := len(c.arguments)
-	c.add(fn)
-	if r.cb == nil || len(c.arguments) == n {
-		return nil
+// add takes more of a call: its function's name, which comes once, or again and again, and arguments. It gives these where they came alone.
+func (r *chatReply) add(c *chatCall, fn []byte) (alone []byte, err error) {
+	name := wire.Get(fn, "name")
+	if c.name == "" {
+		c.name = wire.String(name)
 	}
-	return r.cb(model.StreamResult{Input: string(c.arguments[n:]), Tool: c.name, Call: i})
+	more := argumentText(wire.Get(fn, "arguments"))
+	if name == nil {
+		alone = more
+	}
+	return alone, r.hear(chatPiece{raw: more, call: c})
 }
 
 // find gives the call that a piece belongs to, a new one if need be. OpenAI gives every piece its index, and the id with the first.
 // Others leave the index out, or repeat the id, or have no ids, or send whole calls that are all of index 0.
-func (r *chatReply) find(index []byte, id string, fn []byte) int {
+func (r *chatReply) find(index, rawID, fn []byte) *chatCall {
+	id := ""
+	if !wire.IsNull(rawID) {
+		if n := len(r.calls); n > 0 {
+			id = r.calls[n-1].id
+		}
+		id = known(rawID, id)
+	}
 	if r.cb != nil { // in a whole reply, each element is a call of its own
 		for i := len(r.calls) - 1; i >= 0; i-- {
-			c := &r.calls[i]
+			c := r.calls[i]
 			switch {
 			case index != nil && c.index != string(index):
 			case id != "" && c.id != "" && c.id != id:
@@ -80,12 +89,26 @@ func (r *chatReply) find(index []byte, id string, fn []byte) int {
 				if c.id == "" {
 					c.id = id
 				}
-				return i
+				return c
 			}
 		}
 	}
-	r.calls = append(r.calls, chatCall{index: string(index), id: id})
-	return len(r.calls) - 1
+	c := r.begin()
+	c.index, c.id = string(index), id
+	return c
+}
+
+// begin adds a call.
+func (r *chatReply) begin() *chatCall {
+	c := &r.first.call
+	if len(r.calls) == 0 {
+		r.calls = r.first.list[:0]
+	} else {
+		c = new(chatCall)
+	}
+	c.at = len(r.calls)
+	r.calls = append(r.calls, c)
+	return c
 }
 
 // begins reports whether a piece begins another call than c, although neither its index nor its id says so: it names another function,
@@ -94,42 +117,31 @@ func (c *chatCall) begins(id string, fn []byte) bool {
 	if id != "" && id == c.id {
 		return false
 	}
-	name := wire.String(wire.Get(fn, "name"))
+	name := known(wire.Get(fn, "name"), c.name)
 	if name == "" || c.name == "" {
 		return false
 	}
-	text := argumentText(nil, wire.Get(fn, "arguments"))
-	return name != c.name || len(text) > 0 && text[0] == '{' && wire.Valid(c.arguments)
-}
-
-// add takes a function's name and arguments. The name comes once, or again and again.
-func (f *function) add(data []byte) {
-	for o := wire.Object(data); o.Next(); {
-		switch string(o.Key) {
-		case "name":
-			if f.name == "" {
-				f.name = wire.String(o.Value)
-			}
-		case "arguments":
-			f.arguments = argumentText(f.arguments, o.Value)
-		}
+	if name != c.name {
+		return true
 	}
+	text := wire.String(argumentText(wire.Get(fn, "arguments")))
+	return len(text) > 0 && text[0] == '{' && wire.Valid(wire.View(c.arguments.String()))
 }
 
-// argumentText appends arguments: a string that has JSON in it, or, with some servers, the object itself.
-func argumentText(dst, value []byte) []byte {
+// argumentText gives arguments as a JSON string: one that has JSON in it, or, with some servers, the object itself.
+func argumentText(value []byte) []byte {
 	if len(value) > 0 && value[0] == '{' {
-		return append(dst, value...)
+		return wire.AppendString(nil, string(value))
 	}
-	return wire.AppendText(dst, value)
+	return value
 }
 
-// last gives the last call, a new one if there is none.
-func (r *chatReply) last() int {
-	if len(r.calls) == 0 {
-		r.calls = append(r.calls, chatCall{})
+// latest gives the last call, a new one if there is none.
+func (r *chatReply) latest() *chatCall {
+	if n := len(r.calls); n > 0 {
+		return r.calls[n-1]
 	}
-	return len(r.calls) - 1
+	return r.begin()
 }
 
 func (c *chatCall) set(o otherMember) {
@@ -149,11 +161,11 @@ func (c *chatCall) part(i int) message.ToolCall {
 	}
 	var x extra
 	for _, o := range c.others {
-		x.add(o.name, o.value)
+		x = x.add(o.name, o.value)
 	}
-	in, spelled := input(c.arguments)
+	in, spelled := input(c.arguments.String())
 	if spelled {
-		x.addString(noteArguments, string(c.arguments))
+		x = x.addString(noteArguments, c.arguments.String())
 	}
 	return message.ToolCall{ID: c.id, Name: c.name, Input: in, Origin: message.Origin{Provider: chat, Extra: x.String()}}
 }

@@ -33,159 +33,174 @@ type chatReply struct {
 	m  *Model
 	cb model.StreamHandler // nil: a whole reply
 
-	id, model               string
-	text, reasoning, refuse []byte
-	field                   string // the member that reasoning comes in
-	details                 details
-	calls                   []chatCall
-	annotations             [][]byte // lists of them
-	begun                   bool     // a choice was seen
-	finish                  string
-	usage                   model.Usage
+	id, model       string
+	text, reasoning wire.Text
+	refuse          []byte
+	field           string // the member that reasoning comes in
+	details         details
+	calls           []*chatCall
+	annotations     [][]byte // lists of them
+	begun           bool     // a choice was seen
+	finish          string
+	usage           model.Usage
+
+	now  chatChunk
+	last chatPiece  // the one thing that the last chunk said; nothing when it said more, or none
+	like wire.Alike // that chunk
+
+	first struct { // room for what most replies have
+		call    chatCall
+		list    [4]*chatCall
+		choices [1]chatChoice
+		members [4]chatMember
+	}
+}
+
+// chatPiece is a piece of what a chunk says. It goes to the reasoning, to a call, or to the text.
+type chatPiece struct {
+	raw    []byte // a JSON string
+	reason bool
+	call   *chatCall
 }
 
 // errNotObject is what chunk says of bytes that are no JSON object.
 var errNotObject = errors.New("not a JSON object")
 
-// chunk takes a chunk, or a whole reply. An error of the handler is returned as it is.
+// chunk takes a chunk, or a whole reply. An error of the handler is returned as it is. It copies nothing but texts: what of them is passed on is a
+// part of the whole, and costs no allocation.
 func (r *chatReply) chunk(data []byte) error {
-	var choices, usage, failure []byte
-	o := wire.Object(data)
-	for o.Next() {
-		switch string(o.Key) {
-		case "id":
-			if r.id == "" {
-				r.id = wire.String(o.Value)
-			}
-		case "model":
-			if r.model == "" {
-				r.model = wire.String(o.Value)
-			}
-		case "choices":
-			choices = o.Value
-		case "usage":
-			usage = o.Value
-		case "error":
-			failure = o.Value
+	if r.last.raw != nil { // nearly all chunks begin as the one before
+		if r.last.raw = r.like.Text(data); r.last.raw != nil {
+			return r.hear(r.last)
 		}
 	}
-	if o.Err() != nil {
+	c := &r.now
+	if c.choices == nil {
+		c.choices, c.members = r.first.choices[:0], r.first.members[:0]
+	}
+	if !c.read(data) {
 		return errNotObject
 	}
-	if !wire.IsNull(failure) {
+	if !wire.IsNull(c.failure) {
 		return r.m.api.InStream(data)
 	}
-	if !wire.IsNull(usage) {
-		r.usage = decodeUsage(usage)
+	if r.id == "" {
+		r.id = wire.String(c.id)
 	}
-	if wire.IsNull(choices) {
-		return nil
+	if r.model == "" {
+		r.model = known(c.model, r.m.name)
 	}
-	for e := wire.Array(choices); e.Next(); {
-		if err := r.choice(e.Value); err != nil {
-			return err
+	if !wire.IsNull(c.usage) {
+		r.usage = decodeUsage(c.usage)
+	}
+	r.last = chatPiece{}
+	from, only := 0, true
+	for i := range c.choices {
+		o := &c.choices[i]
+		members := c.members[from:o.end]
+		from = o.end
+		if wire.Int(o.index) != 0 {
+			continue // we ask for one
 		}
+		if !wire.IsNull(o.failure) {
+			return r.m.api.InStream(data)
+		}
+		r.begun = true
+		for _, m := range members {
+			if wire.IsNull(m.value) {
+				continue
+			}
+			only = only && r.last.raw == nil
+			if err := r.member(m); err != nil {
+				return err
+			}
+			only = only && r.last.raw != nil
+		}
+		if !wire.IsNull(o.finish) {
+			if f := word(o.finish); f != "" {
+				r.finish = f
+			}
+		}
+	}
+	if !only {
+		r.last.raw = nil
+	}
+	if r.last.raw != nil {
+		r.like.Keep(data, r.last.raw)
 	}
 	return nil
 }
 
-func (r *chatReply) choice(data []byte) error {
-	var delta, finish, index, failure []byte
-	for o := wire.Object(data); o.Next(); {
-		switch string(o.Key) {
-		case "index":
-			index = o.Value
-		case "delta", "message":
-			delta = o.Value
-		case "finish_reason":
-			finish = o.Value
-		case "error":
-			failure = o.Value
-		}
-	}
-	if wire.Int(index) != 0 {
-		return nil // we ask for one
-	}
-	if !wire.IsNull(failure) {
-		return r.m.api.InStream(data)
-	}
-	r.begun = true
-	for o := wire.Object(delta); o.Next(); {
-		if err := r.member(o.Key, o.Value); err != nil {
-			return err
-		}
-	}
-	if f := wire.String(finish); f != "" {
-		r.finish = f
-	}
-	return nil
-}
-
-// member takes a member of a delta.
-func (r *chatReply) member(key, value []byte) error {
-	switch string(key) {
+// member takes a member of a delta. It notes a piece that may go on in the next chunk alike.
+func (r *chatReply) member(m chatMember) error {
+	value := m.value
+	switch m.name {
 	case "content":
-		return r.content(value)
-	case "reasoning_content":
-		return r.reason("reasoning_content", value)
-	case "reasoning":
-		return r.reason("reasoning", value)
+		if value[0] != '[' {
+			return r.say(chatPiece{raw: value})
+		}
+		for e := wire.Array(value); e.Next(); { // a list of parts, as Mistral's reasoning models send
+			if err := r.hear(chatPiece{raw: wire.Get(e.Value, "text")}); err != nil {
+				return err
+			}
+		}
+	case "reasoning_content", "reasoning": // from the first of them that has any: some servers send it in both
+		if r.field != "" && r.field != m.name || string(value) == `""` || value[0] != '"' {
+			return nil
+		}
+		r.field = m.name
+		return r.say(chatPiece{raw: value, reason: true})
 	case "reasoning_details":
 		r.details.add(value, r.cb == nil)
 	case "refusal":
 		r.refuse = wire.AppendText(r.refuse, value)
 	case "tool_calls":
-		if !wire.IsNull(value) {
-			for e := wire.Array(value); e.Next(); {
-				if err := r.call(e.Value); err != nil {
-					return err
-				}
+		n := 0
+		for e := wire.Array(value); e.Next(); n++ {
+			if err := r.call(e.Value); err != nil {
+				return err
 			}
 		}
+		if n > 1 {
+			r.last.raw = nil
+		}
 	case "annotations":
-		if !wire.IsNull(value) {
-			r.annotations = append(r.annotations, bytes.Clone(value))
-		}
+		r.annotations = append(r.annotations, bytes.Clone(value))
 	case "function_call": // what tool_calls replaced
-		if !wire.IsNull(value) {
-			return r.add(r.last(), value)
-		}
+		_, err := r.add(r.latest(), value)
+		return err
 	}
 	return nil
 }
 
-func (r *chatReply) content(value []byte) error {
-	if len(value) == 0 || value[0] != '[' {
-		return r.say(wire.String(value))
-	}
-	for e := wire.Array(value); e.Next(); { // a list of parts, as Mistral's reasoning models send
-		if err := r.say(wire.String(wire.Get(e.Value, "text"))); err != nil {
-			return err
+// say hears a piece that may go on in the next chunk.
+func (r *chatReply) say(p chatPiece) error {
+	r.last = p
+	return r.hear(p)
+}
+
+// hear adds a piece to where it belongs, and passes it on.
+func (r *chatReply) hear(p chatPiece) error {
+	var said model.StreamResult
+	switch {
+	case p.call != nil:
+		if said.Input = p.call.arguments.Append(p.raw); said.Input == "" {
+			return nil
+		}
+		said.Tool, said.Call = p.call.name, p.call.at
+	case p.reason:
+		if said.Reasoning = r.reasoning.Append(p.raw); said.Reasoning == "" {
+			return nil
+		}
+	default:
+		if said.Text = r.text.Append(p.raw); said.Text == "" {
+			return nil
 		}
 	}
-	return nil
-}
-
-func (r *chatReply) say(text string) error {
-	r.text = append(r.text, text...)
-	if text == "" || r.cb == nil {
-		return nil
-	}
-	return r.cb(model.StreamResult{Text: text})
-}
-
-// reason takes reasoning from the first field that has any: some servers send it in both.
-func (r *chatReply) reason(field string, value []byte) error {
-	s := wire.String(value)
-	if s == "" || r.field != "" && r.field != field {
-		return nil
-	}
-	r.field = field
-	r.reasoning = append(r.reasoning, s...)
 	if r.cb == nil {
 		return nil
 	}
-	return r.cb(model.StreamResult{Reasoning: s})
+	return r.cb(said)
 }
 
 // response puts the reply together, its parts in the order of the wire.
@@ -194,26 +209,27 @@ func (r *chatReply) response() (*model.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]message.Part, 0, 3+len(r.calls))
-	if len(r.reasoning) > 0 || len(r.details) > 0 {
+	var room [4]message.Part // the message copies them
+	parts := room[:0]
+	if r.reasoning.Len() > 0 || len(r.details) > 0 {
 		var x extra
 		if r.field != "" {
-			x.addString(noteField, r.field)
+			x = x.addString(noteField, r.field)
 		}
 		if len(r.details) > 0 {
-			x.add("reasoning_details", r.details.json())
+			x = x.add("reasoning_details", r.details.json())
 		}
-		parts = append(parts, message.Reasoning{Text: string(r.reasoning), Origin: message.Origin{Provider: chat, Extra: x.String()}})
+		parts = append(parts, message.Reasoning{Text: r.reasoning.String(), Origin: message.Origin{Provider: chat, Extra: x.String()}})
 	}
-	if len(r.text) > 0 {
-		parts = append(parts, message.Text{Text: string(r.text), Citations: citations(string(r.text), r.annotations...), Origin: message.Origin{Provider: chat}})
+	if text := r.text.String(); text != "" {
+		parts = append(parts, message.Text{Text: text, Citations: citations(text, r.annotations...), Origin: message.Origin{Provider: chat}})
 	}
 	if len(r.refuse) > 0 {
 		member := append(wire.AppendString([]byte(`{"refusal":`), string(r.refuse)), '}')
 		parts = append(parts, message.Opaque{Provider: chat, JSON: string(member)})
 	}
-	for i := range r.calls {
-		parts = append(parts, r.calls[i].part(i))
+	for i, c := range r.calls {
+		parts = append(parts, c.part(i))
 	}
 	return &model.Response{
 		Message: message.New(message.RoleAssistant, parts...), Usage: r.usage, Stop: stop, Reason: string(r.refuse), Model: r.model, ID: r.id,
@@ -252,14 +268,13 @@ func decodeUsage(data []byte) (u model.Usage) {
 	var in, out []byte
 	var total int
 	for o := wire.Object(data); o.Next(); {
-		n := httpapi.Tokens(o.Value)
 		switch string(o.Key) {
 		case "prompt_tokens", "input_tokens":
-			u.Input = n
+			u.Input = httpapi.Tokens(o.Value)
 		case "completion_tokens", "output_tokens":
-			u.Output = n
+			u.Output = httpapi.Tokens(o.Value)
 		case "total_tokens":
-			total = n
+			total = httpapi.Tokens(o.Value)
 		case "prompt_tokens_details", "input_tokens_details":
 			in = o.Value
 		case "completion_tokens_details", "output_tokens_details":

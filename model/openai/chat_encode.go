@@ -1,9 +1,9 @@
 package openai
 
 import (
-	"slices"
 	"strconv"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -66,67 +66,67 @@ func appendChatTools(dst []byte, req *model.Request) []byte {
 
 // encode gives a message as the wire has it, each of its wire messages after a comma. Neighbours of one role are allowed.
 func (f chatFormat) encode(m message.Message) []byte {
-	switch m.Role() {
-	case message.RoleAssistant:
-		return encodeChatAssistant(m, f.own)
-	case message.RoleTool:
-		return f.encodeResults(m)
-	}
-	return f.appendUser(nil, slices.Collect(m.Parts()))
+	return httpapi.Encode(m, func(b []byte) []byte {
+		switch m.Role() {
+		case message.RoleAssistant:
+			return appendChatAssistant(b, m, f.own)
+		case message.RoleTool:
+			b = f.appendResults(b, m)
+		}
+		return f.appendUser(b, m)
+	})
 }
 
-// encodeResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
-func (f chatFormat) encodeResults(m message.Message) (dst []byte) {
-	var rest []message.Part
-	for p := range m.Parts() {
-		r, ok := p.(message.ToolResult)
-		if !ok {
-			rest = append(rest, p)
-			continue
-		}
-		dst = appendChatID(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call, f.own)
-		dst = append(wire.AppendString(append(dst, `,"content":`...), r.Content), '}')
-		for _, file := range r.Files {
-			rest = append(rest, file)
+// appendResults makes a message of each result. A tool message holds only text, so the files of all follow in a user message.
+func (f chatFormat) appendResults(dst []byte, m message.Message) []byte {
+	for i := range m.Len() { // without Parts, here and below: an iterator would be on the heap
+		if r, ok := m.Part(i).(message.ToolResult); ok {
+			dst = appendChatID(append(dst, `,{"role":"tool","tool_call_id":`...), r.Call, f.own)
+			dst = append(wire.AppendString(append(dst, `,"content":`...), r.Content), '}')
 		}
 	}
-	return f.appendUser(dst, rest)
+	return dst
 }
 
-// appendUser appends a user message of texts and files; nothing when there are none. A single text is sent as a string, which
-// every server understands.
-func (f chatFormat) appendUser(dst []byte, parts []message.Part) []byte {
-	said := parts[:0:0]
-	for _, p := range parts {
-		switch p := p.(type) {
+// appendUser appends a user message of the texts and files of m, those of its results too; nothing when there are none. A single text is sent as a
+// string, which every server understands.
+func (f chatFormat) appendUser(dst []byte, m message.Message) []byte {
+	n, files, only := 0, false, ""
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
 		case message.Text:
 			if p.Text != "" {
-				said = append(said, p)
+				n, only = n+1, p.Text
 			}
 		case message.File:
-			said = append(said, p)
+			n, files = n+1, true
+		case message.ToolResult:
+			n, files = n+len(p.Files), files || len(p.Files) > 0
 		}
 	}
-	if len(said) == 0 {
+	if n == 0 {
 		return dst
 	}
 	dst = append(dst, `,{"role":"user","content":`...)
-	if t, ok := said[0].(message.Text); ok && len(said) == 1 {
-		return append(wire.AppendString(dst, t.Text), '}')
+	if n == 1 && !files {
+		return append(wire.AppendString(dst, only), '}')
 	}
 	dst = append(dst, '[')
-	for i, p := range said {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		switch p := p.(type) {
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
 		case message.Text:
-			dst = append(wire.AppendString(append(dst, `{"type":"text","text":`...), p.Text), '}')
+			if p.Text != "" {
+				dst = append(wire.AppendString(append(dst, `{"type":"text","text":`...), p.Text), "},"...)
+			}
 		case message.File:
-			dst = f.appendFile(dst, p)
+			dst = append(f.appendFile(dst, p), ',')
+		case message.ToolResult:
+			for _, file := range p.Files {
+				dst = append(f.appendFile(dst, file), ',')
+			}
 		}
 	}
-	return append(dst, "]}"...)
+	return append(dst[:len(dst)-1], "]}"...)
 }
 
 // chatFile tells why a file can't be sent; "" when it can.
@@ -173,30 +173,49 @@ func appendChatData(dst []byte, f message.File) []byte {
 	return append(wire.AppendString(append(dst, `{"type":"text","text":`...), textOf(f)), '}')
 }
 
-func encodeChatAssistant(m message.Message, own bool) []byte {
-	text, calls := m.Text(), m.ToolCalls()
-	dst := []byte(`,{"role":"assistant","content":`)
+func appendChatAssistant(dst []byte, m message.Message, own bool) []byte {
+	text := m.Text()
+	dst = append(dst, `,{"role":"assistant","content":`...)
 	if text == "" {
 		dst = append(dst, "null"...)
 	} else {
 		dst = wire.AppendString(dst, text)
 	}
-	says := text != "" || len(calls) > 0
-	for o := range message.Of[message.Opaque](m) {
-		if o.Provider == chat {
-			dst = appendExtra(dst, o.JSON, "role", "content", "tool_calls")
+	says := text != ""
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
+		case message.ToolCall:
 			says = true
+		case message.Opaque:
+			if p.Provider == chat {
+				dst = appendExtra(dst, p.JSON, "role", "content", "tool_calls")
+				says = true
+			}
 		}
 	}
 	if !says {
 		return nil
 	}
-	if !own {
-		for r := range message.Of[message.Reasoning](m) {
+	for i := range m.Len() {
+		if r, ok := m.Part(i).(message.Reasoning); ok && !own {
 			dst = appendChatReasoning(dst, r)
 		}
 	}
-	dst = appendArray(dst, "tool_calls", calls, func(dst []byte, c message.ToolCall) []byte { return appendChatCall(dst, c, own) })
+	calls := 0
+	for i := range m.Len() {
+		c, ok := m.Part(i).(message.ToolCall)
+		if !ok {
+			continue
+		}
+		if dst = append(dst, ','); calls == 0 {
+			dst = append(dst, `"tool_calls":[`...)
+		}
+		calls++
+		dst = appendChatCall(dst, c, own)
+	}
+	if calls > 0 {
+		dst = append(dst, ']')
+	}
 	return append(dst, '}')
 }
 

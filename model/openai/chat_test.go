@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -333,7 +334,53 @@ func FuzzChatStream(f *testing.F) {
 	f.Add(events(delta(`{"content":"Hi","reasoning":"x"}`), delta(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`), finish("stop"), "[DONE]"))
 	f.Add(events(delta(`{"content":[{"text":"x"}],"reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]}`), `{"error":{}}`))
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":")
-	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, compatible().stream, chatFormat{}.encode, sse) })
+	f.Fuzz(func(t *testing.T, sse string) {
+		fuzz(t, compatible().stream, chatFormat{}.encode, sse)
+		alike(t, sse)
+	})
+}
+
+// alike wants chunks that are like the one before to say what they say with others between.
+func alike(t *testing.T, sse string) {
+	t.Helper()
+	near := play(t.Context(), compatible().stream, sse)
+	apart := play(t.Context(), compatible().stream, strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
+	if !slices.Equal(near.text, apart.text) || !slices.Equal(near.reasoning, apart.reasoning) || (near.err == nil) != (apart.err == nil) {
+		t.Fatalf("heard %q, %q, %v, and with others between %q, %q, %v", near.text, near.reasoning, near.err, apart.text, apart.reasoning, apart.err)
+	}
+	if near.final != nil {
+		if diff := cmp.Diff(parts(apart.final.Message), parts(near.final.Message)); diff != "" {
+			t.Fatalf("(-with others between +without):\n%s", diff)
+		}
+	}
+}
+
+func TestChunksThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
+	text := func(s string) string { return delta(`{"content":` + s + `}`) }
+	call := func(s string) string { return delta(`{"tool_calls":[{"index":0,` + s + `}]}`) }
+	for name, chunks := range map[string][]string{
+		"texts":                       {text(`"a"`), text(`"b\u00e9\ud83d"`), text(`"\ude00"`), text(`""`), text(`"c"`)},
+		"not a text for once":         {text(`"a"`), text(`null`), text(`1`), text(`"b"`), text(`[{"text":"c"}]`), text(`[{"text":"d"}]`)},
+		"two texts in one":            {text(`"a","content":"b"`), text(`"c","content":"b"`), text(`"d","content":"b"`)},
+		"a text and thoughts":         {text(`"a","reasoning":"b"`), text(`"a","reasoning":"c"`), text(`"d","reasoning":"c"`)},
+		"thoughts in both members":    {text(`null,"reasoning":"a","reasoning_content":"a"`), text(`null,"reasoning":"b","reasoning_content":"a"`), text(`null,"reasoning":"b","reasoning_content":"c"`)},
+		"a refusal again and again":   {text(`"a","refusal":"b"`), text(`"c","refusal":"b"`)},
+		"sources again and again":     {text(`"a","annotations":[{"url":"x"}]`), text(`"c","annotations":[{"url":"x"}]`)},
+		"arguments":                   {call(`"id":"1","function":{"name":"f","arguments":""}`), call(`"function":{"arguments":"{\"a\":"}`), call(`"function":{"arguments":"1}"}`)},
+		"a name again and again":      {call(`"function":{"name":"f","arguments":"{}"}`), call(`"function":{"name":"f","arguments":"{}"}`), call(`"function":{"name":"f","arguments":"{}"}`)},
+		"an id again and again":       {call(`"id":"1","function":{"name":"f","arguments":""}`), call(`"id":"1","function":{"arguments":"{"}`), call(`"id":"1","function":{"arguments":"}"}`)},
+		"more of a call than that":    {call(`"function":{"name":"f","arguments":""}`), call(`"x":1,"function":{"arguments":"{"}`), call(`"x":2,"function":{"arguments":"}"}`)},
+		"two calls in one":            {delta(`{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"a"}},{"index":1,"function":{"name":"g","arguments":"b"}}]}`), delta(`{"tool_calls":[{"index":0,"function":{"arguments":"c"}},{"index":1,"function":{"arguments":"d"}}]}`), delta(`{"tool_calls":[{"index":0,"function":{"arguments":"c"}},{"index":1,"function":{"arguments":"e"}}]}`)},
+		"two choices":                 {`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"b"}}]}`, `{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"c"}}]}`, `{"choices":[{"delta":{"content":"d"}},{"delta":{"content":"c"}}]}`},
+		"a choice nobody asked for":   {`{"choices":[{"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"delta":{"content":"a"}},{"index":1,"delta":{"content":"c"}}]}`},
+		"deltas in one choice, twice": {`{"choices":[{"delta":{"content":"a"},"delta":{"content":"b"}}]}`, `{"choices":[{"delta":{"content":"a"},"delta":{"content":"c"}}]}`, `{"choices":[{"delta":{"content":"d"},"delta":{"content":"c"}}]}`},
+		"what is broken":              {text(`"a"`), text(`"b`), text(`"c"`)},
+		"a bracket more":              {text(`"a"`), text(`"b"`) + "}", text(`"c"`)},
+		"an error behind a text":      {text(`"a"`), strings.Replace(text(`"b"`), `null}]`, `null}],"error":{"message":"x"}`, 1), text(`"c"`)},
+		"an end behind a text":        {text(`"a"`), strings.Replace(text(`"b"`), `null`, `"length"`, 1)},
+	} {
+		t.Run(name, func(t *testing.T) { alike(t, events(append(chunks, "[DONE]")...)) })
+	}
 }
 
 // fuzz wants an error or a reply of any bytes, and of the reply that it can be sent back.

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -15,45 +16,48 @@ const (
 	noteItem      = "#item"      // Responses: the other members of the message that this text begins
 )
 
-// extra builds an Origin.Extra.
-type extra struct{ b []byte }
+// extra builds an Origin.Extra: an object without its end; nothing while nothing was added.
+type extra []byte
 
-func (x *extra) add(key string, raw []byte) {
-	if x.b == nil {
-		x.b = append(x.b, '{')
+func (x extra) add(key string, raw []byte) extra {
+	if len(x) == 0 {
+		x = append(x, '{')
 	} else {
-		x.b = append(x.b, ',')
+		x = append(x, ',')
 	}
-	x.b = append(wire.AppendString(x.b, key), ':')
-	x.b, _ = wire.AppendCompact(x.b, raw)
+	with, _ := wire.AppendCompact(append(wire.AppendString(x, key), ':'), raw)
+	return with
 }
 
-func (x *extra) addString(key, s string) { x.add(key, wire.AppendString(nil, s)) }
+func (x extra) addString(key, s string) extra { return x.add(key, wire.AppendString(nil, s)) }
 
 // String gives the object; "" when nothing was added.
-func (x *extra) String() string {
-	if x.b == nil {
+func (x extra) String() string {
+	if len(x) == 0 {
 		return ""
 	}
-	return string(x.b) + "}"
+	return string(append(x, '}'))
 }
 
 // object gives the object, empty if need be: that there was one says something.
-func (x *extra) object() string {
-	if x.b == nil {
-		return "{}"
+func (x extra) object() []byte {
+	if len(x) == 0 {
+		return []byte("{}")
 	}
-	return x.String()
+	return append(x, '}')
 }
 
 // appendExtra appends the members of a JSON object, each after a comma, but for notes and for those that the caller writes itself.
 func appendExtra(dst []byte, object string, written ...string) []byte {
-	for m := wire.Object([]byte(object)); m.Next(); {
-		key := string(m.Key)
-		if key == "" || key[0] == '#' || slices.Contains(written, key) {
+	return appendMembers(dst, wire.View(object), written...)
+}
+
+func appendMembers(dst, object []byte, written ...string) []byte {
+	for m := wire.Object(object); m.Next(); {
+		if len(m.Key) == 0 || m.Key[0] == '#' || slices.Contains(written, string(m.Key)) {
 			continue
 		}
-		dst = append(wire.AppendString(append(dst, ','), key), ':')
+		dst = append(wire.AppendString(append(dst, ','), string(m.Key)), ':')
 		dst = append(dst, m.Value...)
 	}
 	return dst
@@ -72,20 +76,23 @@ func note(extra, key string) []byte {
 	if extra == "" {
 		return nil
 	}
-	return wire.Get([]byte(extra), key)
+	return wire.Get(wire.View(extra), key)
 }
 
 // input gives a call's arguments as a ToolCall has them. spelled says that the model spelled them otherwise, with other white space:
 // that is worth keeping, because a provider's cache ends where a request says something else than the model did.
-func input(arguments []byte) (in string, spelled bool) {
-	if len(arguments) == 0 {
+func input(arguments string) (in string, spelled bool) {
+	if arguments == "" {
 		return "{}", false
 	}
-	compact, ok := wire.AppendCompact(nil, arguments)
-	if !ok {
-		return string(arguments), false
+	if wire.Compact(wire.View(arguments)) {
+		return arguments, false
 	}
-	return string(compact), len(compact) != len(arguments)
+	compact, ok := wire.AppendCompact(nil, wire.View(arguments))
+	if !ok {
+		return arguments, false
+	}
+	return string(compact), true
 }
 
 // arguments gives the text of a call's arguments to send: as the model spelled them, if they are still the same.
@@ -94,7 +101,7 @@ func arguments(c message.ToolCall, extra string) string {
 		return "{}"
 	}
 	if spelled := wire.String(note(extra, noteArguments)); spelled != "" {
-		if in, _ := input([]byte(spelled)); in == c.Input {
+		if in, _ := input(spelled); in == c.Input {
 			return spelled
 		}
 	}
@@ -103,8 +110,37 @@ func arguments(c message.ToolCall, extra string) string {
 
 // validObject reports whether s is a JSON object.
 func validObject(s string) bool {
-	m := wire.Object([]byte(s))
+	m := wire.Object(wire.View(s))
 	for m.Next() {
 	}
 	return m.Err() == nil
+}
+
+// known is wire.String, which costs nothing where raw says what is known already.
+func known(raw []byte, s string) string {
+	if len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`) {
+		return s
+	}
+	return wire.String(raw)
+}
+
+// word is wire.String, which costs nothing for the words that most replies have.
+func word(raw []byte) string {
+	if len(raw) > 2 && raw[0] == '"' {
+		for _, w := range words {
+			if string(raw[1:len(raw)-1]) == w {
+				return w
+			}
+		}
+	}
+	return wire.String(raw)
+}
+
+// words are those that come often first.
+var words = [...]string{
+	"response.output_text.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.function_call_arguments.delta",
+	"message", "function_call", "output_text", "assistant", "completed", "reasoning", "summary_text", "refusal", "incomplete",
+	"response.created", "response.in_progress", "response.output_item.added", "response.content_part.added", "response.output_text.done",
+	"response.content_part.done", "response.function_call_arguments.done", "response.output_item.done", "response.completed",
+	"stop", "tool_calls", "length",
 }

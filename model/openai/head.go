@@ -35,7 +35,8 @@ func (c *client) body(
 	h := c.last.Load()
 	if h == nil || !h.fits(req, stream) {
 		h = newHead(req, stream)
-		h.bytes = begin(nil, req, stream)
+		own := *req // which is on the heap, and req need not be
+		h.bytes = begin(nil, &own, stream)
 		c.last.Store(h)
 	}
 	return c.join(h.bytes, req, encoded)
@@ -45,8 +46,8 @@ func (c *client) body(
 func (c *client) join(head []byte, req *model.Request, encoded func(message.Message) []byte) httpapi.Body {
 	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), head)
 	first := head[len(head)-1] == '['
-	for _, m := range req.Messages.All() {
-		b := encoded(m)
+	for i := range req.Messages.Len() {
+		b := encoded(req.Messages.At(i))
 		if len(b) == 0 {
 			continue
 		}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"iter"
 	"math"
 	"net/url"
 	"strings"
@@ -44,7 +43,11 @@ func (v Vendor) New(name string, opts ...model.Option) *Model {
 	c := v.client(name, opts)
 	c.effort = effortOf(name, "xhigh") // what Chat Completions takes of OpenAI's newest, and all others understand who know more than high
 	f := chatFormat{own: c.own(), files: c.keeper}
-	return &Model{client: c, format: f, encode: f.encode}
+	return &Model{client: c, format: f, encode: f.encode, can: model.Capabilities{
+		Name: c.vendor.Name + "/" + name, Provider: chat, Files: c.keeper,
+		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
+		Reasoning: c.effort.levels,
+	}}
 }
 
 // NewResponses makes a model of this vendor that is asked over the Responses API. See the function [NewResponses].
@@ -52,7 +55,11 @@ func (v Vendor) NewResponses(name string, opts ...model.Option) *Responses {
 	c := v.client(name, opts)
 	c.effort = effortOf(name, "max")
 	f := responsesFormat{files: c.keeper}
-	return &Responses{client: c, format: f, encode: f.encode}
+	return &Responses{client: c, format: f, encode: f.encode, can: model.Capabilities{
+		Name: c.vendor.Name + "/" + name, Provider: responses, Files: c.keeper,
+		Tools: true, Images: true, Documents: true, Schema: true, MaxTokens: true,
+		Reasoning: c.effort.levels, ProviderTools: providerToolNames,
+	}}
 }
 
 // client is what both protocols share.
@@ -99,7 +106,7 @@ func keeper(vendor, base string) string {
 }
 
 // admit finds what is wrong with a request before it is sent. file tells what is wrong with a file, "" for nothing.
-func (c *client) admit(req *model.Request, can model.Capabilities, file func(message.File) string) error {
+func (c *client) admit(req *model.Request, can *model.Capabilities, file func(message.File) string) error {
 	if err := can.Admit(*req); err != nil {
 		return err
 	}
@@ -119,21 +126,30 @@ func (c *client) admit(req *model.Request, can model.Capabilities, file func(mes
 			return errdefs.Validation.Errorf("%s: temperature, top_p and penalties have to be finite numbers", c.vendor.Name)
 		}
 	}
-	for i, m := range req.Messages.All() {
+	for i := range req.Messages.Len() { // without All: an iterator would be on the heap
+		m := req.Messages.At(i)
 		if m.IsZero() {
 			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
 		}
 		if !m.HasFiles() {
 			continue
 		}
-		for f := range files(m) {
-			what := file(f)
-			if m.Role() == message.RoleAssistant {
-				what = "the model's own messages can't hold files: move it to a user message"
-			}
-			if what != "" {
-				return errdefs.Validation.Errorf("%s: message %d: file of type %q: %s", c.vendor.Name, i+1, f.MIME, what)
-			}
+		if err := c.admitFiles(m, i, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitFiles finds what is wrong with the files of message i.
+func (c *client) admitFiles(m message.Message, i int, file func(message.File) string) error {
+	for _, f := range files(m) {
+		what := file(f)
+		if m.Role() == message.RoleAssistant {
+			what = "the model's own messages can't hold files: move it to a user message"
+		}
+		if what != "" {
+			return errdefs.Validation.Errorf("%s: message %d: file of type %q: %s", c.vendor.Name, i+1, f.MIME, what)
 		}
 	}
 	return nil
@@ -192,22 +208,15 @@ func (c *client) completeStream(
 // call is sent back with all others.
 const longestName = 64
 
-// files yields the files of m and of the results in it.
-func files(m message.Message) iter.Seq[message.File] {
-	return func(yield func(message.File) bool) {
-		for p := range m.Parts() {
-			switch p := p.(type) {
-			case message.File:
-				if !yield(p) {
-					return
-				}
-			case message.ToolResult:
-				for _, f := range p.Files {
-					if !yield(f) {
-						return
-					}
-				}
-			}
+// files gives the files of m and of the results in it.
+func files(m message.Message) (list []message.File) {
+	for p := range m.Parts() {
+		switch p := p.(type) {
+		case message.File:
+			list = append(list, p)
+		case message.ToolResult:
+			list = append(list, p.Files...)
 		}
 	}
+	return list
 }

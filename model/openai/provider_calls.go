@@ -27,7 +27,7 @@ func providerCall(kind string, data []byte) (c message.ProviderCall, ok bool) {
 		c.Name, c.Input = "image_generation", pick(data, "revised_prompt")
 	case "mcp_call":
 		c.Name = wire.String(wire.Get(data, "name"))
-		c.Input, _ = input(wire.AppendText(nil, wire.Get(data, "arguments")))
+		c.Input, _ = input(wire.String(wire.Get(data, "arguments")))
 		c.Output = wire.String(wire.Get(data, "output"))
 	case "mcp_list_tools":
 		c.Name, c.Input, c.Output = kind, pick(data, "server_label"), toolNames(wire.Get(data, "tools"))
@@ -52,7 +52,7 @@ func members(object []byte, but ...string) string {
 	var x extra
 	for o := wire.Object(object); o.Next(); {
 		if key := string(o.Key); !slices.Contains(but, key) {
-			x.add(key, o.Value)
+			x = x.add(key, o.Value)
 		}
 	}
 	return x.String()
@@ -65,7 +65,7 @@ func pick(object []byte, name string) string {
 		return ""
 	}
 	var x extra
-	x.add(name, value)
+	x = x.add(name, value)
 	return x.String()
 }
 

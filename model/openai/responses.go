@@ -16,6 +16,7 @@ const responsesPath = "/responses"
 // Responses is a model that is asked over the Responses API. [NewResponses] makes it.
 type Responses struct {
 	*client
+	can    model.Capabilities
 	format any // a responsesFormat; boxed once
 	encode func(message.Message) []byte
 }
@@ -26,13 +27,7 @@ type responsesFormat struct {
 }
 
 // Capabilities says what the protocol can do, and how much a model of that name can be told to think; a certain model behind it may do less. It has no seed and no stop sequences.
-func (m *Responses) Capabilities() model.Capabilities {
-	return model.Capabilities{
-		Name: m.vendor.Name + "/" + m.name, Provider: responses, Files: m.keeper,
-		Tools: true, Images: true, Documents: true, Schema: true, MaxTokens: true,
-		Reasoning: m.effort.levels, ProviderTools: providerToolNames,
-	}
-}
+func (m *Responses) Capabilities() model.Capabilities { return m.can }
 
 // Complete asks for a whole reply.
 func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
@@ -57,5 +52,5 @@ func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb mo
 func (m *Responses) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
 
 func (m *Responses) admit(req *model.Request) error {
-	return m.client.admit(req, m.Capabilities(), m.responsesFile)
+	return m.client.admit(req, &m.can, m.responsesFile)
 }

@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"bytes"
-
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -11,16 +9,17 @@ import (
 
 // decode reads a whole reply.
 func (m *Responses) decode(body []byte) (*model.Response, error) {
-	return m.response(body, "completed", nil)
+	return m.response(body, "completed", &responsesStream{})
 }
 
-// response reads a response object. status is what to take for its status if it has none. done are the items that a stream finished;
-// they count when the object has fewer, as with servers that leave its output empty.
-func (m *Responses) response(data []byte, status string, done [][]byte) (*model.Response, error) {
+// response reads a response object. status is what to take for its status if it has none. The items that a stream finished count when the object
+// has fewer, as with servers that leave its output empty.
+func (m *Responses) response(data []byte, status string, s *responsesStream) (*model.Response, error) {
 	if wire.IsNull(data) {
 		data = []byte("{}")
 	}
-	r := responsesReply{}
+	r := responsesReply{heard: s.text.String()}
+	r.parts = r.first[:0]
 	var output, failure []byte
 	var why string
 	o := wire.Object(data)
@@ -29,9 +28,9 @@ func (m *Responses) response(data []byte, status string, done [][]byte) (*model.
 		case "id":
 			r.ID = wire.String(o.Value)
 		case "model":
-			r.Model = wire.String(o.Value)
+			r.Model = known(o.Value, m.name)
 		case "status":
-			if s := wire.String(o.Value); s != "" {
+			if s := word(o.Value); s != "" {
 				status = s
 			}
 		case "output":
@@ -52,26 +51,33 @@ func (m *Responses) response(data []byte, status string, done [][]byte) (*model.
 	if err := m.unfinished(status, failure, data, r.ID); err != nil {
 		return nil, err
 	}
-	if output == nil && done == nil {
+	if output == nil && s.done == nil {
 		return nil, m.api.Malformed("the reply has no output", data)
 	}
-	var items [][]byte
-	if !wire.IsNull(output) {
-		for e := wire.Array(output); e.Next(); {
-			items = append(items, e.Value)
+	n := 0
+	for e := wire.Array(output); e.Next(); {
+		n++
+	}
+	if n < len(s.done) {
+		for _, item := range s.done {
+			if !r.item(item) {
+				return nil, m.oddItem(item)
+			}
 		}
-	}
-	if len(items) < len(done) {
-		items = done
-	}
-	for _, item := range items {
-		if !r.item(item) {
-			return nil, m.api.Malformed("an item of the reply is not as it should be", item)
+	} else {
+		for e := wire.Array(output); e.Next(); {
+			if !r.item(e.Value) {
+				return nil, m.oddItem(e.Value)
+			}
 		}
 	}
 	r.Message = message.New(message.RoleAssistant, r.parts...)
 	r.Stop = r.stop(status, why)
 	return &r.Response, nil
+}
+
+func (m *Responses) oddItem(item []byte) error {
+	return m.api.Malformed("an item of the reply is not as it should be", item)
 }
 
 // unfinished gives the error of a response that has no answer to read.
@@ -97,7 +103,9 @@ func (m *Responses) unfinished(status string, failure, data []byte, id string) e
 type responsesReply struct {
 	model.Response
 	parts []message.Part
+	first [4]message.Part
 	calls bool
+	heard string // the text as a stream said it
 }
 
 func (r *responsesReply) stop(status, why string) model.StopReason {
@@ -122,7 +130,7 @@ func (r *responsesReply) item(data []byte) bool {
 		return false
 	}
 	known := false
-	switch kind := wire.String(wire.Get(data, "type")); kind {
+	switch kind := word(wire.Get(data, "type")); kind {
 	case "message":
 		if !shaped(data) || wire.IsNull(wire.Get(data, "content")) {
 			return false
@@ -170,7 +178,7 @@ func typed(list []byte) bool {
 	l := wire.Array(list)
 	for l.Next() {
 		text, refusal := wire.Get(l.Value, "text"), wire.Get(l.Value, "refusal")
-		if wire.String(wire.Get(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
+		if word(wire.Get(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
 			return false
 		}
 	}
@@ -180,7 +188,8 @@ func typed(list []byte) bool {
 // message takes a message item: a part for each text, the first of which keeps what else the item has. false when there is no text
 // to keep it.
 func (r *responsesReply) message(data []byte) bool {
-	var item extra
+	var room [2][256]byte
+	item, x := extra(room[0][:0]), extra(room[1][:0])
 	var content []byte
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
@@ -188,61 +197,76 @@ func (r *responsesReply) message(data []byte) bool {
 			content = o.Value
 		case "type":
 		case "role":
-			if wire.String(o.Value) != "assistant" {
+			if word(o.Value) != "assistant" {
 				return false
 			}
 		default:
-			item.add(string(o.Key), o.Value)
+			item = item.add(string(o.Key), o.Value)
 		}
 	}
 	if wire.IsNull(content) || content[0] != '[' {
 		return false
 	}
-	var texts, others [][]byte // others has null for each text
 	said, mixed := false, false
 	for e := wire.Array(content); e.Next(); {
-		switch wire.String(wire.Get(e.Value, "type")) {
+		switch word(wire.Get(e.Value, "type")) {
 		case "output_text":
-			texts, others = append(texts, e.Value), append(others, []byte("null"))
-			said = said || wire.String(wire.Get(e.Value, "text")) != ""
+			text := wire.Get(e.Value, "text")
+			said = said || len(text) > len(`""`) && text[0] == '"'
 			continue
 		case "refusal":
 			r.Reason += wire.String(wire.Get(e.Value, "refusal"))
 		}
-		others, mixed = append(others, e.Value), true
+		mixed = true
 	}
 	if !said {
 		return !mixed // an item that says nothing is nothing; one that refuses is kept as it is
 	}
 	if mixed {
-		item.add("content", append(append([]byte{'['}, bytes.Join(others, []byte{','})...), ']'))
+		item = item.add("content", others(content))
 	}
-	for i, text := range texts {
-		var x extra
-		if i == 0 {
-			x.add(noteItem, []byte(item.object()))
+	x = x.add(noteItem, item.object())
+	for e := wire.Array(content); e.Next(); {
+		if word(wire.Get(e.Value, "type")) == "output_text" {
+			r.parts = append(r.parts, r.textPart(e.Value, x))
+			x = x[:0]
 		}
-		r.parts = append(r.parts, textPart(text, &x))
 	}
 	return true
 }
 
-func textPart(data []byte, x *extra) message.Text {
+// others gives a message's content with null for each text.
+func others(content []byte) []byte {
+	b := []byte{'['}
+	for e := wire.Array(content); e.Next(); {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		if word(wire.Get(e.Value, "type")) == "output_text" {
+			b = append(b, "null"...)
+		} else {
+			b = append(b, e.Value...)
+		}
+	}
+	return append(b, ']')
+}
+
+func (r *responsesReply) textPart(data []byte, x extra) message.Text {
 	var text string
 	var annotations []byte
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "text":
-			text = wire.String(o.Value)
+			text = known(o.Value, r.heard)
 		case "type":
 		case "annotations":
 			annotations = o.Value
 			fallthrough
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
-	return message.Text{Text: text, Citations: citations(text, annotations), Origin: message.Origin{Provider: responses, Extra: x.object()}}
+	return message.Text{Text: text, Citations: citations(text, annotations), Origin: message.Origin{Provider: responses, Extra: string(x.object())}}
 }
 
 // reasoning takes a reasoning item. Its summary and content are kept as they are unless the text alone says the same.
@@ -258,20 +282,20 @@ func (r *responsesReply) reasoning(data []byte) bool {
 			content = o.Value
 		case "encrypted_content":
 			if signature = wire.String(o.Value); signature == "" {
-				x.add("encrypted_content", o.Value)
+				x = x.add("encrypted_content", o.Value)
 			}
 		case "type":
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
 	text := joinReasoning(summary, content)
 	if content != nil || !plainSummary(summary, text) {
 		if summary != nil {
-			x.add("summary", summary)
+			x = x.add("summary", summary)
 		}
 		if content != nil {
-			x.add("content", content)
+			x = x.add("content", content)
 		}
 	}
 	r.parts = append(r.parts, message.Reasoning{Text: text, Signature: signature, Origin: message.Origin{Provider: responses, Extra: x.String()}})
@@ -309,9 +333,10 @@ func plainSummary(summary []byte, text string) bool {
 }
 
 func (r *responsesReply) call(data []byte) bool {
-	var x extra
+	var room [256]byte
+	x := extra(room[:0])
 	c := message.ToolCall{}
-	var text []byte
+	var text string
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "call_id":
@@ -319,15 +344,15 @@ func (r *responsesReply) call(data []byte) bool {
 		case "name":
 			c.Name = wire.String(o.Value)
 		case "arguments":
-			text = argumentText(nil, o.Value)
+			text = wire.String(argumentText(o.Value))
 		case "type":
 		default:
-			x.add(string(o.Key), o.Value)
+			x = x.add(string(o.Key), o.Value)
 		}
 	}
 	in, spelled := input(text)
 	if spelled {
-		x.addString(noteArguments, string(text))
+		x = x.addString(noteArguments, text)
 	}
 	if c.ID == "" {
 		c.ID = callID(len(r.parts))

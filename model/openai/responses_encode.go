@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -80,35 +81,35 @@ func appendResponsesTools(dst []byte, req *model.Request) []byte {
 
 // encode gives a message as items, each after a comma.
 func (f responsesFormat) encode(m message.Message) []byte {
-	switch m.Role() {
-	case message.RoleAssistant:
-		return encodeResponsesAssistant(m)
-	case message.RoleTool:
-		return f.encodeResults(m)
-	}
-	return f.appendUser(nil, slices.Collect(m.Parts()))
+	return httpapi.Encode(m, func(b []byte) []byte {
+		if m.Role() == message.RoleAssistant {
+			return appendResponsesAssistant(b, m)
+		}
+		if m.Role() == message.RoleTool {
+			b = f.appendResults(b, m)
+		}
+		return f.appendUser(b, m)
+	})
 }
 
-func (f responsesFormat) appendUser(dst []byte, parts []message.Part) []byte {
-	content := f.appendContent(nil, parts)
-	if len(content) == 0 {
-		return dst
-	}
-	dst = append(append(dst, `,{"type":"message","role":"user","content":[`...), content[1:]...)
-	return append(dst, "]}"...)
-}
-
-// appendContent appends texts and files as content parts, each after a comma.
-func (f responsesFormat) appendContent(dst []byte, parts []message.Part) []byte {
-	for _, p := range parts {
-		switch p := p.(type) {
+// appendUser appends a message of the texts and files of m; nothing when there are none.
+func (f responsesFormat) appendUser(dst []byte, m message.Message) []byte {
+	before := len(dst)
+	dst = append(dst, `,{"type":"message","role":"user","content":`...)
+	open := len(dst)
+	for i := range m.Len() { // without Parts, here and below: an iterator would be on the heap
+		switch p := m.Part(i).(type) {
 		case message.Text:
 			dst = appendInputText(dst, p.Text)
 		case message.File:
 			dst = f.appendFile(dst, p)
 		}
 	}
-	return dst
+	if len(dst) == open {
+		return dst[:before]
+	}
+	dst[open] = '[' // where the first comma was
+	return append(dst, "]}"...)
 }
 
 func appendInputText(dst []byte, text string) []byte {
@@ -118,29 +119,30 @@ func appendInputText(dst []byte, text string) []byte {
 	return append(wire.AppendString(append(dst, `,{"type":"input_text","text":`...), text), '}')
 }
 
-// encodeResults makes an item of each result.
-func (f responsesFormat) encodeResults(m message.Message) (dst []byte) {
-	var rest []message.Part
-	for p := range m.Parts() {
-		r, ok := p.(message.ToolResult)
+// appendResults makes an item of each result.
+func (f responsesFormat) appendResults(dst []byte, m message.Message) []byte {
+	for i := range m.Len() {
+		r, ok := m.Part(i).(message.ToolResult)
 		if !ok {
-			rest = append(rest, p)
 			continue
 		}
 		dst = wire.AppendWord(append(dst, `,{"type":"function_call_output","call_id":`...), r.Call, longestCallID)
 		dst = append(dst, `,"output":`...)
-		content := appendInputText(nil, r.Content)
-		for _, file := range r.Files {
-			content = f.appendFile(content, file)
+		open := len(dst)
+		if len(r.Files) > 0 {
+			dst = appendInputText(dst, r.Content)
+			for _, file := range r.Files {
+				dst = f.appendFile(dst, file)
+			}
 		}
-		if len(r.Files) == 0 || len(content) == 0 {
+		if len(dst) == open {
 			dst = append(wire.AppendString(dst, r.Content), '}')
 			continue
 		}
-		dst = append(append(dst, '['), content[1:]...)
+		dst[open] = '[' // where the first comma was
 		dst = append(dst, "]}"...)
 	}
-	return f.appendUser(dst, rest)
+	return dst
 }
 
 // longestCallID is the most bytes of a call's id that the Responses API takes.

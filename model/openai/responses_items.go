@@ -16,11 +16,11 @@ type itemWriter struct {
 	reasoning int
 }
 
-// encodeResponsesAssistant gives an assistant message as items. Parts that this wire made become the items that they were.
-func encodeResponsesAssistant(m message.Message) []byte {
-	w := itemWriter{reasoning: -1}
-	for p := range m.Parts() {
-		switch p := p.(type) {
+// appendResponsesAssistant appends an assistant message as items. Parts that this wire made become the items that they were.
+func appendResponsesAssistant(dst []byte, m message.Message) []byte {
+	w := itemWriter{dst: dst, reasoning: -1}
+	for i := range m.Len() {
+		switch p := m.Part(i).(type) {
 		case message.Text:
 			w.text(p)
 		case message.Reasoning:
@@ -76,7 +76,7 @@ func (w *itemWriter) text(t message.Text) {
 	if item := note(extra, noteItem); item != nil || !w.open {
 		w.begin()
 		w.dst = append(w.dst, `,{"type":"message","role":"assistant"`...)
-		w.dst = appendExtra(w.dst, string(item), "type", "role", "content")
+		w.dst = appendMembers(w.dst, item, "type", "role", "content")
 		w.dst = append(w.dst, `,"content":[`...)
 		w.open, w.first, w.template = true, true, wire.Array(wire.Get(item, "content"))
 	}

@@ -19,6 +19,12 @@ func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.St
 			return nil, err
 		}
 		data := bytes.TrimSpace(events.Data())
+		if more := s.alike(data); more != nil {
+			if err := s.hear(s.last, more); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if len(data) == 0 || string(data) == "[DONE]" {
 			continue
 		}
@@ -26,21 +32,28 @@ func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.St
 		if !ok {
 			return nil, m.cut(ctx, events, data)
 		}
-		if e.kind == "" {
+		named := e.kind == ""
+		if named {
 			e.kind = string(events.Name())
 		}
 		switch e.kind {
 		case "response.completed", "response.incomplete", "response.failed":
-			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), s.done)
-			if err == nil && s.text > len(r.Message.Text()) { // neither its items nor the last event has what was heard
+			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), &s)
+			if err == nil && s.text.Len() > len(r.Message.Text()) { // neither its items nor the last event has what was heard
 				return nil, m.api.Malformed("the reply ends without what it said", data)
 			}
 			return r, err
 		case "error":
 			return nil, m.api.InStream(data)
 		}
-		if err := s.event(e); err != nil {
+		s.last = streamPiece{}
+		if err := s.event(&e); err != nil {
 			return nil, err
+		}
+		if s.last.kind != "" && !named {
+			s.like.Keep(data, e.delta)
+		} else {
+			s.last = streamPiece{}
 		}
 	}
 	return nil, m.api.Truncated(ctx, events.Err())
@@ -52,110 +65,156 @@ type streamEvent struct {
 	delta, item, response, output, within []byte
 }
 
-// kinds of events that come often, so that naming them allocates nothing.
-var frequent = [...]string{"response.output_text.delta", "response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.function_call_arguments.delta"}
-
+// readEvent reads an event in one pass.
 func readEvent(data []byte) (e streamEvent, ok bool) {
-	o := wire.Object(data)
-	for o.Next() {
-		switch string(o.Key) {
+	r := wire.Read(data)
+	for key := range r.Object {
+		switch string(key) {
 		case "type":
-			e.kind = kindOfEvent(o.Value)
+			e.kind = word(r.Value())
 		case "delta":
-			e.delta = o.Value
+			e.delta = r.Value()
 		case "item":
-			e.item = o.Value
+			e.item = r.Value()
 		case "response":
-			e.response = o.Value
+			e.response = r.Value()
 		case "output_index":
-			e.output = o.Value
+			e.output = r.Value()
 		case "summary_index", "content_index":
-			e.within = o.Value
+			e.within = r.Value()
 		}
 	}
-	return e, o.Err() == nil
+	return e, r.Err() == nil
 }
 
-func kindOfEvent(raw []byte) string {
-	if len(raw) > 2 {
-		for _, k := range frequent {
-			if string(raw[1:len(raw)-1]) == k {
-				return k
-			}
-		}
-	}
-	return wire.String(raw)
-}
-
+// responsesStream is what was heard of a reply. What is passed on of its texts is a part of the whole, and costs no allocation.
 type responsesStream struct {
 	cb   model.StreamHandler
+	kept []byte   // room for finished items
 	done [][]byte // finished items, in the order of their indexes
 	at   []int64  // their indexes
-	text int      // bytes of text that were passed on
+	text wire.Text
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
 	output, within []byte
-	calls          []streamCall // that have begun, in the order of their items
+	thought        wire.Text
+	calls          []*streamCall // that have begun, in the order of their items
+
+	last streamPiece // what the last event was a piece of; nothing when it was another one
+	like wire.Alike  // that event
+
+	first struct { // room for what most replies have
+		done  [4][]byte
+		at    [4]int64
+		call  streamCall
+		calls [4]*streamCall
+	}
 }
 
 // streamCall is a call whose input is being written.
 type streamCall struct {
+	at     int    // how many calls are before it
 	output string // the index of its item
 	name   string
+	input  wire.Text
+}
+
+// streamPiece says where a delta belongs: to the text, the reasoning, or a call.
+type streamPiece struct {
+	kind string // of its event; "" for nothing
+	call *streamCall
+}
+
+// alike gives the delta of an event that is like the one before but for it; nil for any other.
+func (s *responsesStream) alike(data []byte) []byte {
+	if s.last.kind == "" {
+		return nil
+	}
+	return s.like.Text(data)
 }
 
 // event takes an event that isn't the last one.
-func (s *responsesStream) event(e streamEvent) error {
+func (s *responsesStream) event(e *streamEvent) error {
 	switch e.kind {
 	case "response.output_text.delta":
-		if text := wire.String(e.delta); text != "" {
-			s.text += len(text)
-			return s.cb(model.StreamResult{Text: text})
-		}
+		return s.say(streamPiece{kind: e.kind}, e.delta)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return s.reasoning(e)
 	case "response.output_item.added":
 		if string(wire.Get(e.item, "type")) == `"function_call"` {
-			s.calls = append(s.calls, streamCall{output: string(e.output), name: wire.String(wire.Get(e.item, "name"))})
+			s.begin(string(e.output), wire.String(wire.Get(e.item, "name")))
 		}
 	case "response.function_call_arguments.delta":
-		return s.input(e)
+		for i := len(s.calls) - 1; i >= 0; i-- {
+			if c := s.calls[i]; c.output == string(e.output) {
+				return s.say(streamPiece{e.kind, c}, e.delta)
+			}
+		}
 	case "response.output_item.done":
 		s.finished(e)
 	}
 	return nil
 }
 
-// input tells of a piece of a call's input.
-func (s *responsesStream) input(e streamEvent) error {
-	for i := len(s.calls) - 1; i >= 0; i-- {
-		if c := &s.calls[i]; c.output == string(e.output) {
-			if text := wire.String(e.delta); text != "" {
-				return s.cb(model.StreamResult{Input: text, Tool: c.name, Call: i})
-			}
-			break
-		}
+// begin adds a call.
+func (s *responsesStream) begin(output, name string) {
+	c := &s.first.call
+	if len(s.calls) == 0 {
+		s.calls = s.first.calls[:0]
+	} else {
+		c = new(streamCall)
 	}
-	return nil
+	c.at, c.output, c.name = len(s.calls), output, name
+	s.calls = append(s.calls, c)
+}
+
+// say hears a piece that may go on in the next event.
+func (s *responsesStream) say(p streamPiece, delta []byte) error {
+	s.last = p
+	return s.hear(p, delta)
+}
+
+// hear adds a piece to where it belongs, and passes it on.
+func (s *responsesStream) hear(p streamPiece, delta []byte) error {
+	var said model.StreamResult
+	switch {
+	case p.call != nil:
+		if said.Input = p.call.input.Append(delta); said.Input != "" {
+			said.Tool, said.Call = p.call.name, p.call.at
+		}
+	case p.kind == "response.output_text.delta":
+		said.Text = s.text.Append(delta)
+	default:
+		said.Reasoning = s.thought.Append(delta)
+	}
+	if said.Text == "" && said.Reasoning == "" && said.Input == "" {
+		return nil
+	}
+	return s.cb(said)
 }
 
 // finished takes a finished item to its place. One that comes again takes the place of the first, so that no call is there twice.
-func (s *responsesStream) finished(e streamEvent) {
+func (s *responsesStream) finished(e *streamEvent) {
 	index := int64(len(s.done))
 	if !wire.IsNull(e.output) {
 		index = wire.Int(e.output)
 	}
+	from := len(s.kept)
+	s.kept = append(s.kept, e.item...) // what was kept before stays where it is
+	item := s.kept[from:len(s.kept):len(s.kept)]
+	if s.done == nil {
+		s.done, s.at = s.first.done[:0], s.first.at[:0]
+	}
 	i, again := slices.BinarySearch(s.at, index)
 	if again {
-		s.done[i] = bytes.Clone(e.item)
+		s.done[i] = item
 		return
 	}
-	s.done, s.at = slices.Insert(s.done, i, bytes.Clone(e.item)), slices.Insert(s.at, i, index)
+	s.done, s.at = slices.Insert(s.done, i, item), slices.Insert(s.at, i, index)
 }
 
-func (s *responsesStream) reasoning(e streamEvent) error {
-	text := wire.String(e.delta)
-	if text == "" {
+func (s *responsesStream) reasoning(e *streamEvent) error {
+	if len(e.delta) <= len(`""`) || e.delta[0] != '"' {
 		return nil
 	}
 	if s.kind != "" && bytes.Equal(s.output, e.output) && (s.kind != e.kind || !bytes.Equal(s.within, e.within)) {
@@ -164,5 +223,5 @@ func (s *responsesStream) reasoning(e streamEvent) error {
 		}
 	}
 	s.kind, s.output, s.within = e.kind, append(s.output[:0], e.output...), append(s.within[:0], e.within...)
-	return s.cb(model.StreamResult{Reasoning: text})
+	return s.say(streamPiece{kind: e.kind}, e.delta)
 }
