@@ -133,6 +133,9 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data,
 		return err
 	}
 	if !effects[0].Concurrent() {
+		if r == nil {
+			r = &room{} // one outcome comes after the other
+		}
 		for i, e := range effects {
 			if err := s.one(ctx, s.host, e, &out[i], r); err != nil {
 				return err
