@@ -37,13 +37,14 @@ type stretch struct {
 // most is how many entries a stretch takes before the next one begins: what a session has is not moved when it grows.
 const most = 64
 
-// add puts an entry behind the last.
-func (s *stretch) add(e Entry) {
+// add puts an entry behind the last, and gives it.
+func (s *stretch) add(e *Entry) *Entry {
 	if len(s.entries) == most {
 		full := *s
 		*s = stretch{&full, full.last(), make([]Entry, 0, most)}
 	}
-	s.entries = append(s.entries, e)
+	s.entries = append(s.entries, *e)
+	return &s.entries[len(s.entries)-1]
 }
 
 // upTo gives the entries up to number at, which is not behind the last.
@@ -120,14 +121,17 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 		s = &memorySession{}
 	}
 	m.sessions[session] = s
-	now := time.Now().UTC().Round(0)
-	for i, e := range entries {
+	var now time.Time // when an entry does not say it
+	for i := range entries {
+		e := s.add(&entries[i])
 		e.Seq, e.Session = after+int64(i)+1, session
 		if e.Time = e.Time.UTC().Round(0); e.Time.IsZero() {
+			if now.IsZero() {
+				now = time.Now().UTC().Round(0)
+			}
 			e.Time = now
 		}
-		s.add(e)
-		s.info.Apply(e)
+		s.info.Apply(*e)
 	}
 	return nil
 }
