@@ -508,6 +508,9 @@ func (s *State) reply(main bool, d *ModelFinished) {
 
 // distinct leaves out calls whose id an earlier call of the same message has: they can't be answered apart.
 func distinct(m message.Message) message.Message {
+	if m.Len() <= few && apart(m) { // for nothing
+		return m
+	}
 	calls := m.ToolCalls()
 	seen := make(map[string]bool, len(calls))
 	for _, c := range calls {
@@ -517,6 +520,19 @@ func distinct(m message.Message) message.Message {
 		return m
 	}
 	return message.Repair(message.NewHistory(m)).At(0)
+}
+
+// apart reports whether all calls have ids of their own. It looks at each pair.
+func apart(m message.Message) bool {
+	for i := range m.Len() {
+		a, ok := m.Part(i).(message.ToolCall)
+		for k := 0; ok && k < i; k++ {
+			if b, is := m.Part(k).(message.ToolCall); is && a.ID == b.ID {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Cut reports whether the reply ended before the model was done, so that none of its calls may run.
