@@ -150,7 +150,11 @@ func (s *State) clip() {
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
 func (s *State) free(entries []Entry) error {
 	type taken struct{ intent, outcome bool }
-	old, now := s.effects, make(map[Key]taken, len(entries))
+	old := s.effects
+	var now map[Key]taken // of these entries; one by itself is free of the others
+	if len(entries) > 1 {
+		now = make(map[Key]taken, len(entries))
+	}
 	for _, e := range entries {
 		if err := known(e.Data); err != nil {
 			return err
@@ -168,6 +172,9 @@ func (s *State) free(entries []Entry) error {
 		r, t, part := old[e.Key], now[e.Key], roleOf(e.Data)
 		if part == intent && (r.begun > 0 || t.intent) || part == outcome && (r.outcome != nil || t.outcome) {
 			return errdefs.Conflict.Errorf("journal: %v has a %s already", e.Key, e.Data.Kind())
+		}
+		if now == nil {
+			continue
 		}
 		now[e.Key] = taken{t.intent || part == intent, t.outcome || part == outcome}
 	}

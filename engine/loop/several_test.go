@@ -53,4 +53,7 @@ func TestACallAmongEightTakesFewAllocations(t *testing.T) {
 	many, size := cost(calls)
 	each, bytes := (many-one)/turns/(calls-1), (size-sizeOne)/turns/(calls-1)
 	t.Logf("a further call: %.1f allocations, %.0f bytes", each, bytes)
+	if each > 21 || bytes > 4100 {
+		t.Errorf("a further call takes %.1f allocations and %.0f bytes, want at most 21 and 4,100", each, bytes)
+	}
 }
