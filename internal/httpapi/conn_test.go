@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"sync/atomic"
@@ -58,25 +59,20 @@ func TestALargeBodyTakesNoBufferOfItsOwn(t *testing.T) {
 		_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, r.Body, b)
 		room <- b
 	})
-	const n = 50
-	send := func() {
-		for range n {
-			resp, err := api.Do(t.Context(), http.MethodPost, "/x", body.Content(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body)
-			_ = resp.Body.Close()
+	least := uint64(math.MaxUint64)
+	for range 100 { // pools lose things by chance: a request for which they lose none says what one takes, with what the server does
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		resp, err := api.Do(t.Context(), http.MethodPost, "/x", body.Content(), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
-	send()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	send()
-	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 24<<10 { // with what the server takes
-		t.Errorf("a request of 40 KiB allocates %d bytes", each)
-	} else {
-		t.Logf("a request of 40 KiB allocates %d bytes", each)
+	if t.Logf("a request of 40 KiB allocates %d bytes", least); least > 24<<10 {
+		t.Errorf("a request of 40 KiB allocates %d bytes: there is a buffer for its body", least)
 	}
 }
