@@ -13,15 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// Commands is what a tool call of the run gets as tool.Call.Commands; nil for a run without a journal.
-func (r *Run) Commands(call string) tool.Commands {
-	if r.Log == nil {
-		return nil
-	}
-	return &commands{log: r.Log, run: r.ID, call: call, below: r.Bounds.Depth > 0, background: r.Background}
-}
-
-// commands are those of a call.
+// commands are what a tool call of a run has as tool.Call.Commands.
 type commands struct {
 	log        *journal.Log
 	run, call  string

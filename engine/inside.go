@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // Inside is what a tool finds in its context of the run that uses it: by it a tool asks a person, or starts a run below. An engine's Performer sets it.
@@ -22,19 +23,26 @@ type Inside struct {
 
 type insideKey struct{}
 
-// WithInside is for a Performer that runs a tool. What the tool starts below the run is bound by b. It keeps copies of both.
-func WithInside(ctx context.Context, in *Inside, b *Bounds) context.Context {
-	c := &inside{Context: ctx, in: *in, bounds: *b}
+// WithInside is for a Performer that runs a tool: it is tool.WithCall, with what the tool needs to go on below the run. What it starts there is bound by b. All three are copied. The
+// call's Commands are those of the run; nil for one without a journal.
+func WithInside(ctx context.Context, in *Inside, b *Bounds, call *tool.Call) context.Context {
+	c := &inside{Context: ctx, in: *in, bounds: *b, call: *call}
 	c.in.questions = &c.questions
 	c.in.above, _ = ctx.Value(insideKey{}).(*Inside)
+	if run := &in.Run; run.Log != nil {
+		c.commands = commands{log: run.Log, run: run.ID, call: call.ID, below: run.Bounds.Depth > 0, background: run.Background}
+		c.call.Commands = &c.commands
+	}
 	return c
 }
 
-// inside is a context with an Inside and bounds, in one piece: each tool call has one.
+// inside is a context with a call, an Inside and bounds, in one piece: each tool call has one.
 type inside struct {
 	context.Context
 	in        Inside
 	bounds    Bounds
+	call      tool.Call
+	commands  commands
 	questions atomic.Int64
 }
 
@@ -44,6 +52,8 @@ func (c *inside) Value(key any) any {
 		return &c.in
 	case boundsKey:
 		return &c.bounds
+	case tool.CallKey:
+		return &c.call
 	}
 	return c.Context.Value(key)
 }

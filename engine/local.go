@@ -58,18 +58,13 @@ func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, erro
 
 // single is Do for one effect.
 func (s *local) single(ctx context.Context, e Effect) (journal.Data, error) {
-	r := s.spare.Swap(nil)
-	if r == nil {
-		r = &room{}
-	}
+	r := s.room()
+	defer s.leave(r)
 	if r.effect[0] = e; len(s.scopes) > 0 {
 		r.effect[0] = s.scoped([]Effect{e})[0]
 	}
 	err := s.group(ctx, r.effect[:], r.out[:], r)
-	d := r.out[0]
-	*r = room{}
-	s.spare.Store(r)
-	return d, err
+	return r.out[0], err
 }
 
 // room is what a single effect needs, in one piece. One effect of a path comes after the other, so that they have one room.
@@ -78,6 +73,19 @@ type room struct {
 	out             [1]journal.Data
 	begun           [1]bool
 	intent, outcome [1]journal.Entry
+}
+
+func (s *local) room() *room {
+	if r := s.spare.Swap(nil); r != nil {
+		return r
+	}
+	return &room{}
+}
+
+// leave gives a room to the next who needs one.
+func (s *local) leave(r *room) {
+	*r = room{}
+	s.spare.Store(r)
 }
 
 func (s *local) scoped(effects []Effect) []Effect {
@@ -133,6 +141,10 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data,
 		return err
 	}
 	if !effects[0].Concurrent() {
+		if r == nil {
+			r = s.room() // one outcome comes after the other
+			defer s.leave(r)
+		}
 		for i, e := range effects {
 			if err := s.one(ctx, s.host, e, &out[i], r); err != nil {
 				return err

@@ -14,11 +14,14 @@ type openCalls struct {
 	left  int            // calls without a result
 }
 
+// openCall has its call as it stands in the reply, and the result as it will stand in the message: neither is copied.
 type openCall struct {
-	call        message.ToolCall
-	result      message.ToolResult
-	begun, done bool
+	part   message.Part // a message.ToolCall
+	result message.Part // a message.ToolResult; nil: none yet
+	begun  bool
 }
+
+func (c *openCall) call() message.ToolCall { return c.part.(message.ToolCall) }
 
 // few calls are found by looking at each.
 const few = 8
@@ -37,7 +40,7 @@ func open(m message.Message, n int) openCalls {
 		if o.at != nil {
 			o.at[c.ID] = len(o.calls)
 		}
-		o.calls = append(o.calls, openCall{call: c})
+		o.calls = append(o.calls, openCall{part: m.Part(i)})
 	}
 	o.left = len(o.calls)
 	return o
@@ -52,7 +55,7 @@ func (o openCalls) find(id string) *openCall {
 		return nil
 	}
 	for i := range o.calls {
-		if o.calls[i].call.ID == id {
+		if c, _ := o.calls[i].part.(message.ToolCall); c.ID == id {
 			return &o.calls[i]
 		}
 	}
@@ -66,28 +69,28 @@ func (o openCalls) clone() openCalls {
 
 // message has a result for each call, in their order. What has none was not run, or, if it had begun, nobody knows.
 func (o openCalls) message() message.Message {
-	var one [1]message.ToolResult
-	rs := one[:0]
-	for _, c := range o.calls {
-		switch {
-		case c.done:
+	var room [few]message.Part // the message copies them
+	rs := room[:0]
+	for i := range o.calls {
+		switch c := &o.calls[i]; {
+		case c.result != nil:
 			rs = append(rs, c.result)
 		case c.begun:
-			rs = append(rs, Unknown(c.call))
+			rs = append(rs, Unknown(c.call()))
 		default:
-			rs = append(rs, NotRun(c.call))
+			rs = append(rs, NotRun(c.call()))
 		}
 	}
-	return message.Results(rs...)
+	return message.New(message.RoleTool, rs...)
 }
 
 // answer notes the result of an open call, the first one that it gets, and joins when it was the last.
 func (s *State) answer(main bool, call string, result func(message.ToolCall) message.ToolResult) {
 	c := s.open.find(call)
-	if !main || c == nil || c.done {
+	if !main || c == nil || c.result != nil {
 		return
 	}
-	c.result, c.done = result(c.call), true
+	c.result = result(c.call())
 	if s.open.left--; s.open.left == 0 {
 		s.join()
 	}

@@ -27,11 +27,24 @@ type memorySession struct {
 	until time.Time
 }
 
-// stretch are entries of a session: those that it wrote itself, behind those that it shares with the session that it is a fork of.
+// stretch are entries of a session, behind those before, which it shares with the sessions that are forks of it, or that it is a fork of.
 type stretch struct {
-	shared  *stretch // nil: none
+	shared  *stretch // nil: none; full, or the other session's
 	after   int64    // how many these are
 	entries []Entry  // immutable once appended
+}
+
+// most is how many entries a stretch takes before the next one begins: what a session has is not moved when it grows.
+const most = 64
+
+// add puts an entry behind the last, and gives it.
+func (s *stretch) add(e *Entry) *Entry {
+	if len(s.entries) == most {
+		full := *s
+		*s = stretch{&full, full.last(), make([]Entry, 0, most)}
+	}
+	s.entries = append(s.entries, *e)
+	return &s.entries[len(s.entries)-1]
 }
 
 // upTo gives the entries up to number at, which is not behind the last.
@@ -108,14 +121,17 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 		s = &memorySession{}
 	}
 	m.sessions[session] = s
-	now := time.Now().UTC().Round(0)
-	for i, e := range entries {
+	var now time.Time // when an entry does not say it
+	for i := range entries {
+		e := s.add(&entries[i])
 		e.Seq, e.Session = after+int64(i)+1, session
 		if e.Time = e.Time.UTC().Round(0); e.Time.IsZero() {
+			if now.IsZero() {
+				now = time.Now().UTC().Round(0)
+			}
 			e.Time = now
 		}
-		s.entries = append(s.entries, e)
-		s.info.Apply(e)
+		s.info.Apply(*e)
 	}
 	return nil
 }

@@ -150,7 +150,11 @@ func (s *State) clip() {
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
 func (s *State) free(entries []Entry) error {
 	type taken struct{ intent, outcome bool }
-	old, now := s.effects, make(map[Key]taken, len(entries))
+	old := s.effects
+	var now map[Key]taken // of these entries; one by itself is free of the others
+	if len(entries) > 1 {
+		now = make(map[Key]taken, len(entries))
+	}
 	for _, e := range entries {
 		if err := known(e.Data); err != nil {
 			return err
@@ -168,6 +172,9 @@ func (s *State) free(entries []Entry) error {
 		r, t, part := old[e.Key], now[e.Key], roleOf(e.Data)
 		if part == intent && (r.begun > 0 || t.intent) || part == outcome && (r.outcome != nil || t.outcome) {
 			return errdefs.Conflict.Errorf("journal: %v has a %s already", e.Key, e.Data.Kind())
+		}
+		if now == nil {
+			continue
 		}
 		now[e.Key] = taken{t.intent || part == intent, t.outcome || part == outcome}
 	}
@@ -508,6 +515,9 @@ func (s *State) reply(main bool, d *ModelFinished) {
 
 // distinct leaves out calls whose id an earlier call of the same message has: they can't be answered apart.
 func distinct(m message.Message) message.Message {
+	if m.Len() <= few && apart(m) { // for nothing
+		return m
+	}
 	calls := m.ToolCalls()
 	seen := make(map[string]bool, len(calls))
 	for _, c := range calls {
@@ -517,6 +527,19 @@ func distinct(m message.Message) message.Message {
 		return m
 	}
 	return message.Repair(message.NewHistory(m)).At(0)
+}
+
+// apart reports whether all calls have ids of their own. It looks at each pair.
+func apart(m message.Message) bool {
+	for i := range m.Len() {
+		a, ok := m.Part(i).(message.ToolCall)
+		for k := 0; ok && k < i; k++ {
+			if b, is := m.Part(k).(message.ToolCall); is && a.ID == b.ID {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Cut reports whether the reply ended before the model was done, so that none of its calls may run.

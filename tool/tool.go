@@ -73,18 +73,12 @@ type Call struct {
 // ErrUnknown is found by errors.Is in the error of a call that may have taken effect, or not: its outcome is unknown, which is more than that it failed.
 var ErrUnknown = errors.New("it is unknown whether it took effect")
 
-type callKey struct{}
+// CallKey is where a context has the *Call that [FromContext] gives: for a context of one's own that holds it in one piece with more. Everybody else
+// uses [WithCall]; the same holds for both.
+type CallKey struct{}
 
 // WithCall is for those who run tools: whoever sets it has checked the input with [Set.Check].
-func WithCall(ctx context.Context, c Call) context.Context {
-	if c.Output == nil {
-		c.Output = io.Discard
-	}
-	if c.Errors == nil {
-		c.Errors = io.Discard
-	}
-	return &called{ctx, c}
-}
+func WithCall(ctx context.Context, c Call) context.Context { return &called{ctx, c} }
 
 // called is a context with a call, in one piece.
 type called struct {
@@ -93,16 +87,22 @@ type called struct {
 }
 
 func (c *called) Value(key any) any {
-	if _, ok := key.(callKey); ok {
+	if _, ok := key.(CallKey); ok {
 		return &c.call
 	}
 	return c.Context.Value(key)
 }
 
 // FromContext gives the running call. Outside of a run it has no ID, and its writers discard.
-func FromContext(ctx context.Context) Call {
-	if c, ok := ctx.Value(callKey{}).(*Call); ok {
-		return *c
+func FromContext(ctx context.Context) (c Call) {
+	if at, ok := ctx.Value(CallKey{}).(*Call); ok {
+		c = *at
 	}
-	return Call{Output: io.Discard, Errors: io.Discard}
+	if c.Output == nil {
+		c.Output = io.Discard
+	}
+	if c.Errors == nil {
+		c.Errors = io.Discard
+	}
+	return c
 }

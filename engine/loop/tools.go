@@ -56,6 +56,7 @@ func (l *Engine) useTools(ctx context.Context, do engine.Steps, run *engine.Run,
 		allowed.uses, allowed.done, allowed.at = one.use[:0], one.done[:0], one.at[:0]
 	} else {
 		results, judges = make([]message.ToolResult, len(calls)), make([]engine.Judge, len(calls))
+		allowed.uses, allowed.done, allowed.at = make([]engine.UseTool, 0, len(calls)), make([]journal.ToolFinished, 0, 1), make([]int, 0, len(calls))
 	}
 	for i, c := range calls {
 		results[i] = journal.NotRun(c)

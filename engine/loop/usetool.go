@@ -247,6 +247,7 @@ func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, 
 	defer close(a.left)
 	stop := ctx.Done()
 	var late <-chan time.Time
+	var to *engine.Deltas // most tools show nothing
 	for {
 		select {
 		case n := <-a.news:
@@ -256,7 +257,11 @@ func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, 
 			case n.event != nil:
 				engine.Publish(ctx, host, *n.event)
 			default:
-				a.to.Emit(ctx, event.ToolOutput, n.stream, n.text)
+				if to == nil {
+					d := engine.DeltasOf(run, host, key, 0)
+					to = &d
+				}
+				to.Emit(ctx, event.ToolOutput, n.stream, n.text)
 			}
 		case <-stop:
 			timer := time.NewTimer(grace)
@@ -270,15 +275,14 @@ func (l *Engine) attend(ctx context.Context, run *engine.Run, host engine.Host, 
 
 // begin has the tool run in a goroutine of its own.
 func (l *Engine) begin(ctx context.Context, run *engine.Run, host engine.Host, key, same journal.Key, c *journal.Called, background bool) *attendance {
-	a := &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{}), host: engine.Relay{Host: host}, end: ended{err: errGone}}
-	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session, Commands: run.Commands(c.ID)}
-	if a.to.On() {
+	a := &attendance{news: make(chan news), left: make(chan struct{}), host: engine.Relay{Host: host}, end: ended{err: errGone}}
+	call := tool.Call{ID: c.ID, Name: c.Name, Key: idempotency(run, same), Background: background, Session: run.Session}
+	if engine.Listening(host) {
 		a.stdout, a.stderr = writer{a, "stdout"}, writer{a, "stderr"}
 		call.Output, call.Errors = &a.stdout, &a.stderr
 	}
 	a.host.To = a
-	below := tool.WithCall(l.inside(ctx, run, &a.host, key), call)
-	go l.execute(below, a, run.ID, c.Name, c.Input)
+	go l.execute(l.inside(ctx, run, &a.host, key, &call), a, run.ID, c.Name, c.Input)
 	return a
 }
 
@@ -298,16 +302,11 @@ func (l *Engine) execute(ctx context.Context, a *attendance, run, name, input st
 
 // attendance is what a tool and who attends to it have in common.
 type attendance struct {
-	to             engine.Deltas
 	news           chan news
 	left           chan struct{} // closed when nobody attends any more: late news go nowhere
 	host           engine.Relay  // the tool's
 	stdout, stderr writer
 	end            ended // read once it was told
-}
-
-func newAttendance(run *engine.Run, host engine.Host, key journal.Key) *attendance {
-	return &attendance{to: engine.DeltasOf(run, host, key, 0), news: make(chan news), left: make(chan struct{})}
 }
 
 // news is one thing that a tool has to say: output, an event of what is below it, or that it has ended.
@@ -331,11 +330,11 @@ func (a *attendance) Publish(_ context.Context, e event.Event) error {
 	return nil
 }
 
-// inside is the context of a tool: what it needs to go on below the run, and what binds it there.
-func (l *Engine) inside(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key) context.Context {
+// inside is the context of a tool: its call, what it needs to go on below the run, and what binds it there.
+func (l *Engine) inside(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key, call *tool.Call) context.Context {
 	bounds := run.Bounds
 	bounds.Hooks = l.hooks(run)
-	return engine.WithInside(ctx, &engine.Inside{Run: *run, Host: host, Key: key, Performer: l}, &bounds)
+	return engine.WithInside(ctx, &engine.Inside{Run: *run, Host: host, Key: key, Performer: l}, &bounds, call)
 }
 
 // idempotency is the key that a tool gets for its call: the same however often, and wherever, the call is run.

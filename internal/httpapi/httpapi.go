@@ -91,6 +91,9 @@ func (a *API) At(base string) *API {
 var shared = func() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = MaxIdle, MaxIdle, true
+	if t.DialContext != nil {
+		t.DialContext = dial(t.DialContext)
+	}
 	return t
 }()
 

@@ -125,7 +125,7 @@ func (r *reply) begin(index int64, raw []byte) *block {
 }
 
 func (r *reply) response() *model.Response {
-	var room [4]message.Part // the message copies them
+	var room [8]message.Part // the message copies them
 	parts := room[:0]
 	stop := model.StopEnd // for gateways that give none
 	var names map[string]string
