@@ -7,6 +7,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -167,6 +168,7 @@ type Turn struct {
 	System   string
 	Messages message.History // the transcript, with the reply
 	Reply    journal.ModelFinished
+	Response *model.Response `json:"-"` // the reply as hooks see it, made once for all of them; nil: of Reply
 }
 
 // Judge asks whether a call may run: the tool is known and admitted, its input valid, the hooks content. Outcome: journal.ToolJudged.

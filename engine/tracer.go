@@ -48,7 +48,8 @@ func TraceRun(ctx context.Context, run *Run) (_ context.Context, done func(err e
 
 // traced performs an effect with the tracers around it.
 func traced(ctx context.Context, p Performer, run *Run, host Host, e Effect) (d journal.Data, err error) {
-	var all []func(Traced)
+	var room [2]func(Traced) // there are seldom more tracers
+	all := room[:0]
 	for _, t := range run.Bounds.Tracers {
 		quietly(func() {
 			next, done := t.TraceEffect(ctx, *run, e)
@@ -60,11 +61,16 @@ func traced(ctx context.Context, p Performer, run *Run, host Host, e Effect) (d 
 			}
 		})
 	}
-	var first time.Time
-	if _, ok := Bare(e).(Generate); ok && Listening(host) {
-		host = noting{host, &first}
+	var noted *noting
+	if _, ok := Bare(e).(Generate); ok && len(all) > 0 && Listening(host) {
+		noted = &noting{Host: host}
+		host = noted
 	}
 	defer func() { // an effect may end its goroutine
+		var first time.Time
+		if noted != nil {
+			first = noted.first
+		}
 		for i := len(all) - 1; i >= 0; i-- {
 			quietly(func() { all[i](Traced{d, err, first}) })
 		}
@@ -81,16 +87,16 @@ func quietly(f func()) {
 // noting notes when the first text comes.
 type noting struct {
 	Host
-	first *time.Time
+	first time.Time
 }
 
-func (n noting) Publish(ctx context.Context, e event.Event) error {
+func (n *noting) Publish(ctx context.Context, e event.Event) error {
 	if n.first.IsZero() && (e.Delta == event.TextDelta || e.Delta == event.ReasoningDelta) {
-		*n.first = time.Now()
+		n.first = time.Now()
 	}
 	return n.Host.Publish(ctx, e)
 }
 
-func (n noting) Listening() bool { return Listening(n.Host) }
+func (n *noting) Listening() bool { return Listening(n.Host) }
 
-func (n noting) interrupts() *latch { return above(n.Host) }
+func (n *noting) interrupts() *latch { return above(n.Host) }

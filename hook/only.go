@@ -17,7 +17,7 @@ func Only(dir string, rules ...string) (func(*ToolUse) bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hook: only: %w", err)
 	}
-	j := &permissionJudge{world: w, rules: map[Verdict][]*permit.Rule{}}
+	j := &permissionJudge{world: w}
 	for _, text := range rules {
 		if err := j.add(Rule{Verdict: Allow, Text: text, Place: "a list of what is allowed"}); err != nil {
 			return nil, errdefs.Validation.Errorf("hook: only: %w", err)

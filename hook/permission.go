@@ -142,12 +142,12 @@ type permissionJudge struct {
 	p       Permissions
 	world   *permit.World
 	further permit.Further
-	rules   map[Verdict][]*permit.Rule
+	rules   [Deny + 1][]*permit.Rule // by their verdicts
 }
 
 func newPermissionJudge(p Permissions) (*permissionJudge, error) {
 	p.Mode = cmp.Or(p.Mode, ModeDefault)
-	j := &permissionJudge{p: p, further: permit.NewFurther(p.Readable, p.Writable), rules: map[Verdict][]*permit.Rule{}}
+	j := &permissionJudge{p: p, further: permit.NewFurther(p.Readable, p.Writable)}
 	var errs []error
 	if !slices.Contains(Modes(), p.Mode) {
 		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
@@ -241,7 +241,11 @@ func (j *permissionJudge) before(ctx context.Context, u *ToolUse) (Decision, err
 
 // after takes from the results of searches what may not be read.
 func (j *permissionJudge) after(_ context.Context, u *ToolUse) error {
-	c := j.world.Read(cmp.Or(u.Call.Name, u.Tool.Name), u.Call.Input, u.Tool.ReadOnly)
+	name := cmp.Or(u.Call.Name, u.Tool.Name)
+	if !permit.Searches(name) {
+		return nil
+	}
+	c := j.world.Read(name, u.Call.Input, u.Tool.ReadOnly)
 	u.Result.Content = j.world.Withhold(c, j.rules[Deny], u.Result.Content)
 	return nil
 }
@@ -252,10 +256,10 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	denies, perhaps := j.bound(Deny, c)
 	switch {
 	case denies != nil:
-		out.Verdict, out.Reason = Deny, "denied by "+ruleSaid(denies)
+		out.Verdict, out.Reason = Deny, "denied by "+denies.Said()
 		return denies
 	case perhaps != nil && (c.Unread != nil || j.p.Mode == ModeBypass):
-		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c)+"; say it plainly"
+		out.Verdict, out.Reason = Deny, "denied, as it can't be told whether "+perhaps.Said()+" is about it"+doubtOf(c)+"; say it plainly"
 		return perhaps
 	}
 	safe, err := j.safe(ctx, u)
@@ -281,11 +285,11 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	asks, perhapsAsks := j.bound(Ask, c)
 	switch asks = cmp.Or(asks, perhapsAsks); {
 	case perhaps != nil:
-		return j.ask(out, perhaps, "it can't be told whether "+ruleSaid(perhaps)+" is about it"+doubtOf(c))
+		return j.ask(out, perhaps, "it can't be told whether "+perhaps.Said()+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass && asks == perhapsAsks:
-		return j.ask(out, asks, "it can't be told whether "+ruleSaid(asks)+" is about it"+doubtOf(c))
+		return j.ask(out, asks, "it can't be told whether "+asks.Said()+" is about it"+doubtOf(c))
 	case asks != nil && j.p.Mode != ModeBypass:
-		return j.ask(out, asks, ruleSaid(asks))
+		return j.ask(out, asks, asks.Said())
 	case safe.Verdict == Ask && j.p.Mode != ModeBypass:
 		return j.ask(out, nil, safe.Reason)
 	case steers != "" && j.p.Mode != ModeBypass:
@@ -293,7 +297,7 @@ func (j *permissionJudge) decide(ctx context.Context, u *ToolUse, out *Judgment)
 	}
 	allows, why := j.allowed(c)
 	if allows != nil {
-		out.Verdict, out.Reason = Allow, "allowed by "+ruleSaid(allows)
+		out.Verdict, out.Reason = Allow, allows.Allow
 		return allows
 	}
 	ok, reason := j.mode(c, u.Tool)
@@ -323,8 +327,6 @@ func (j *permissionJudge) ask(out *Judgment, rule *permit.Rule, why string) *per
 	}
 	return rule
 }
-
-func ruleSaid(r *permit.Rule) string { return "the rule " + r.Text + " (" + r.Place + ")" }
 
 func doubtOf(c *permit.Call) string {
 	if d := c.Doubts(); len(d) > 0 {

@@ -59,7 +59,10 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			say(unanswered(reply, calls)...)
 			return err
 		}
-		turn.Messages = talk
+		turn.Messages, turn.Response = talk, nil
+		if l.hooked(run) { // which all see the same, before each call and behind it
+			turn.Response = responseOf(&turn)
+		}
 		next, tell, err := used.after(reply, calls, talk)
 		switch next {
 		case failed:
@@ -87,7 +90,10 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			}
 		}
 		if next == stopped {
-			turn.Messages = talk
+			turn.Messages, turn.Response = talk, nil
+			if l.hooked(run) { // which all see the same, before each call and behind it
+				turn.Response = responseOf(&turn)
+			}
 			if on, err := used.stop(ctx, do, step, &turn, from, say); err != nil || !on {
 				return err
 			}

@@ -131,8 +131,11 @@ func (l *Engine) stop(ctx context.Context, run *engine.Run, effect engine.Effect
 
 // responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
 func responseOf(t *engine.Turn) *model.Response {
-	if t == nil {
+	switch {
+	case t == nil:
 		return nil
+	case t.Response != nil:
+		return t.Response
 	}
 	r := &t.Reply
 	return &model.Response{Message: r.Message, Usage: r.Usage, Stop: r.Stop, Reason: r.Reason, Model: r.Model, ID: r.ID}
@@ -174,6 +177,9 @@ func deadline(log *journal.Log, key journal.Key) time.Time {
 	}
 	return time.Time{}
 }
+
+// hooked reports whether there are hooks.
+func (l *Engine) hooked(run *engine.Run) bool { return len(l.cfg.Hooks)+len(run.Bounds.Hooks) > 0 }
 
 // hooks are the run's, then the engine's own.
 func (l *Engine) hooks(run *engine.Run) []hook.Middleware {

@@ -150,7 +150,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	if errors.Is(err, tool.ErrUnknown) {
 		out.Outcome = journal.OutcomeUnknown
 	}
-	if len(l.hooks(run)) > 0 {
+	if l.hooked(run) {
 		res = l.afterTool(ctx, run, e, &def, res, began, out)
 	}
 	res = l.presentable(res)

@@ -32,27 +32,28 @@ func names(model string) (provider, name string) {
 // call is a model call under way.
 type call struct {
 	t              *Tracer
+	of             whose
 	span           trace.Span
 	began          time.Time
 	provider, name string
 }
 
-func (t *Tracer) begin(ctx context.Context, run engine.Run, key journal.Key, asked string) (context.Context, *call) {
-	c := &call{t: t, began: time.Now()}
-	of := askedOf(ctx)
+func (t *Tracer) begin(ctx context.Context, of whose, e engine.Effect, asked string) (context.Context, *call) {
+	c := &call{t: t, of: of, began: time.Now()}
+	first := askedOf(ctx)
 	if asked != "" {
-		of.set(names(asked))
 		c.provider, c.name = names(asked)
+		first.set(c.provider, c.name)
 	} else {
-		c.provider, c.name = of.get()
+		c.provider, c.name = first.get()
 	}
-	ctx, c.span = t.start(ctx, run, key, strings.TrimSuffix("chat "+c.name, " "), trace.SpanKindClient, c.began, c.measured("")...)
+	ctx, c.span = t.start(ctx, of, e, "chat", c.name, client, c.began, func(attrs []attribute.KeyValue) []attribute.KeyValue { return c.measured(attrs, "") })
 	return ctx, c
 }
 
-func (t *Tracer) chat(ctx context.Context, run engine.Run, key journal.Key, e engine.Generate) (context.Context, func(engine.Traced)) {
-	ctx, c := t.begin(ctx, run, key, e.Model)
-	return ctx, func(d engine.Traced) {
+func (t *Tracer) chat(ctx context.Context, of whose, e engine.Effect, asks engine.Generate) (context.Context, func(engine.Traced)) {
+	within, c := t.begin(ctx, of, e, asks.Model)
+	return within, func(d engine.Traced) {
 		now := time.Now()
 		reply, _ := d.Outcome.(journal.ModelFinished)
 		kind := t.fail(c.span, d.Err)
@@ -66,18 +67,15 @@ func (t *Tracer) chat(ctx context.Context, run engine.Run, key journal.Key, e en
 				c.span.SetAttributes(attribute.Bool("gen_ai.request.stream", true), attribute.Float64("gen_ai.response.time_to_first_chunk", d.First.Sub(c.began).Seconds()))
 			}
 			if t.content&OnSpans != 0 {
-				for _, a := range conversation(e, reply) {
+				for _, a := range conversation(asks, reply) {
 					c.span.SetAttributes(attribute.String(string(a.Key), a.Value.String()))
 				}
 			}
 		}
-		attrs := c.measured(reply.Model)
-		if !d.First.IsZero() {
-			t.metrics.record(ctx, t.metrics.first, d.First.Sub(c.began), attrs)
-		}
-		c.end(ctx, now, kind, attrs, reply.Usage)
+		t.end(c.span, now)
+		c.measure(within, now, kind, reply.Model, d.First, reply.Usage)
 		if t.content&OnEvents != 0 {
-			t.details(ctx, now, run, c, kind, e, reply)
+			t.details(within, now, c, kind, asks, reply)
 		}
 	}
 }
@@ -91,9 +89,9 @@ func (t *Tracer) said(text string) string {
 }
 
 // compact is the call that writes a summary. Which model it asks is known when it is over.
-func (t *Tracer) compact(ctx context.Context, run engine.Run, key journal.Key, _ engine.Compact) (context.Context, func(engine.Traced)) {
-	ctx, c := t.begin(ctx, run, key, "")
-	return ctx, func(d engine.Traced) {
+func (t *Tracer) compact(ctx context.Context, of whose, e engine.Effect) (context.Context, func(engine.Traced)) {
+	within, c := t.begin(ctx, of, e, "")
+	return within, func(d engine.Traced) {
 		now := time.Now()
 		out, _ := d.Outcome.(journal.Compacted)
 		if out.Model != "" {
@@ -107,17 +105,16 @@ func (t *Tracer) compact(ctx context.Context, run engine.Run, key journal.Key, _
 		}
 		c.span.SetAttributes(append(c.usage(out.Usage, out.CostMicros), attribute.String("gen_ai.provider.name", c.provider), attribute.String("gen_ai.request.model", c.name),
 			attribute.Int("pawl.compaction.tokens_before", out.TokensBefore), attribute.Int("pawl.compaction.tokens_after", out.TokensAfter))...)
-		if attrs := c.measured(""); out.Usage.Total() > 0 || d.Err != nil {
-			c.end(ctx, now, kind, attrs, out.Usage)
-			return
+		t.end(c.span, now)
+		if out.Usage.Total() > 0 || d.Err != nil { // else perhaps no model was asked
+			c.measure(within, now, kind, "", time.Time{}, out.Usage)
 		}
-		c.span.End(trace.WithTimestamp(now)) // perhaps no model was asked
 	}
 }
 
-// measured are the attributes of a call's measurements.
-func (c *call) measured(answered string) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 8),
+// measured adds the attributes of a call's measurements, which its span has, too.
+func (c *call) measured(attrs []attribute.KeyValue, answered string) []attribute.KeyValue {
+	attrs = append(attrs,
 		attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.provider.name", c.provider), attribute.String("gen_ai.request.model", c.name))
 	if answered != "" {
 		attrs = append(attrs, attribute.String("gen_ai.response.model", answered))
@@ -125,10 +122,17 @@ func (c *call) measured(answered string) []attribute.KeyValue {
 	return attrs
 }
 
-func (c *call) end(ctx context.Context, now time.Time, kind string, attrs []attribute.KeyValue, u model.Usage) {
-	c.span.End(trace.WithTimestamp(now))
+// measure adds what a call took to the histograms.
+func (c *call) measure(ctx context.Context, now time.Time, kind, answered string, first time.Time, u model.Usage) {
 	m := &c.t.metrics
-	m.record(ctx, m.chat, now.Sub(c.began), withError(kind, attrs[:len(attrs):len(attrs)]...))
+	if !m.calls(ctx) {
+		return
+	}
+	attrs := c.measured(make([]attribute.KeyValue, 0, 8), answered)
+	if !first.IsZero() {
+		record(ctx, m.first, first.Sub(c.began), attrs)
+	}
+	record(ctx, m.chat, now.Sub(c.began), withError(kind, attrs[:len(attrs):len(attrs)]...))
 	m.count(ctx, "input", input(u), attrs)
 	m.count(ctx, "output", u.Output, attrs)
 }
@@ -189,7 +193,7 @@ func finish(s model.StopReason) string {
 }
 
 // details is the event of a model call, with what was said.
-func (t *Tracer) details(ctx context.Context, now time.Time, run engine.Run, c *call, kind string, e engine.Generate, reply journal.ModelFinished) {
+func (t *Tracer) details(ctx context.Context, now time.Time, c *call, kind string, e engine.Generate, reply journal.ModelFinished) {
 	const name = "gen_ai.client.inference.operation.details"
 	if !t.logger.Enabled(ctx, log.EnabledParameters{Severity: log.SeverityInfo, EventName: name}) {
 		return
@@ -198,7 +202,7 @@ func (t *Tracer) details(ctx context.Context, now time.Time, run engine.Run, c *
 	r.SetEventName(name)
 	r.SetTimestamp(now)
 	r.SetSeverity(log.SeverityInfo)
-	r.AddAttributes(append(append(who(run), c.measured("")...), withError(kind, c.response(reply)...)...)...)
+	r.AddAttributes(append(c.measured(c.of.attributes(), ""), withError(kind, c.response(reply)...)...)...)
 	r.AddAttributes(conversation(e, reply)...)
 	t.logger.Emit(ctx, r)
 }

@@ -31,8 +31,13 @@ func newMetrics(m metric.Meter) (out metrics, err error) {
 	return out, errors.Join(append(errs, err)...)
 }
 
+// calls reports whether anything of model calls is measured.
+func (m *metrics) calls(ctx context.Context) bool {
+	return m.chat.Enabled(ctx) || m.first.Enabled(ctx) || m.tokens.Enabled(ctx)
+}
+
 // record adds a time.
-func (m *metrics) record(ctx context.Context, h metric.Float64Histogram, d time.Duration, attrs []attribute.KeyValue) {
+func record(ctx context.Context, h metric.Float64Histogram, d time.Duration, attrs []attribute.KeyValue) {
 	if h.Enabled(ctx) {
 		h.Record(ctx, d.Seconds(), metric.WithAttributeSet(attribute.NewSet(attrs...)))
 	}

@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/journal"
 )
 
 // Content says where what was said and read goes. It may hold secrets, and grows: each model call has its whole conversation.
@@ -51,6 +51,7 @@ type Config struct {
 // Tracer is an [engine.Tracer]: give it to pawl.Options.Tracer or agent.WithTracer. Safe for concurrent use; it has no goroutine and nothing to close.
 type Tracer struct {
 	tracer  trace.Tracer
+	idle    bool // the tracer is OpenTelemetry's own that does nothing: its spans begin and end, but what they would be told is not even put together
 	logger  log.Logger
 	metrics metrics
 	content Content
@@ -76,6 +77,7 @@ func New(cfg Config) (*Tracer, error) {
 		cfg.LoggerProvider = otel.GetLoggerProvider()
 	}
 	t := &Tracer{tracer: cfg.TracerProvider.Tracer(scope), logger: cfg.LoggerProvider.Logger(scope), content: cfg.Content, known: map[string]trace.SpanContext{}}
+	_, t.idle = t.tracer.(noop.Tracer)
 	var err error
 	if t.metrics, err = newMetrics(cfg.MeterProvider.Meter(scope)); err != nil {
 		return nil, errdefs.Internal.Errorf("telemetry: make the histograms: %w", err)
@@ -86,30 +88,41 @@ func New(cfg Config) (*Tracer, error) {
 // TraceRun opens the span of an attempt. It has links to the runs that it follows, as far as this process knows them: an earlier attempt, the part of it before it was resumed, the agent that handed over.
 func (t *Tracer) TraceRun(ctx context.Context, run engine.Run) (context.Context, func(error)) {
 	began := time.Now()
-	attrs := append(who(run),
-		attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("pawl.run.id", run.ID), attribute.Int("pawl.run.attempt", run.Attempt))
-	if run.ResumeFrom != nil {
-		attrs = append(attrs, attribute.Bool("pawl.run.resumed", true))
-	}
-	if run.ParentRunID != "" {
-		attrs = append(attrs, attribute.String("pawl.run.parent_id", run.ParentRunID))
-	}
-	ctx, span := t.tracer.Start(ctx, "invoke_agent "+run.AgentID, trace.WithSpanKind(trace.SpanKindInternal), trace.WithTimestamp(began), trace.WithAttributes(attrs...), trace.WithLinks(t.links(ctx, run)...))
+	ctx, span := t.startRun(ctx, &run, began)
 	t.remember(run.ID, span.SpanContext())
 	asked := new(asked)
-	ctx = context.WithValue(ctx, askedKey{}, asked)
-	return ctx, func(err error) {
+	within := context.WithValue(ctx, askedKey{}, asked)
+	agent := run.AgentID
+	return within, func(err error) {
 		now := time.Now()
-		if provider, model := asked.get(); provider != "" {
+		if provider, model := asked.get(); provider != "" && span.IsRecording() {
 			span.SetAttributes(attribute.String("gen_ai.provider.name", provider), attribute.String("gen_ai.request.model", model))
 		}
 		kind := t.fail(span, err)
 		if i := (engine.InterruptedError{}); asInterrupt(err, &i) {
 			span.SetAttributes(attribute.String("pawl.run.interrupted", string(i.Cause)))
 		}
-		span.End(trace.WithTimestamp(now))
-		t.metrics.record(ctx, t.metrics.run, now.Sub(began), withError(kind, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", run.AgentID)))
+		t.end(span, now)
+		if m := &t.metrics; m.run.Enabled(within) {
+			record(within, m.run, now.Sub(began), withError(kind, attribute.String("gen_ai.operation.name", "invoke_agent"), attribute.String("gen_ai.agent.name", agent)))
+		}
 	}
+}
+
+func (t *Tracer) startRun(ctx context.Context, run *engine.Run, began time.Time) (context.Context, trace.Span) {
+	const name = "invoke_agent"
+	if t.idle {
+		return t.tracer.Start(ctx, name)
+	}
+	attrs := append(ofRun(run).attributes(),
+		attribute.String("gen_ai.operation.name", name), attribute.String("pawl.run.id", run.ID), attribute.Int("pawl.run.attempt", run.Attempt))
+	if run.ResumeFrom != nil {
+		attrs = append(attrs, attribute.Bool("pawl.run.resumed", true))
+	}
+	if run.ParentRunID != "" {
+		attrs = append(attrs, attribute.String("pawl.run.parent_id", run.ParentRunID))
+	}
+	return t.tracer.Start(ctx, name+" "+run.AgentID, internal, trace.WithTimestamp(began), trace.WithAttributes(attrs...), trace.WithLinks(t.links(ctx, run)...))
 }
 
 // asked is which model a run asks: known from its first call on.
@@ -141,10 +154,15 @@ func (a *asked) set(provider, model string) {
 	}
 }
 
-// who says whose span it is.
-func who(run engine.Run) []attribute.KeyValue {
-	return append(make([]attribute.KeyValue, 0, 16),
-		attribute.String("gen_ai.agent.id", run.AgentID), attribute.String("gen_ai.agent.name", run.AgentID), attribute.String("gen_ai.conversation.id", run.Session))
+// whose says whose span it is.
+type whose struct{ agent, session, run string }
+
+func ofRun(run *engine.Run) whose { return whose{run.AgentID, run.Session, run.ID} }
+
+// attributes have room for those of the span itself.
+func (w whose) attributes() []attribute.KeyValue {
+	return append(make([]attribute.KeyValue, 0, 12),
+		attribute.String("gen_ai.agent.id", w.agent), attribute.String("gen_ai.agent.name", w.agent), attribute.String("gen_ai.conversation.id", w.session))
 }
 
 // mostKnown is how many runs are remembered for links.
@@ -165,7 +183,7 @@ func (t *Tracer) remember(run string, at trace.SpanContext) {
 }
 
 // links are to the spans that a run follows, and does not lie in.
-func (t *Tracer) links(ctx context.Context, run engine.Run) (all []trace.Link) {
+func (t *Tracer) links(ctx context.Context, run *engine.Run) (all []trace.Link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, id := range []string{run.ID, run.ParentRunID} {
@@ -179,24 +197,47 @@ func (t *Tracer) links(ctx context.Context, run engine.Run) (all []trace.Link) {
 
 // TraceEffect opens the span of a model call, a tool call or a question; what else a run does has none.
 func (t *Tracer) TraceEffect(ctx context.Context, run engine.Run, e engine.Effect) (context.Context, func(engine.Traced)) {
-	key := e.Key()
-	switch e := engine.Bare(e).(type) {
+	of := ofRun(&run)
+	switch bare := engine.Bare(e).(type) {
 	case engine.Generate:
-		return t.chat(ctx, run, key, e)
+		return t.chat(ctx, of, e, bare)
 	case engine.Compact:
-		return t.compact(ctx, run, key, e)
+		return t.compact(ctx, of, e)
 	case engine.UseTool:
-		return t.tool(ctx, run, key, e)
+		return t.tool(ctx, of, e, &bare.Call)
 	case engine.Judge:
-		return ctx, t.judged(ctx, run, key, e)
+		return ctx, t.judged(ctx, of, e, bare.Call)
 	case engine.Ask:
-		return t.ask(ctx, run, key, e)
+		return t.ask(ctx, of, e, &bare)
 	}
 	return ctx, nil
 }
 
-// start opens a span of an effect.
-func (t *Tracer) start(ctx context.Context, run engine.Run, key journal.Key, name string, kind trace.SpanKind, began time.Time, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	attrs = append(append(who(run), attribute.String("pawl.run.id", run.ID), attribute.String("pawl.effect", key.String())), attrs...)
-	return t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(began), trace.WithAttributes(attrs...))
+// The kinds of spans, made once.
+var (
+	client   = trace.WithSpanKind(trace.SpanKindClient)
+	internal = trace.WithSpanKind(trace.SpanKindInternal)
+)
+
+// start opens a span of an effect, which is named by what is done, and to what. add puts its own attributes behind those of every effect.
+func (t *Tracer) start(
+	ctx context.Context, of whose, e engine.Effect, does, what string, kind trace.SpanStartOption, began time.Time, add func([]attribute.KeyValue) []attribute.KeyValue,
+) (context.Context, trace.Span) {
+	if t.idle {
+		return t.tracer.Start(ctx, does)
+	}
+	if what != "" {
+		does += " " + what
+	}
+	attrs := add(append(of.attributes(), attribute.String("pawl.run.id", of.run), attribute.String("pawl.effect", e.Key().String())))
+	return t.tracer.Start(ctx, does, kind, trace.WithTimestamp(began), trace.WithAttributes(attrs...))
+}
+
+// end closes a span that was over at a time.
+func (t *Tracer) end(span trace.Span, at time.Time) {
+	if t.idle {
+		span.End()
+		return
+	}
+	span.End(trace.WithTimestamp(at))
 }

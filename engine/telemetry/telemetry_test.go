@@ -528,8 +528,8 @@ func TestWhatATracerCosts(t *testing.T) {
 	}
 	without, with := perStep(), perStep(agent.WithTracer(idle))
 	t.Logf("allocations for each step: %.1f without a tracer, %.1f with an idle one", without, with)
-	if with-without > 60 {
-		t.Errorf("an idle tracer takes %.1f allocations for each step: at most 60", with-without)
+	if with-without > 6.1 { // the contexts of two spans, what ends them, and what the model call's needs for that
+		t.Errorf("an idle tracer takes %.1f allocations for each step: at most 6", with-without)
 	}
 }
 

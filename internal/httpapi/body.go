@@ -20,11 +20,11 @@ func (b Body) Len() (n int64) {
 // Reader reads the body from its beginning. Each Reader is its own.
 func (b Body) Reader() io.ReadCloser { return &reader{left: b} }
 
-// joined is up to which size pieces are sent as one.
-const joined = 16 << 10
+// joined is up to which size pieces are sent as one: what fits into the transport's buffer of 4 KB with the headers.
+const joined = 4<<10 - 512
 
 // Content is what is sent. A small body is joined: net/http writes what it knows to be in memory in one piece with the headers, where anything else costs a
-// packet more than the few bytes cost to copy.
+// packet more than the few bytes cost to copy. A larger one takes two packets either way, and joined another copy of it.
 func (b Body) Content() Content {
 	n := b.Len()
 	if n > joined {

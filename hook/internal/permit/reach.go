@@ -1,7 +1,6 @@
 package permit
 
 import (
-	"encoding/json"
 	"path"
 	"path/filepath"
 	"slices"
@@ -31,21 +30,12 @@ var pathMembers = []string{"path", "paths", "file", "files", "file_path", "filep
 
 // Read says what a call reaches. name and input are the tool's own, checked against its schema; readOnly is what the tool says of itself.
 func (w *World) Read(name, input string, readOnly bool) *Call {
-	c := &Call{tool: canonical(name)}
-	c.searches = strings.EqualFold(name, glob) || strings.EqualFold(name, grep) // ours: others' results may look otherwise
-	var in map[string]any
-	_ = json.Unmarshal([]byte(input), &in) // what is no object has no members
-	text := func(names ...string) string {
-		for _, n := range names {
-			if s, ok := in[n].(string); ok {
-				return s
-			}
-		}
-		return ""
-	}
-	switch file := text("file_path", "path", "notebook_path"); c.tool {
+	c := &Call{tool: canonical(name), searches: Searches(name)}
+	var room [8]member
+	in := members(input, room[:0])
+	switch file := text(in, "file_path", "path", "notebook_path"); c.tool {
 	case bash:
-		w.readBash(c, text("command"), text("workdir"))
+		w.readBash(c, text(in, "command"), text(in, "workdir"))
 	case read:
 		c.reads = []Path{w.path(file, w.dir)}
 	case write, edit, notebook: // their results show what was there
@@ -56,24 +46,29 @@ func (w *World) Read(name, input string, readOnly bool) *Call {
 		}
 	case editor:
 		c.reads = []Path{w.path(file, w.dir)}
-		if text("command") != "view" {
+		if text(in, "command") != "view" {
 			c.writes = c.reads
 		}
 	case glob:
-		c.reads = []Path{w.globRoot(text("path"), text("pattern"))}
+		c.reads = []Path{w.globRoot(text(in, "path"), text(in, "pattern"))}
 	case grep:
-		p := w.path(text("path"), w.dir)
+		p := w.path(text(in, "path"), w.dir)
 		p.tree, p.any = true, true
 		c.reads = []Path{p}
 	case fetch:
-		c.urls = []target{readURL(text("url"))}
+		c.urls = []target{readURL(text(in, "url"))}
 	case task, skill:
-		c.agent = strings.ToLower(text("agent", "subagent_type", "skill", "name"))
+		c.agent = strings.ToLower(text(in, "agent", "subagent_type", "skill", "name"))
 	case output, kill: // they name a command that was judged
 	default:
 		w.readOther(c, in, readOnly)
 	}
 	return c
+}
+
+// Searches reports whether a tool is one of ours whose results have a line for what was found, from which [World.Withhold] takes what may not be read: others' may look otherwise.
+func Searches(tool string) bool {
+	return strings.EqualFold(tool, glob) || strings.EqualFold(tool, grep)
 }
 
 // globRoot is the directory that a pattern is looked for in.
@@ -88,18 +83,13 @@ func (w *World) globRoot(dir, pattern string) Path {
 }
 
 // readOther looks for paths and URLs in the input of a tool that is not known.
-func (w *World) readOther(c *Call, in map[string]any, readOnly bool) {
-	for member, v := range in {
-		all, _ := v.([]any)
-		if s, ok := v.(string); ok {
-			all = []any{s}
-		}
-		for _, v := range all {
-			s, _ := v.(string)
+func (w *World) readOther(c *Call, in []member, readOnly bool) {
+	for _, m := range in {
+		texts(m.value, func(s string) {
 			rest, file := strings.CutPrefix(s, "file://")
 			switch {
 			case s == "":
-			case file || slices.Contains(pathMembers, strings.ToLower(member)) && !strings.Contains(s, "://"):
+			case file || !strings.Contains(s, "://") && slices.Contains(pathMembers, strings.ToLower(m.name)):
 				p := w.path(rest, w.dir)
 				p.guess = true
 				c.reads = append(c.reads, p)
@@ -109,7 +99,7 @@ func (w *World) readOther(c *Call, in map[string]any, readOnly bool) {
 			case strings.Contains(s, "://"):
 				c.urls = append(c.urls, readURL(s))
 			}
-		}
+		})
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 type Rule struct {
 	Text  string // as it was written
 	Place string // where: "deny rule 2", "settings.json: permissions.deny[1]"
+	Allow string // why a call runs that it permits, as people read it: made once, for most calls are such
 	world *World
 	tool  string // canonical; may have *
 	bare  bool   // without a specifier: the whole tool
@@ -41,6 +42,7 @@ func (w *World) Parse(text, place string) (*Rule, error) {
 		return nil, errdefs.Validation.Errorf("%s: %q is no permission rule: %w", place, text, err)
 	}
 	r.Place = place
+	r.Allow = "allowed by " + r.Said()
 	return r, nil
 }
 
@@ -100,6 +102,9 @@ func (r *Rule) specify(name, spec string) (err error) {
 	}
 	return err
 }
+
+// Said names the rule for people.
+func (r *Rule) Said() string { return "the rule " + r.Text + " (" + r.Place + ")" }
 
 // Specific reports whether the rule is about some commands only, or some paths: then what a command hides matters.
 func (r *Rule) Specific() bool { return !r.bare }
