@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool/mcp"
@@ -154,10 +155,10 @@ func protectSettings(p *sandbox.Policy) (added []string) {
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
 // programs that show a policy: nothing is started. waiting says in a sentence what of the project waits for approval, "" when nothing does. It fails as [New] does where the sandbox that is asked for
 // can't be had.
-func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting string, err error) {
+func Permissions(o Options, p *project.Project) (_ permission.Config, waiting string, err error) {
 	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
 	if err != nil {
-		return hook.Permissions{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+		return permission.Config{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
 	var s project.Settings
 	if p != nil {
@@ -168,9 +169,9 @@ func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting str
 }
 
 // bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
-func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
+func (o *Options) bounds(dir string, s project.Settings) (permission.Config, fencing, error) {
 	rules := o.permissions(dir, s)
-	hide, protect, err := hook.Kept(rules)
+	hide, protect, err := permission.Kept(rules)
 	if err != nil {
 		return rules, fencing{}, err
 	}
@@ -188,7 +189,7 @@ func (o *Options) further(s project.Settings) []string {
 }
 
 // widen has rules be about further directories: what a person is asked about, what the safety check says and what the policy lets be written are to agree on them. The policy is the program's own where it gave one.
-func (o *Options) widen(rules *hook.Permissions, policy sandbox.Policy, further []string) {
+func (o *Options) widen(rules *permission.Config, policy sandbox.Policy, further []string) {
 	written := slices.Clone(policy.Write)
 	rules.Writable = nil
 	for _, dir := range further {
@@ -200,23 +201,23 @@ func (o *Options) widen(rules *hook.Permissions, policy sandbox.Policy, further 
 		rules.Writable, written = append(slices.Clip(rules.Writable), dir), append(written, dir)
 	}
 	if o.Permissions.Safety == nil {
-		rules.Safety = hook.SafetyIn(rules.Dir, written...)
+		rules.Safety = permission.SafetyIn(rules.Dir, written...)
 	}
 }
 
 // permissions are the program's and the settings', but for the fence, and for directories besides the project.
-func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
+func (o *Options) permissions(dir string, s project.Settings) permission.Config {
 	p := o.Permissions
-	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, permission.ModeDefault)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
-		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
+		p.Rules = append(p.Rules, permission.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
 	}
 	if p.Dir == "" {
 		p.Dir = dir
 	}
 	if p.Safety == nil {
-		p.Safety = hook.SafetyIn(p.Dir)
+		p.Safety = permission.SafetyIn(p.Dir)
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -35,14 +36,14 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 	}
 	rules := new(Options).permissions(dir, project.Settings{})
 	rules.Fence = f.holds
-	permission, err := hook.Permission(rules)
+	judged, err := permission.New(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]hook.Verdict{"touch x": hook.Ask, "ls && make": hook.Ask, "ls": hook.Allow} {
 		use := &hook.ToolUse{Tool: tool.Definition{}, Call: message.ToolCall{Name: "bash", Input: `{"command":"` + command + `"}`}}
 		use.Tool.Name = "bash"
-		if d := hook.Judge(t.Context(), []hook.Middleware{permission}, use, nil); d.Verdict != want {
+		if d := hook.Judge(t.Context(), []hook.Middleware{judged}, use, nil); d.Verdict != want {
 			t.Errorf("%s: %v %s", command, d.Verdict, d.Reason)
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 )
 
 // isExposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
 func (a *assembly) isExposed(trusted bool) bool {
-	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != hook.ModeBypass {
+	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != permission.ModeBypass {
 		return false
 	}
 	names := []string{".agents"}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -38,10 +38,10 @@ func TestARuleThatACommandWroteIsNotReadUntilItIsApproved(t *testing.T) {
 	for name, c := range map[string]struct {
 		files   map[string]string
 		sandbox *sandbox.Policy
-		mode    hook.Mode
+		mode    permission.Mode
 	}{
 		"nothing was there to be protected": {map[string]string{"a": "x"}, nil, ""},
-		"there is no sandbox":               {map[string]string{".agents/rules/1.md": "first"}, &sandbox.Policy{Off: true}, hook.ModeBypass},
+		"there is no sandbox":               {map[string]string{".agents/rules/1.md": "first"}, &sandbox.Policy{Off: true}, permission.ModeBypass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if can := sandbox.Probe(); c.sandbox == nil && !can.Writes.Holds {
@@ -50,7 +50,7 @@ func TestARuleThatACommandWroteIsNotReadUntilItIsApproved(t *testing.T) {
 			dir, store := world(t, c.files), journal.Memory()
 			start := func() *pawl.Runtime {
 				return serve(t, dir, tellsOrDoes(), func(o *pawl.Options) {
-					o.Sandbox, o.Permissions, o.Journal = c.sandbox, hook.Permissions{Mode: c.mode}, store
+					o.Sandbox, o.Permissions, o.Journal = c.sandbox, permission.Config{Mode: c.mode}, store
 				})
 			}
 			rt := start()

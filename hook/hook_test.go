@@ -318,27 +318,3 @@ func TestEveryHookIsAskedWhateverOthersSayAndTheFirstOfTheStrictestGivesTheReaso
 		t.Error(asked, d)
 	}
 }
-
-func TestAnApprovalForTheSessionHasToBeHeededByAllWhoAsk(t *testing.T) {
-	says := func(d hook.Decision) hook.Middleware {
-		return hook.Middleware{PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
-	}
-	heeds, each := hook.Decision{Verdict: hook.Ask, Session: true}, hook.Asking("?")
-	permissions := permission(t, hook.Permissions{Dir: t.TempDir(), Ask: []string{"Bash"}})
-	for name, c := range map[string]struct {
-		hooks []hook.Middleware
-		want  bool
-	}{
-		"permissions":                        {[]hook.Middleware{permissions}, true},
-		"all heed it":                        {[]hook.Middleware{permissions, says(heeds), says(hook.Allowed(""))}, true},
-		"another hook doesn't":               {[]hook.Middleware{permissions, says(each)}, false},
-		"nor does the first":                 {[]hook.Middleware{says(each), permissions}, false},
-		"the safety check by itself doesn't": {[]hook.Middleware{hook.Safety(hook.SafetyIn(t.TempDir()))}, false},
-		"nobody asks":                        {[]hook.Middleware{says(hook.Decision{Verdict: hook.Allow, Session: true})}, false},
-		"it is denied":                       {[]hook.Middleware{permissions, says(hook.Denied("no"))}, false},
-	} {
-		if d := hook.Judge(t.Context(), c.hooks, useOf("bash", in{"command": "git push --force"}), nil); d.Session != c.want {
-			t.Errorf("%s: %+v", name, d)
-		}
-	}
-}

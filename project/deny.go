@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -13,13 +14,13 @@ var errForbidden = &fileError{"it may not be read, by a deny rule for Read or by
 
 // deny finds out which files the model is kept from: it may write @.env into a file that is read here.
 func (l *loader) deny(s Settings) error {
-	p := hook.Permissions{Dir: l.root, Deny: l.permissions.Deny}
+	p := permission.Config{Dir: l.root, Deny: l.permissions.Deny}
 	for _, r := range slices.Concat(s.Permissions.Rules, l.permissions.Rules) {
 		if r.Verdict == hook.Deny {
 			p.Rules = append(p.Rules, r)
 		}
 	}
-	hide, _, err := hook.Kept(p)
+	hide, _, err := permission.Kept(p)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -253,7 +254,7 @@ func inRuntime(t *testing.T) (tools map[string]built, schemas map[string]schema)
 		m := &asks{calls: calls}
 		rt, err := pawl.New(t.Context(), pawl.Options{
 			Model: m, ProjectRoot: dir, Journal: journal.Memory(), Sandbox: policy, Tools: []tool.Tool{deferred, askuser.New(nil)},
-			Permissions: hook.Permissions{Audit: func(_ context.Context, j hook.Judgment) {
+			Permissions: permission.Config{Audit: func(_ context.Context, j permission.Judgment) {
 				mu.Lock()
 				defer mu.Unlock()
 				if strings.HasSuffix(j.Call, " plain") {

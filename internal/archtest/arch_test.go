@@ -27,7 +27,7 @@ var floors = map[string]float64{
 	"tool": 2, "tool/builtin": 2.1, "tool/mcp": 4.5,
 	"internal/pgtest": 2.05, "journal": 2, "journal/internal/layout": 2.05, "journal/internal/costs": 2.05, "journal/sqlite": 2.1, "journal/postgres": 2.1, "journal/journaltest": 2.1, "journal/trace": 2.1,
 	"internal/star": 2.2,
-	"event":         3, "hook/internal/permit": 2.9, "hook": 3,
+	"event":         3, "hook/internal/permit": 2.9, "hook": 3, "hook/permission": 3.1, "hook/shell": 3.1,
 	"engine": 4, "engine/enginetest": 4.1, "engine/telemetry": 4.1,
 	"engine/loop": 5, "engine/graph": 6, "engine/script": 6,
 	"project": 7,

@@ -79,7 +79,7 @@ func WithDirectories(dirs ...string) Option {
 }
 
 // WithOutside lets read, glob and grep reach all files that this program may read, but what the policy hides ([WithSandbox]) and /proc: for callers whose hooks judge what lies outside of the project, as
-// hook.Permission does. A symbolic link still leads out of no directory: a path has to name what lies outside. Nothing outside is written.
+// permission.New does. A symbolic link still leads out of no directory: a path has to name what lies outside. Nothing outside is written.
 func WithOutside() Option { return func(w *Workspace) { w.outside = true } }
 
 // WithEditable has write and edit change these files, and what lies in these directories, although the policy protects them: for callers whose hooks ask about them, while commands are kept from them.
