@@ -22,7 +22,7 @@ import (
 // hooksGrace is how long Close waits for shell hooks in the background.
 const hooksGrace = 5 * time.Second
 
-// shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same Shells: what has run once has.
+// shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same [shell.Hooks]: what has run once has.
 func (r *Runtime) shellHooks(a, before *assembly, hooks []shell.Hook, env map[string]string) ([]hook.Middleware, error) {
 	if len(hooks) == 0 {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 
 // Each rule of docs/fence.md forbids what stands beside it, and not the row of another kind of rule.
 func TestTheRulesOfThePageAreAboutWhatItSays(t *testing.T) {
-	b, err := os.ReadFile("../docs/fence.md")
+	b, err := os.ReadFile("../../docs/fence.md")
 	if err != nil {
 		t.Fatal(err)
 	}

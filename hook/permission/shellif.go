@@ -7,7 +7,7 @@ import (
 	"github.com/pawl-dev/pawl/hook/internal/permit"
 )
 
-// ShellIf reads the rules of shell hooks as [New] reads those of a project: for [ShellOptions].If. A hook runs for what a deny rule would be about, by whatever tool it is
+// ShellIf reads the rules of shell hooks as [New] reads those of a project: for shell.Options.If. A hook runs for what a deny rule would be about, by whatever tool it is
 // reached, and where that can't be told.
 func ShellIf(dir string) (func(rule string) (func(tool, input string) bool, error), error) {
 	w, err := newWorld(dir)

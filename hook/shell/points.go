@@ -208,7 +208,7 @@ func (s *Hooks) Fire(ctx context.Context, e EventType, w hook.Where, p Payload) 
 	return o, nil
 }
 
-// Subagent is for the runs of an agent that works below, when they don't inherit it ([Middleware].Below): its hooks of SubagentStart and SubagentStop. Its tool calls are judged by the
+// Subagent is for the runs of an agent that works below, when they don't inherit it ([hook.Middleware].Below): its hooks of SubagentStart and SubagentStop. Its tool calls are judged by the
 // hooks of the run above, which it inherits.
 // parent is the run above: session_id is its; the zero Where is the child itself.
 func (s *Hooks) Subagent(parent hook.Where, agentType string) hook.Middleware {

@@ -313,7 +313,7 @@ func TestAHookThatCouldNeverRunAsItSaysIsAnError(t *testing.T) {
 		"a negative timeout":   {change(func(h *shell.Hook) { h.Timeout = -1 }), []string{"the timeout is -1ns"}},
 		"a long goodbye":       {shell.Hook{Event: shell.SessionEnd, Command: "true", Timeout: time.Hour}, []string{"1m0s at most"}},
 		"a matcher for Stop":   {shell.Hook{Event: shell.Stop, Command: "true", Selector: shell.Selector{Tool: "Bash"}}, []string{"nothing to match in Stop"}},
-		"a rule nobody reads":  {change(func(h *shell.Hook) { h.If = "Bash(rm *)" }), []string{"Bash(rm *)", "ShellOptions.If"}},
+		"a rule nobody reads":  {change(func(h *shell.Hook) { h.If = "Bash(rm *)" }), []string{"Bash(rm *)", "Options.If"}},
 		"a rule for Stop":      {shell.Hook{Event: shell.Stop, Command: "true", If: "Bash"}, []string{"no call in Stop"}},
 		"a bad variable":       {change(func(h *shell.Hook) { h.Env = map[string]string{"A=B": ""} }), []string{`"A=B"`}},
 	} {
