@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // besides is a directory that is neither in a project nor in one for temporary files, where much is allowed anyway.
@@ -54,7 +54,7 @@ func once(t *testing.T, rt *pawl.Runtime, name string, input any) *agent.Result 
 type in = map[string]any
 
 func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	outside := besides(t, map[string]string{"secret": "s3cr3t"})
@@ -153,7 +153,7 @@ func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
 }
 
 func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	data := besides(t, map[string]string{"notes": "needle"})
@@ -174,7 +174,7 @@ func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
 }
 
 func TestADirectoryOfTheProgramsIsAsTheProjectIsToo(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	data := besides(t, nil)

@@ -12,11 +12,12 @@ import (
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // DefaultSandbox is the policy of a Runtime that is given none: commands may write the project and a temporary directory of their own, and reach the network. Secrets can't be read, as
-// far as the system can keep them: see sandbox.Secrets and sandbox.Probe.
+// far as the system can keep them: see fence.Secrets and fence.Probe.
 func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Network{All: true}} }
 
 // NoSafety is a safety hook that lets everything through.
@@ -31,7 +32,7 @@ type fencing struct {
 }
 
 // fence decides what commands run in, where can holds. hide and protect are what rules keep from being read, and changed.
-func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can fence.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -52,7 +53,7 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 		policy.Env = append(slices.Clip(policy.Env), name)
 	}
 	slices.Sort(policy.Env)
-	policy, err := policy.Resolve()
+	policy, err := fence.Resolve(policy)
 	if err != nil {
 		return fencing{}, errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
 	}
@@ -87,7 +88,7 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 // there yet is made, so that it can be protected. journal are patterns for the files of the journal that the program gave.
 func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) {
 	within := func(path string) (string, bool) {
-		real := sandbox.Resolved(path)
+		real := fence.Resolved(path)
 		return real, slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
 			rel, err := filepath.Rel(dir, real)
 			return err == nil && filepath.IsLocal(rel) && rel != "."
@@ -109,23 +110,23 @@ func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) 
 	}
 	if s, ok := o.Journal.(interface{ Path() string }); ok {
 		if real, writable := within(s.Path()); writable {
-			journal = append(journal, sandbox.HidePattern(filepath.Dir(real), filepath.Base(sandbox.HidePattern(real, ""))+"*"))
+			journal = append(journal, fence.HidePattern(filepath.Dir(real), filepath.Base(fence.HidePattern(real, ""))+"*"))
 		}
 	}
 	return own, journal, nil
 }
 
 // keeping hides what rules keep from being read, and protects what they keep from being changed, as far as the sandbox can keep programs from it.
-func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+func keeping(policy sandbox.Policy, hide, protect []string, can fence.Capabilities) (fencing, error) {
 	hidden, protected := len(policy.HidePatterns), len(policy.ProtectPatterns)
 	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
 	policy.ProtectPatterns = slices.Concat(policy.ProtectPatterns, protect)
-	policy, err := policy.Resolve()
+	policy, err := fence.Resolve(policy)
 	if err != nil || can.Inside.Holds {
 		return fencing{policy: policy, holds: err == nil}, err
 	}
 	outside := func(patterns []string) []string {
-		return slices.DeleteFunc(slices.Clone(patterns), policy.MatchesInside)
+		return slices.DeleteFunc(slices.Clone(patterns), func(text string) bool { return fence.MatchesInside(policy, text) })
 	}
 	hide, protect = policy.HidePatterns[hidden:], policy.ProtectPatterns[protected:]
 	f := fencing{policy: policy, holds: len(outside(hide)) == len(hide) && len(outside(protect)) == len(protect)}
@@ -141,7 +142,7 @@ func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabili
 // gives what the policy did not protect itself.
 func protectSettings(p *sandbox.Policy) (added []string) {
 	for _, dir := range append([]string{p.Root}, p.Write...) {
-		for _, path := range sandbox.Settings(dir) {
+		for _, path := range fence.Settings(dir) {
 			if i := slices.Index(p.Write, path); i >= 0 {
 				p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in dir: what is mounted can't be replaced
 			} else if !slices.Contains(p.Protect, path) {
@@ -175,7 +176,7 @@ func (o *Options) bounds(dir string, s project.Settings) (permission.Config, fen
 	if err != nil {
 		return rules, fencing{}, err
 	}
-	f, err := o.fence(dir, s, hide, protect, sandbox.Probe())
+	f, err := o.fence(dir, s, hide, protect, fence.Probe())
 	rules.Fence, rules.Kept = f.holds, f.holds
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))
@@ -194,7 +195,7 @@ func (o *Options) widen(rules *permission.Config, policy sandbox.Policy, further
 	rules.Writable = nil
 	for _, dir := range further {
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && !policy.MayWrite(real) {
+		if err == nil && !fence.MayWrite(policy, real) {
 			rules.Readable = append(slices.Clip(rules.Readable), dir)
 			continue
 		}

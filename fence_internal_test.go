@@ -16,11 +16,12 @@ import (
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // nothing is a system that can hold nothing.
-var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has no Landlock"}}
+var nothing = fence.Capabilities{Writes: fence.Status{Why: "the kernel has no Landlock"}}
 
 func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
@@ -77,11 +78,11 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	yes, no := sandbox.Status{Holds: true}, sandbox.Status{Why: "it needs bubblewrap"}
-	inside, outside := sandbox.HidePattern(dir, "**/.env"), sandbox.HidePattern("/srv/keys", "")
+	yes, no := fence.Status{Holds: true}, fence.Status{Why: "it needs bubblewrap"}
+	inside, outside := fence.HidePattern(dir, "**/.env"), fence.HidePattern("/srv/keys", "")
 	for _, c := range []struct {
 		hide   []string
-		inside sandbox.Status
+		inside fence.Status
 		holds  bool
 		want   []string
 	}{
@@ -90,7 +91,7 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 		{[]string{inside, outside}, yes, true, []string{inside, outside}},
 		{[]string{inside, outside}, no, false, []string{outside}},
 	} {
-		can := sandbox.Capabilities{Writes: yes, Inside: c.inside}
+		can := fence.Capabilities{Writes: yes, Inside: c.inside}
 		f, err := new(Options).fence(dir, project.Settings{}, c.hide, nil, can)
 		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.HidePatterns, c.want) || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
 			t.Errorf("hidden %q: %+v %v", c.hide, f, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
@@ -46,7 +47,7 @@ func says() model.Model {
 
 // A program whose words say nothing of what it opens: the rules can't see it.
 func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
-	can := sandbox.Probe()
+	can := fence.Probe()
 	if !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
 	}
@@ -91,7 +92,7 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 
 // A program whose words say nothing of what it changes.
 func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	const was = "as it was"
@@ -132,7 +133,7 @@ func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
 }
 
 func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
 	}
 	dir := world(t, map[string]string{".env": "s3cr3t", "open": "0pen", "look.sh": "for f in .env open; do cat $f; done"})
@@ -184,7 +185,7 @@ func TestASafetyHookOfTheCallersTakesThePlaceOfTheDefaultOne(t *testing.T) {
 
 // The server's process is this test binary: see probe.
 func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
-	if can := sandbox.Probe(); !can.Hosts.Holds {
+	if can := fence.Probe(); !can.Hosts.Holds {
 		component.Absent(t, "a sandbox with limits to hosts", can.Hosts.Why)
 	}
 	dir, outside := world(t, map[string]string{".env": "s3cr3t", ".git/config": "kept"}), t.TempDir()
@@ -266,7 +267,7 @@ func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 		"without one, with such a rule":  {&sandbox.Policy{Off: true}, permission.Config{Allow: []string{"Write(.git/**)"}}},
 		"with a safety check of its own": {&fenced, permission.Config{Safety: pawl.NoSafety}},
 	} {
-		if can := sandbox.Probe(); !o.policy.Off && !can.Writes.Holds {
+		if can := fence.Probe(); !o.policy.Off && !can.Writes.Holds {
 			component.Absent(t, "a sandbox", can.Writes.Why)
 		}
 		dir := world(t, map[string]string{".git/hooks/sample": "x", ".git/HEAD": "x"})
@@ -374,7 +375,7 @@ func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
 }
 
 func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	t.Run("the project is the home directory", func(t *testing.T) {
@@ -421,7 +422,7 @@ func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
 }
 
 func TestCommandsCantChangeWhatRunsOutsideOfTheSandboxLater(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	git := component.Command(t, "git", "install git")

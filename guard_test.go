@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // tellsOrDoes is a model that says its system prompt when it is told to, and otherwise has the command run that the prompt is.
@@ -44,7 +45,7 @@ func TestARuleThatACommandWroteIsNotReadUntilItIsApproved(t *testing.T) {
 		"there is no sandbox":               {map[string]string{".agents/rules/1.md": "first"}, &sandbox.Policy{Off: true}, permission.ModeBypass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if can := sandbox.Probe(); c.sandbox == nil && !can.Writes.Holds {
+			if can := fence.Probe(); c.sandbox == nil && !can.Writes.Holds {
 				component.Absent(t, "a sandbox", can.Writes.Why)
 			}
 			dir, store := world(t, c.files), journal.Memory()

@@ -14,13 +14,13 @@ import (
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/model"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // unasked is a Runtime in the default fence, where nobody is there to be asked: what runs, runs unasked.
 func unasked(t *testing.T, dir string, m model.Model, change ...func(*pawl.Options)) *pawl.Runtime {
 	t.Helper()
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	return serve(t, dir, m, append([]func(*pawl.Options){func(o *pawl.Options) {

@@ -28,6 +28,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
@@ -492,7 +493,7 @@ func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
 }
 
 func TestToolsThatWereMadeElsewhereAreInTheFenceToo(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	other := t.TempDir()

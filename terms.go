@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // terms are what binds a run, as it is on record: its modes, all of which bind, the rules that refuse or ask, and what its commands may reach. A run that goes on is bound by them and by what the Runtime
@@ -110,7 +111,7 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		if err != nil {
 			return both, out, fmt.Errorf("pawl: the rules that are on record of the run: %w", err)
 		}
-		f, err := keeping(policy, without(hide, policy.HidePatterns), without(protect, policy.ProtectPatterns), sandbox.Probe())
+		f, err := keeping(policy, without(hide, policy.HidePatterns), without(protect, policy.ProtectPatterns), fence.Probe())
 		if err != nil {
 			return both, out, err
 		}

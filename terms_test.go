@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -152,7 +153,7 @@ func TestEachResumeOnlyNarrows(t *testing.T) {
 }
 
 func TestARunThatBeganInASandboxGoesOnInOne(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	hosts := func(list ...string) *sandbox.Policy {

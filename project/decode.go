@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // decoder makes entries of a settings file.
@@ -491,7 +492,7 @@ func (d *decoder) networkAll(n node) {
 
 func (d *decoder) networkHosts(n node) {
 	d.texts(n, "sandbox.network.hosts", func(n node, v string) {
-		if !sandbox.ValidHost(v) {
+		if !fence.ValidHost(v) {
 			d.fail(Problem{d.place(n.at), fmt.Sprintf("sandbox.network.hosts: %q is no host", clip(v)), "want example.com, *.example.com or an address, without scheme and port"})
 			return
 		}

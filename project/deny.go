@@ -7,6 +7,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // errForbidden is of a file that rules keep from being read.
@@ -28,10 +29,10 @@ func (l *loader) deny(s Settings) error {
 	if !s.Sandbox.Off {
 		policy.Hide, policy.Read = s.Sandbox.Hide, s.Sandbox.Read
 	}
-	if resolved, err := policy.Resolve(); err == nil { // else a directory has just gone away
+	if resolved, err := fence.Resolve(policy); err == nil { // else a directory has just gone away
 		policy = resolved
 	}
-	readable := policy.Readable()
+	readable := fence.Readable(policy)
 	l.denied = func(path string) bool { return !readable(path) }
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
@@ -367,7 +368,7 @@ func TestPathsAreRelativeToTheProjectAndMissingOnesAreLeftOut(t *testing.T) {
 		t.Error(d)
 	}
 	wantProblem(t, p, "~/.agents/settings.json:1:", "sandbox.write", "there is no", "nowhere")
-	if _, err := p.Settings.Sandbox.Resolve(); err != nil || !p.Settings.SandboxSet {
+	if _, err := fence.Resolve(p.Settings.Sandbox); err != nil || !p.Settings.SandboxSet {
 		t.Error(err)
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -318,7 +319,7 @@ func marksOf(d tool.Definition) (out []string) {
 
 // The page of the built-in tools has the tools that a Runtime offers, with their fields, other names and marks, and what is asked about.
 func TestThePageOfTheToolsIsWhatARuntimeHas(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	page, about := onPage(t)

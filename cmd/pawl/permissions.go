@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
@@ -84,7 +85,7 @@ func (p *policy) permissions(dir string) (permission.Config, error) {
 	if p.mode == "" {
 		mode = "" // that of the settings
 	}
-	out := permission.Config{Mode: mode, Dir: dir, Fence: !p.noSandbox && sandbox.Probe().Writes.Holds}
+	out := permission.Config{Mode: mode, Dir: dir, Fence: !p.noSandbox && fence.Probe().Writes.Holds}
 	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {
 		for i, text := range list {
 			place := "--" + v.String()

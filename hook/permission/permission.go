@@ -128,7 +128,7 @@ type Judgment struct {
 // to run another program (go test -exec, git -c). Bash without a specifier permits all that can be parsed. Edit and Write permit each other. WebFetch(domain:…)
 // permits http and https at their own ports, 80 and 443, and forbids any port; another one is permitted by its address, such as WebFetch(https://example.com:8443/*).
 //
-// A tool that changes what decides what runs outside of the sandbox later (.git, and the settings of agents and editors: sandbox.SettingNames) is asked about in every mode but ModeBypass, whatever
+// A tool that changes what decides what runs outside of the sandbox later (.git, and the settings of agents and editors: fence.SettingNames) is asked about in every mode but ModeBypass, whatever
 // allows it; only that very call can be approved. Commands are not asked about for that: Policy.Protect keeps them from it.
 //
 // A rule that can't be read is an error of errdefs.Validation, which names all such rules, their places and what would be right. The middleware is safe for concurrent use.

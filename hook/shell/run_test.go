@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -516,7 +517,7 @@ func TestAHookThatCannotBeStartedDenies(t *testing.T) {
 
 func TestAHookRunsInWhatTheCallerMakesItsProcessOf(t *testing.T) {
 	dir := t.TempDir()
-	fence, err := sandbox.Open(sandbox.Policy{Root: dir}, os.Environ())
+	fence, err := fence.Open(sandbox.Policy{Root: dir}, os.Environ())
 	if errdefs.NotAvailable.Is(err) {
 		component.Absent(t, "there is no sandbox: "+err.Error(), "run it where Landlock or Seatbelt is")
 	}

@@ -59,7 +59,7 @@ type Options struct {
 	Dir  string   // the project directory, in which they run; required
 	Env  []string // their environment: this process's, without OTEL_ variables
 	Name string   // of the Middleware: "shell hooks"
-	// Command makes a hook's process, with its environment, or Env when it has none: (*sandbox.Fence).Command puts it in a fence. Default: outside of any, as hooks are the user's own programs.
+	// Command makes a hook's process, with its environment, or Env when it has none: (*fence.Fence).Command puts it in a fence. Default: outside of any, as hooks are the user's own programs.
 	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
 	// If reads a permission rule; what it gives reports whether a call matches. A hook with a rule is an error without it.
 	If func(rule string) (func(tool, input string) bool, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -32,7 +33,7 @@ type Workspace struct {
 	tools     []tool.Tool
 	policy    sandbox.Policy
 	policyErr error
-	fence     func() (*sandbox.Fence, error) // the fence of commands; once
+	fence     func() (*fence.Fence, error) // the fence of commands; once
 }
 
 // core is what a workspace shares with those that [Workspace.With] makes of it.
@@ -50,7 +51,7 @@ type core struct {
 	mu     sync.Mutex // guards done, fences and opened, and calls.Add against calls.Wait
 	done   bool
 	calls  sync.WaitGroup
-	fences []*sandbox.Fence
+	fences []*fence.Fence
 	opened []area // those that some workspace has or had besides the project
 	close  func() error
 }
