@@ -551,7 +551,7 @@ func (d *decoder) duration(n node, key string) (time.Duration, bool) {
 	return v, true
 }
 
-// hooks reads shell hooks, in the words of package hook.
+// hooks reads shell hooks, in the words of package hook/shell.
 func (d *decoder) hooks(n node) {
 	at := d.place(n.at)
 	raw := append(bytes.Repeat([]byte("\n"), at.Line-1), d.data[n.at:n.end]...) // so that its lines are the file's

@@ -9,13 +9,13 @@ import (
 
 // Policy is what a command may do. It is data and crosses processes as JSON. The zero Policy is the strictest: nothing of the project may be written, no network.
 type Policy struct {
-	Root    string   `json:"root,omitempty"`    // the project: may be written. Absolute and without symbolic links (see Resolve), as are all paths here
+	Root    string   `json:"root,omitempty"`    // the project: may be written. Absolute and without symbolic links (see fence.Resolve), as are all paths here
 	Write   []string `json:"write,omitempty"`   // further directories, or files, that may be written
-	Protect []string `json:"protect,omitempty"` // what stays read-only inside of those, and is there: [Settings] lists what usually should. Not with Landlock alone
-	Hide    []string `json:"hide,omitempty"`    // what can't be read, besides [Secrets]
-	Read    []string `json:"read,omitempty"`    // what can be read although it is in [Secrets] or Hide
+	Protect []string `json:"protect,omitempty"` // what stays read-only inside of those, and is there: fence.Settings lists what usually should. Not with Landlock alone
+	Hide    []string `json:"hide,omitempty"`    // what can't be read, besides fence.Secrets
+	Read    []string `json:"read,omitempty"`    // what can be read although it is in fence.Secrets or Hide
 	// HidePatterns can't be read either, nor what lies below what matches them: absolute paths in which ** is any number of directories and *, ?, [a-z] and {a,b} are as in a shell; a \ takes a
-	// character as it is (see [HidePattern]). What matches need not be there yet: it is looked for when a command starts. Read lifts none of it.
+	// character as it is (see fence.HidePattern). What matches need not be there yet: it is looked for when a command starts. Read lifts none of it.
 	HidePatterns []string `json:"hide_patterns,omitempty"`
 	// ProtectPatterns stay read-only, with what lies below what matches them: patterns as those of HidePatterns, for what is there when a command starts and is written otherwise. Where Protect holds
 	ProtectPatterns []string `json:"protect_patterns,omitempty"`
@@ -29,7 +29,7 @@ type Policy struct {
 // Network says who may be reached. The zero Network: nobody.
 type Network struct {
 	All   bool     `json:"all,omitempty"`
-	Hosts []string `json:"hosts,omitempty"` // "example.com", "*.example.com" (what is below it, not itself), an address; see [Dial] for what an address changes
+	Hosts []string `json:"hosts,omitempty"` // "example.com", "*.example.com" (what is below it, not itself), an address; see fence.Dial for what an address changes
 }
 
 // None reports whether nobody may be reached.

@@ -76,7 +76,7 @@ func (p *policy) flags() (words []string) {
 	return words
 }
 
-// permissions are the flags as package hook has them, for a project.
+// permissions are the flags as package hook/permission has them, for a project.
 func (p *policy) permissions(dir string) (permission.Config, error) {
 	mode, err := permission.ParseMode(p.mode)
 	if err != nil {

@@ -63,14 +63,14 @@ func check(p sandbox.Policy) error {
 				continue
 			}
 			if !filepath.IsAbs(path) || filepath.Clean(path) != path || strings.ContainsRune(path, 0) {
-				return bad("%s: %q is no absolute, clean path: call Policy.Resolve first", field, path)
+				return bad("%s: %q is no absolute, clean path: call fence.Resolve first", field, path)
 			}
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil {
 				return errdefs.NotFound.Errorf("sandbox: policy: %s: %w", field, err)
 			}
 			if real != path {
-				return bad("%s: %s goes through a symbolic link to %s: name that, or call Policy.Resolve first", field, path, real)
+				return bad("%s: %s goes through a symbolic link to %s: name that, or call fence.Resolve first", field, path, real)
 			}
 		}
 	}
