@@ -318,3 +318,32 @@ func TestEveryHookIsAskedWhateverOthersSayAndTheFirstOfTheStrictestGivesTheReaso
 		t.Error(asked, d)
 	}
 }
+
+// By comes back to whoever's input it is, and to nobody who asked for another one.
+func TestAHookKnowsTheInputThatItGaveItself(t *testing.T) {
+	var seen []any
+	gives := func(input, by string) hook.Middleware {
+		return hook.Middleware{PreToolUse: func(_ context.Context, u *hook.ToolUse) (d hook.Decision, _ error) {
+			seen = append(seen, u.By)
+			if u.Call.Input == "{}" {
+				d.Input, d.By = input, by
+			}
+			return d, nil
+		}}
+	}
+	for name, c := range map[string]struct {
+		second hook.Middleware
+		want   any
+	}{
+		"the other has no opinion": {hook.Middleware{}, "first"},
+		"the other says the same":  {gives(`{"a":1}`, "second"), "first"},
+		"the other has another":    {gives(`{"a":2}`, "second"), "second"},
+	} {
+		seen = nil
+		use := &hook.ToolUse{Call: message.ToolCall{ID: "c", Name: "t", Input: "{}"}, By: "what was there"}
+		d := hook.Judge(t.Context(), []hook.Middleware{gives(`{"a":1}`, "first"), c.second}, use, func(input string) (string, error) { return input + " ", nil })
+		if seen[0] != nil || seen[len(seen)-1] != c.want || d.By != nil || use.Call.Input == "{}" {
+			t.Errorf("%s: %v %+v", name, seen, d)
+		}
+	}
+}

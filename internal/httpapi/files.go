@@ -2,11 +2,29 @@ package httpapi
 
 import (
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"strings"
+
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/message"
 )
+
+// Uploadable says what is wrong with a file that an API is to keep, which takes up to most bytes; nil: nothing.
+func Uploadable(who string, f message.File, most int) error {
+	kind, _, err := mime.ParseMediaType(f.MIME) // it stands in a header
+	switch {
+	case f.Data == "":
+		return errdefs.Validation.Errorf("%s: upload: file %q has no data: give its bytes as Data", who, f.Name)
+	case err != nil || !strings.Contains(kind, "/"):
+		return errdefs.Validation.Errorf("%s: upload: file %q: its MIME type %q is wrong: want one such as image/png", who, f.Name, f.MIME)
+	case len(f.Data) > most:
+		return errdefs.Validation.Errorf("%s: upload: file %q has %d bytes, and the API keeps files of at most %d: split it", who, f.Name, len(f.Data), most)
+	}
+	return nil
+}
 
 // Content is what a request sends: a [Body] or a [Form].
 type Content struct {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/message"
 )
 
 func TestAFormIsReadAsItWasMade(t *testing.T) {
@@ -80,5 +82,21 @@ func TestATypeIsNoSecondHeader(t *testing.T) {
 		if err != nil || !strings.Contains(string(body), "Content-Type: image/png;a=b\r\n\r\nDATA\r\n") {
 			t.Errorf("%q %v", body, err)
 		}
+	}
+}
+
+func TestWhatCannotBeKeptIsNotSent(t *testing.T) {
+	for why, f := range map[string]message.File{
+		"no data":                   {Name: "a.png", MIME: "image/png", URL: "https://example.com/a.png"},
+		"MIME type":                 {Name: "a.png", MIME: "picture", Data: "x"},
+		"5 bytes, and the API":      {Name: "a.png", MIME: "image/png", Data: "12345"},
+		"files of at most 4: split": {Name: "a.png", MIME: "image/png", Data: "12345"},
+	} {
+		if err := httpapi.Uploadable("test", f, 4); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "a.png") {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	if err := httpapi.Uploadable("test", message.File{MIME: "image/png", Data: "1234"}, 4); err != nil {
+		t.Error(err)
 	}
 }

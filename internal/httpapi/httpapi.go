@@ -212,19 +212,28 @@ func (a *API) ReadAll(ctx context.Context, resp *http.Response) ([]byte, error) 
 	defer Finish(resp)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
 	if err != nil {
-		return nil, a.broken(ctx, err, "the reply broke off")
+		return nil, WithID(a.broken(ctx, err, "the reply broke off"), resp)
 	}
 	if len(body) > MaxBody {
-		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "reply_too_large", Message: "the reply is over 64 MiB"}
+		return nil, WithID(&model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "reply_too_large", Message: "the reply is over 64 MiB"}, resp)
 	}
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if !wire.Valid(body) {
-		return nil, a.Malformed("the reply is not JSON", body)
+		return nil, WithID(a.Malformed("the reply is not JSON", body), resp)
 	}
 	if !utf8.Valid(body) { // in its texts; what is kept of it is sent again, and written down
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	}
 	return body, nil
+}
+
+// WithID gives a failure inside of a reply the id of the call.
+func WithID(err error, resp *http.Response) error {
+	var e *model.Error
+	if errors.As(err, &e) && e.RequestID == "" {
+		e.RequestID = RequestID(resp.Header)
+	}
+	return err
 }
 
 // Tokens reads a count of tokens; 0 for what can be none: no number, below zero, or over a trillion.

@@ -1,18 +1,30 @@
 // Package tokens estimates what messages take of a model's window, for where no provider has counted them.
 package tokens
 
-import "github.com/pawl-dev/pawl/message"
+import (
+	"encoding/binary"
+
+	"github.com/pawl-dev/pawl/message"
+)
 
 // file is what providers take for an image of ordinary size.
 const file = 1600
 
-// In is the estimate for all messages of h.
+// In is the estimate for all messages of h. Each message is looked at once in its life, and remembers what came of it: a conversation is asked about before every call.
 func In(h message.History) (n int) {
 	for _, m := range h.All() {
-		n += Of(m)
+		if m.IsZero() {
+			n += Of(m)
+			continue
+		}
+		of, _ := binary.Uvarint(m.Encoded(estimated{}, func(m message.Message) []byte { return binary.AppendUvarint(nil, uint64(Of(m))) }))
+		n += int(of) //nolint:gosec // no message has that many bytes
 	}
 	return n
 }
+
+// estimated is the key of the estimate among what a message remembers.
+type estimated struct{}
 
 // Of is the estimate for a message. Cost: linear in its bytes.
 func Of(m message.Message) int {

@@ -29,3 +29,18 @@ func TestTheEstimateCountsEveryPart(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestAMessageIsLookedAtOnce(t *testing.T) {
+	m := message.User(strings.Repeat("word", 100))
+	h := message.NewHistory(m, message.Message{}, message.User("abcd"))
+	if first, second := In(h), In(h); first != 104+4+5 || second != first {
+		t.Errorf("%d and %d", first, second)
+	}
+	seen := m.Encoded(estimated{}, func(message.Message) []byte { t.Error("it remembers nothing"); return nil })
+	if len(seen) == 0 {
+		t.Error("it remembers nothing")
+	}
+	if n := testing.AllocsPerRun(100, func() { In(h) }); n > 0 {
+		t.Errorf("%.0f allocations", n)
+	}
+}

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -125,17 +124,8 @@ func (m *Model) streamed(req *model.Request) (httpapi.Body, http.Header, error) 
 func (m *Model) whole(ctx context.Context, resp *http.Response) (*model.Response, error) {
 	data, err := m.api.ReadAll(ctx, resp)
 	if err != nil {
-		return nil, withID(err, resp)
+		return nil, err
 	}
 	r, err := m.decode(data)
-	return r, withID(err, resp)
-}
-
-// withID gives a failure inside of a reply the id of the call.
-func withID(err error, resp *http.Response) error {
-	var e *model.Error
-	if errors.As(err, &e) && e.RequestID == "" {
-		e.RequestID = httpapi.RequestID(resp.Header)
-	}
-	return err
+	return r, httpapi.WithID(err, resp)
 }

@@ -17,17 +17,13 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	resp, err := m.api.Do(ctx, http.MethodPost, countPath, body.Content(), m.header(req, "application/json")) //nolint:bodyclose // httpapi.ReadAll closes it
+	answer, err := m.api.Call(ctx, http.MethodPost, countPath, body.Content(), m.header(req, "application/json"))
 	if err != nil {
 		return 0, err
 	}
-	answer, err := m.api.ReadAll(ctx, resp)
-	if err != nil {
-		return 0, withID(err, resp)
-	}
 	n := wire.Get(answer, "input_tokens")
 	if wire.IsNull(n) {
-		return 0, withID(m.api.Malformed("the reply has no count", answer), resp)
+		return 0, m.api.Malformed("the reply has no count", answer)
 	}
 	return int(wire.Int(n)), nil
 }

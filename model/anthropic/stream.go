@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -22,7 +23,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		if more := r.like.Text(events.Data()); more != nil && r.last != nil { // nearly all deltas begin as the one before
 			r.hear(r.last, more, &said)
 		} else if done, err := m.event(ctx, events, &r, &said); err != nil {
-			return nil, withID(err, resp)
+			return nil, httpapi.WithID(err, resp)
 		} else if done {
 			events.Release() // all of it was copied
 			return r.response(), nil
@@ -33,7 +34,7 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 			}
 		}
 	}
-	return nil, withID(m.api.Truncated(ctx, events.Err()), resp)
+	return nil, httpapi.WithID(m.api.Truncated(ctx, events.Err()), resp)
 }
 
 // event reads an event, adds it to the reply, and what the listener hears of it to said.

@@ -24,41 +24,33 @@ func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error
 	if !m.keeps() {
 		return f, m.keepsNone("upload")
 	}
-	if why := unkeepable(f.MIME, len(f.Data)); why != "" {
-		return f, errdefs.Validation.Errorf("%s: upload: file %q of type %q: %s", m.can.Name, f.Name, f.MIME, why)
+	if err := m.uploadable(f, maxUpload); err != nil {
+		return f, err
 	}
 	mime := f.MIME
 	if isText(mime) { // as it is sent inline, too
 		mime = "text/plain"
 	}
 	form := httpapi.NewForm(fileName(f.Name), mime, f.Data)
-	resp, err := m.api.Do(ctx, http.MethodPost, filesPath, form.Content(), form.Header()) //nolint:bodyclose // httpapi.ReadAll closes it
+	answer, err := m.api.Call(ctx, http.MethodPost, filesPath, form.Content(), form.Header())
 	if err != nil {
 		return f, err
 	}
-	answer, err := m.api.ReadAll(ctx, resp)
-	if err != nil {
-		return f, withID(err, resp)
-	}
 	id := wire.String(wire.Get(answer, "id"))
 	if id == "" {
-		return f, withID(m.api.Malformed("the reply has no id of the file", answer), resp)
+		return f, m.api.Malformed("the reply has no id of the file", answer)
 	}
 	f.Provider, f.ID = provider, id
 	return f, nil
 }
 
-// unkeepable says why the API would not keep, or never use, a file of a type and with so many bytes, and "" when it would.
-func unkeepable(mime string, size int) string {
-	switch {
-	case size == 0:
-		return "it has no Data"
-	case !typed(mime):
-		return untyped
-	case size > maxUpload:
-		return "it is larger than 500 MB, which is all that the API takes"
+// uploadable says why the API would not keep, or never use, a file.
+func (m *Model) uploadable(f message.File, most int) error {
+	err := httpapi.Uploadable(m.can.Name, f, most)
+	if err == nil && !typed(f.MIME) {
+		err = errdefs.Validation.Errorf("%s: upload: file %q of type %q: %s", m.can.Name, f.Name, f.MIME, untyped)
 	}
-	return ""
+	return err
 }
 
 // Discard deletes a file that was uploaded. See [model.Uploader].

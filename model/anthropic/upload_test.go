@@ -86,11 +86,10 @@ func TestWhatTheAPIWouldNotKeepIsNotUploaded(t *testing.T) {
 	if len(k.asked) > 0 {
 		t.Errorf("%d calls", len(k.asked))
 	}
-	if why := unkeepable("image/png", 500_000_000); why != "" {
-		t.Errorf("as much as it takes: %s", why)
-	}
-	if why := unkeepable("image/png", 500_000_001); !strings.Contains(why, "500 MB") {
-		t.Errorf("more than it takes: %s", why)
+	for most, ok := range map[int]bool{4: false, 5: true} {
+		if err := with(k).uploadable(message.File{MIME: "image/png", Data: "12345"}, most); (err == nil) != ok {
+			t.Errorf("5 bytes of at most %d: %v", most, err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,14 +33,8 @@ func addressOf(id string) string { return ownBase + "/files/" + id }
 
 // Upload gives a file to the API, which keeps it for 48 hours, for all keys of the same project: up to 2 GB a file and 20 GB in all. It waits until the API has looked at the file, which takes seconds for sounds and films. See [model.Uploader].
 func (m *Model) Upload(ctx context.Context, f message.File) (message.File, error) {
-	_, _, err := mime.ParseMediaType(f.MIME)
-	switch {
-	case f.Data == "":
-		return f, errdefs.Validation.Errorf("gemini: upload: file %q has no Data", f.Name)
-	case err != nil:
-		return f, errdefs.Validation.Errorf("gemini: upload: file %q: its MIME type %q is wrong: want one such as image/png", f.Name, f.MIME)
-	case len(f.Data) > maxUpload:
-		return f, errdefs.Validation.Errorf("gemini: upload: file %q is larger than 2 GB, which is all that the API takes", f.Name)
+	if err := httpapi.Uploadable(m.api.Provider, f, maxUpload); err != nil {
+		return f, err
 	}
 	up, err := m.uploads()
 	if err != nil {

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,7 +20,7 @@ const maxUpload = 512 << 20
 // Upload implements [model.Uploader]. What OpenAI keeps is there until it is discarded, up to 512 MB a file; models made by [New] and [NewResponses] both send it by its
 // ID. Over Chat Completions that goes for PDF alone.
 func (c *client) Upload(ctx context.Context, f message.File) (message.File, error) {
-	if err := c.admitUpload(f, maxUpload); err != nil {
+	if err := httpapi.Uploadable(c.vendor.Name, f, maxUpload); err != nil {
 		return f, err
 	}
 	purpose := "user_data"
@@ -39,19 +38,6 @@ func (c *client) Upload(ctx context.Context, f message.File) (message.File, erro
 	}
 	f.Provider, f.ID = c.keeper, id
 	return f, nil
-}
-
-func (c *client) admitUpload(f message.File, most int) error {
-	_, _, err := mime.ParseMediaType(f.MIME) // it stands in a header
-	switch {
-	case err != nil:
-		return errdefs.Validation.Errorf("%s: upload %s: its MIME type %q is wrong: want one such as image/png", c.vendor.Name, uploadName(f), f.MIME)
-	case f.Data == "":
-		return errdefs.Validation.Errorf("%s: upload %s: it has no data: give the bytes as Data", c.vendor.Name, uploadName(f))
-	case len(f.Data) > most:
-		return errdefs.Validation.Errorf("%s: upload %s: it has %d bytes, and at most %d are kept: split it", c.vendor.Name, uploadName(f), len(f.Data), most)
-	}
-	return nil
 }
 
 // Discard implements [model.Uploader].
