@@ -346,4 +346,10 @@ func TestAHookKnowsTheInputThatItGaveItself(t *testing.T) {
 			t.Errorf("%s: %v %+v", name, seen, d)
 		}
 	}
+	insists := hook.Middleware{PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+		return hook.Decision{Input: `{"a":1}`, By: "it"}, nil
+	}}
+	if d := hook.Judge(t.Context(), []hook.Middleware{insists}, &hook.ToolUse{Call: message.ToolCall{Input: "{}"}}, nil); d.Input != `{"a":1}` || d.By != nil {
+		t.Errorf("what hooks say to themselves is nobody else's: %+v", d)
+	}
 }
