@@ -13,6 +13,8 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -31,12 +33,12 @@ type assembly struct {
 	agent       agent.Agent
 	engine      engine.Engine
 	policy      sandbox.Policy
-	editable    []string         // what policy protects from commands, and people are asked about
-	permissions hook.Permissions // of the hook that is the agent's first
+	editable    []string          // what policy protects from commands, and people are asked about
+	permissions permission.Config // of the hook that is the agent's first
 	servers     servers
-	shells      *hook.Shells     // nil: there are no shell hooks
-	hooking     *shared          // their hold
-	hooks       []hook.ShellHook // that shells was made of, with
+	shells      *shell.Hooks // nil: there are no shell hooks
+	hooking     *shared      // their hold
+	hooks       []shell.Hook // that shells was made of, with
 	env         map[string]string
 	exposed     bool     // commands can change what the project tells models
 	warning     string   // for who listens to a run
@@ -100,18 +102,18 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		}
 	}
 	a.permissions.Readable = append(a.permissions.Readable, readable...)
-	permission, err := hook.Permission(a.permissions)
+	judged, err := permission.New(a.permissions)
 	if err != nil {
 		return nil, err
 	}
 	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: a.revision}); err != nil {
 		return nil, err
 	}
-	shell, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
+	shells, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
 	if err != nil {
 		return nil, err
 	}
-	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{permission}, shell, o.Middleware, r.newSkills(known, tools, permission)), Observers: []agent.Observer{naming{rt: r, problems: a.problems}}}
+	a.agent = agent.Agent{ID: o.ID, Instructions: o.System, Hooks: slices.Concat([]hook.Middleware{judged}, shells, o.Middleware, r.newSkills(known, tools, judged)), Observers: []agent.Observer{naming{rt: r, problems: a.problems}}}
 	return a, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/tool"
@@ -13,7 +14,7 @@ import (
 
 // calls are the settings of model calls: the program's, with what the project's settings say where the program says nothing. A tool that the provider runs asks nobody before a call, so one that some rule denies, or has people asked about, is left
 // out; without says so.
-func (o *Options) calls(s project.Settings, rules hook.Permissions) (calls model.Settings, without []string) {
+func (o *Options) calls(s project.Settings, rules permission.Config) (calls model.Settings, without []string) {
 	calls = o.Settings
 	calls.Reasoning = cmp.Or(calls.Reasoning, s.Reasoning)
 	calls.ProviderTools = slices.Clone(calls.ProviderTools)
@@ -42,14 +43,14 @@ func (o *Options) toolNames(tools []tool.Tool) []string {
 }
 
 // about finds a rule that denies a tool's calls, or some of them, or has people asked about them.
-func about(p hook.Permissions, name string) (rule string, ok bool) {
+func about(p permission.Config, name string) (rule string, ok bool) {
 	for _, r := range p.Rules {
-		if r.Verdict != hook.Allow && hook.RuleNames(r.Text, name) {
+		if r.Verdict != hook.Allow && permission.RuleNames(r.Text, name) {
 			return fmt.Sprintf("the rule %q (%s)", r.Text, cmp.Or(r.Place, r.Verdict.String())), true
 		}
 	}
 	for _, text := range slices.Concat(p.Deny, p.Ask) {
-		if hook.RuleNames(text, name) {
+		if permission.RuleNames(text, name) {
 			return fmt.Sprintf("the rule %q", text), true
 		}
 	}

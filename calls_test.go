@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -32,7 +32,7 @@ func TestHowMuchAModelThinksAndWhatItsProviderRunsIsSaidInTheSettings(t *testing
 		"a part of it":               {settings: `{"providerTools": ["web_fetch"], "permissions": {"deny": ["WebFetch(domain:example.com)"]}}`, warning: `web_fetch is left out: the rule "WebFetch(domain:example.com)"`},
 		"what people are asked for":  {settings: `{"permissions": {"ask": ["WebSearch"]}}`, opts: pawl.Options{Settings: model.Settings{ProviderTools: []model.ProviderTool{search}}}, warning: "web_search is left out"},
 		"what is disallowed":         {settings: `{"providerTools": ["web_search"], "disallowedTools": ["web_search"]}`, warning: "web_search is left out"},
-		"a rule of the program's":    {settings: `{"providerTools": ["web_search"]}`, opts: pawl.Options{Permissions: hook.Permissions{Deny: []string{"web_search"}}}, warning: "web_search is left out"},
+		"a rule of the program's":    {settings: `{"providerTools": ["web_search"]}`, opts: pawl.Options{Permissions: permission.Config{Deny: []string{"web_search"}}}, warning: "web_search is left out"},
 		"a rule with a star":         {settings: `{"providerTools": ["web_search", "code_execution"], "permissions": {"deny": ["Web*"]}}`, tools: []string{"code_execution"}, warning: `web_search is left out: the rule "Web*"`},
 		"a rule about all":           {settings: `{"providerTools": ["web_search"], "permissions": {"ask": ["*"]}}`, warning: "web_search is left out"},
 		"a rule that allows is none": {settings: `{"providerTools": ["web_search"], "permissions": {"allow": ["WebSearch"]}}`, tools: []string{"web_search"}},

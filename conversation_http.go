@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/pack"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -117,7 +118,7 @@ func (t HTTPTool) form() error {
 		}
 	}
 	for _, host := range t.Allow {
-		if !sandbox.ValidHost(host) {
+		if !fence.ValidHost(host) {
 			return errdefs.Validation.Errorf("Allow: %q is no host: want shop.example, *.shop.example or an address, without scheme, port and path", host)
 		}
 	}
@@ -192,7 +193,7 @@ func (t *transports) to(reach sandbox.Network) *http.Transport {
 			t.kept[0].http.CloseIdleConnections() // whoever still has it may go on; its connections end with their calls
 			t.kept = slices.Delete(t.kept, 0, 1)
 		}
-		h := sandbox.Dial(sandbox.Policy{Network: reach}).Transport()
+		h := fence.Dial(sandbox.Policy{Network: reach}).Transport()
 		h.MaxIdleConns, h.MaxIdleConnsPerHost = httpapi.MaxIdle, httpapi.MaxIdle
 		t.kept = append(t.kept, transport{reach, h})
 		return h

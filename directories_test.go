@@ -13,9 +13,9 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // besides is a directory that is neither in a project nor in one for temporary files, where much is allowed anyway.
@@ -54,7 +54,7 @@ func once(t *testing.T, rt *pawl.Runtime, name string, input any) *agent.Result 
 type in = map[string]any
 
 func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	outside := besides(t, map[string]string{"secret": "s3cr3t"})
@@ -66,7 +66,7 @@ func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
 	}
 	dir := world(t, map[string]string{".agents/settings.json": fmt.Sprintf(`{"permissions": {"additionalDirectories": [%q]}}`, data), "a": "x"})
 	rt := func() *pawl.Runtime {
-		return serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions = nil, hook.Permissions{} })
+		return serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions = nil, permission.Config{} })
 	}
 	at := func(name string) string { return filepath.Join(data, name) }
 	content := func(name string) string {
@@ -153,13 +153,13 @@ func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
 }
 
 func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	data := besides(t, map[string]string{"notes": "needle"})
 	dir := world(t, map[string]string{".agents/settings.json": fmt.Sprintf(`{"permissions": {"additionalDirectories": [%q]}}`, data)})
 	policy := pawl.DefaultSandbox()
-	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Trusted = &policy, hook.Permissions{}, true })
+	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Trusted = &policy, permission.Config{}, true })
 	if res := once(t, rt, "read", in{"file_path": filepath.Join(data, "notes")}); !strings.Contains(res.Text(), "needle") {
 		t.Error(res.Status, res.Text())
 	}
@@ -174,12 +174,12 @@ func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
 }
 
 func TestADirectoryOfTheProgramsIsAsTheProjectIsToo(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	data := besides(t, nil)
 	rt := serve(t, world(t, nil), says(), func(o *pawl.Options) {
-		o.Sandbox, o.Permissions, o.NoProject = nil, hook.Permissions{Writable: []string{data}}, true
+		o.Sandbox, o.Permissions, o.NoProject = nil, permission.Config{Writable: []string{data}}, true
 	})
 	for name, input := range map[string]any{"write": in{"file_path": filepath.Join(data, "one"), "content": "x"}, "bash": "echo x >" + filepath.Join(data, "two")} {
 		if res := once(t, rt, name, input); res.Status != agent.StatusCompleted {

@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -147,7 +148,7 @@ func TestASessionEndsOnceHoweverItsRunEnds(t *testing.T) {
 				if c.change != nil {
 					c.change(&o)
 				}
-				rt, dir := hooked(t, o, hook.ShellHook{Event: hook.SessionStart, Command: noteIt}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+				rt, dir := hooked(t, o, shell.Hook{Event: shell.SessionStart, Command: noteIt}, shell.Hook{Event: shell.SessionEnd, Command: noteIt})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var run sync.WaitGroup

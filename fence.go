@@ -9,13 +9,15 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
 // DefaultSandbox is the policy of a Runtime that is given none: commands may write the project and a temporary directory of their own, and reach the network. Secrets can't be read, as
-// far as the system can keep them: see sandbox.Secrets and sandbox.Probe.
+// far as the system can keep them: see fence.Secrets and fence.Probe.
 func DefaultSandbox() sandbox.Policy { return sandbox.Policy{Network: sandbox.Network{All: true}} }
 
 // NoSafety is a safety hook that lets everything through.
@@ -30,7 +32,7 @@ type fencing struct {
 }
 
 // fence decides what commands run in, where can holds. hide and protect are what rules keep from being read, and changed.
-func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+func (o *Options) fence(dir string, s project.Settings, hide, protect []string, can fence.Capabilities) (fencing, error) {
 	policy, asked := DefaultSandbox(), "Options.Sandbox"
 	switch {
 	case o.Sandbox != nil:
@@ -51,7 +53,7 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 		policy.Env = append(slices.Clip(policy.Env), name)
 	}
 	slices.Sort(policy.Env)
-	policy, err := policy.Resolve()
+	policy, err := fence.Resolve(policy)
 	if err != nil {
 		return fencing{}, errdefs.Validation.Errorf("pawl: %s: %w", asked, err)
 	}
@@ -86,7 +88,7 @@ func (o *Options) fence(dir string, s project.Settings, hide, protect []string, 
 // there yet is made, so that it can be protected. journal are patterns for the files of the journal that the program gave.
 func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) {
 	within := func(path string) (string, bool) {
-		real := sandbox.Resolved(path)
+		real := fence.Resolved(path)
 		return real, slices.ContainsFunc(append([]string{p.Root}, p.Write...), func(dir string) bool {
 			rel, err := filepath.Rel(dir, real)
 			return err == nil && filepath.IsLocal(rel) && rel != "."
@@ -108,23 +110,23 @@ func (o *Options) ownFiles(p sandbox.Policy) (own, journal []string, err error) 
 	}
 	if s, ok := o.Journal.(interface{ Path() string }); ok {
 		if real, writable := within(s.Path()); writable {
-			journal = append(journal, sandbox.HidePattern(filepath.Dir(real), filepath.Base(sandbox.HidePattern(real, ""))+"*"))
+			journal = append(journal, fence.HidePattern(filepath.Dir(real), filepath.Base(fence.HidePattern(real, ""))+"*"))
 		}
 	}
 	return own, journal, nil
 }
 
 // keeping hides what rules keep from being read, and protects what they keep from being changed, as far as the sandbox can keep programs from it.
-func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabilities) (fencing, error) {
+func keeping(policy sandbox.Policy, hide, protect []string, can fence.Capabilities) (fencing, error) {
 	hidden, protected := len(policy.HidePatterns), len(policy.ProtectPatterns)
 	policy.HidePatterns = slices.Concat(policy.HidePatterns, hide)
 	policy.ProtectPatterns = slices.Concat(policy.ProtectPatterns, protect)
-	policy, err := policy.Resolve()
+	policy, err := fence.Resolve(policy)
 	if err != nil || can.Inside.Holds {
 		return fencing{policy: policy, holds: err == nil}, err
 	}
 	outside := func(patterns []string) []string {
-		return slices.DeleteFunc(slices.Clone(patterns), policy.MatchesInside)
+		return slices.DeleteFunc(slices.Clone(patterns), func(text string) bool { return fence.MatchesInside(policy, text) })
 	}
 	hide, protect = policy.HidePatterns[hidden:], policy.ProtectPatterns[protected:]
 	f := fencing{policy: policy, holds: len(outside(hide)) == len(hide) && len(outside(protect)) == len(protect)}
@@ -140,7 +142,7 @@ func keeping(policy sandbox.Policy, hide, protect []string, can sandbox.Capabili
 // gives what the policy did not protect itself.
 func protectSettings(p *sandbox.Policy) (added []string) {
 	for _, dir := range append([]string{p.Root}, p.Write...) {
-		for _, path := range sandbox.Settings(dir) {
+		for _, path := range fence.Settings(dir) {
 			if i := slices.Index(p.Write, path); i >= 0 {
 				p.Write = slices.Delete(slices.Clone(p.Write), i, i+1) // it lies in dir: what is mounted can't be replaced
 			} else if !slices.Contains(p.Protect, path) {
@@ -154,10 +156,10 @@ func protectSettings(p *sandbox.Policy) (added []string) {
 // Permissions are what a Runtime of these options goes by in a project, as [project.Load] read it (nil with NoProject): the rules of the settings and of the options, the mode, whether there is a fence. For
 // programs that show a policy: nothing is started. waiting says in a sentence what of the project waits for approval, "" when nothing does. It fails as [New] does where the sandbox that is asked for
 // can't be had.
-func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting string, err error) {
+func Permissions(o Options, p *project.Project) (_ permission.Config, waiting string, err error) {
 	dir, err := filepath.Abs(cmp.Or(o.ProjectRoot, "."))
 	if err != nil {
-		return hook.Permissions{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
+		return permission.Config{}, "", errdefs.Validation.Errorf("pawl: project root %q: %w", o.ProjectRoot, err)
 	}
 	var s project.Settings
 	if p != nil {
@@ -168,13 +170,13 @@ func Permissions(o Options, p *project.Project) (_ hook.Permissions, waiting str
 }
 
 // bounds are what binds calls in a project: what is asked of people and refused, and what commands run in.
-func (o *Options) bounds(dir string, s project.Settings) (hook.Permissions, fencing, error) {
+func (o *Options) bounds(dir string, s project.Settings) (permission.Config, fencing, error) {
 	rules := o.permissions(dir, s)
-	hide, protect, err := hook.Kept(rules)
+	hide, protect, err := permission.Kept(rules)
 	if err != nil {
 		return rules, fencing{}, err
 	}
-	f, err := o.fence(dir, s, hide, protect, sandbox.Probe())
+	f, err := o.fence(dir, s, hide, protect, fence.Probe())
 	rules.Fence, rules.Kept = f.holds, f.holds
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))
@@ -188,35 +190,35 @@ func (o *Options) further(s project.Settings) []string {
 }
 
 // widen has rules be about further directories: what a person is asked about, what the safety check says and what the policy lets be written are to agree on them. The policy is the program's own where it gave one.
-func (o *Options) widen(rules *hook.Permissions, policy sandbox.Policy, further []string) {
+func (o *Options) widen(rules *permission.Config, policy sandbox.Policy, further []string) {
 	written := slices.Clone(policy.Write)
 	rules.Writable = nil
 	for _, dir := range further {
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && !policy.MayWrite(real) {
+		if err == nil && !fence.MayWrite(policy, real) {
 			rules.Readable = append(slices.Clip(rules.Readable), dir)
 			continue
 		}
 		rules.Writable, written = append(slices.Clip(rules.Writable), dir), append(written, dir)
 	}
 	if o.Permissions.Safety == nil {
-		rules.Safety = hook.SafetyIn(rules.Dir, written...)
+		rules.Safety = permission.SafetyIn(rules.Dir, written...)
 	}
 }
 
 // permissions are the program's and the settings', but for the fence, and for directories besides the project.
-func (o *Options) permissions(dir string, s project.Settings) hook.Permissions {
+func (o *Options) permissions(dir string, s project.Settings) permission.Config {
 	p := o.Permissions
-	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, hook.ModeDefault)
+	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, permission.ModeDefault)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
-		p.Rules = append(p.Rules, hook.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
+		p.Rules = append(p.Rules, permission.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})
 	}
 	if p.Dir == "" {
 		p.Dir = dir
 	}
 	if p.Safety == nil {
-		p.Safety = hook.SafetyIn(p.Dir)
+		p.Safety = permission.SafetyIn(p.Dir)
 	}
 	return p
 }

@@ -10,16 +10,18 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // nothing is a system that can hold nothing.
-var nothing = sandbox.Capabilities{Writes: sandbox.Status{Why: "the kernel has no Landlock"}}
+var nothing = fence.Capabilities{Writes: fence.Status{Why: "the kernel has no Landlock"}}
 
 func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T) {
 	dir := t.TempDir()
@@ -35,14 +37,14 @@ func TestWithoutASandboxWhatDoesMoreThanReadIsAskedAboutAndItIsSaid(t *testing.T
 	}
 	rules := new(Options).permissions(dir, project.Settings{})
 	rules.Fence = f.holds
-	permission, err := hook.Permission(rules)
+	judged, err := permission.New(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]hook.Verdict{"touch x": hook.Ask, "ls && make": hook.Ask, "ls": hook.Allow} {
 		use := &hook.ToolUse{Tool: tool.Definition{}, Call: message.ToolCall{Name: "bash", Input: `{"command":"` + command + `"}`}}
 		use.Tool.Name = "bash"
-		if d := hook.Judge(t.Context(), []hook.Middleware{permission}, use, nil); d.Verdict != want {
+		if d := hook.Judge(t.Context(), []hook.Middleware{judged}, use, nil); d.Verdict != want {
 			t.Errorf("%s: %v %s", command, d.Verdict, d.Reason)
 		}
 	}
@@ -76,11 +78,11 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	yes, no := sandbox.Status{Holds: true}, sandbox.Status{Why: "it needs bubblewrap"}
-	inside, outside := sandbox.HidePattern(dir, "**/.env"), sandbox.HidePattern("/srv/keys", "")
+	yes, no := fence.Status{Holds: true}, fence.Status{Why: "it needs bubblewrap"}
+	inside, outside := fence.HidePattern(dir, "**/.env"), fence.HidePattern("/srv/keys", "")
 	for _, c := range []struct {
 		hide   []string
-		inside sandbox.Status
+		inside fence.Status
 		holds  bool
 		want   []string
 	}{
@@ -89,7 +91,7 @@ func TestWhereTheSandboxCantHideWhatRulesDenyCommandsAreAskedAbout(t *testing.T)
 		{[]string{inside, outside}, yes, true, []string{inside, outside}},
 		{[]string{inside, outside}, no, false, []string{outside}},
 	} {
-		can := sandbox.Capabilities{Writes: yes, Inside: c.inside}
+		can := fence.Capabilities{Writes: yes, Inside: c.inside}
 		f, err := new(Options).fence(dir, project.Settings{}, c.hide, nil, can)
 		if err != nil || f.holds != c.holds || !slices.Equal(f.policy.HidePatterns, c.want) || c.holds != (f.warning == "") || !c.holds && !strings.Contains(f.warning, no.Why) {
 			t.Errorf("hidden %q: %+v %v", c.hide, f, err)

@@ -20,13 +20,14 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
@@ -46,7 +47,7 @@ func says() model.Model {
 
 // A program whose words say nothing of what it opens: the rules can't see it.
 func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
-	can := sandbox.Probe()
+	can := fence.Probe()
 	if !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
 	}
@@ -62,7 +63,7 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 	policy := pawl.DefaultSandbox()
 	rt := func(deny []string) *pawl.Runtime {
 		return serve(t, dir, says(), func(o *pawl.Options) {
-			o.NoProject, o.Sandbox, o.Permissions = true, &policy, hook.Permissions{Deny: deny}
+			o.NoProject, o.Sandbox, o.Permissions = true, &policy, permission.Config{Deny: deny}
 		})
 	}
 	script := fmt.Sprintf("bash sh look.sh; sh -c 'cd %s; cat *'", elsewhere)
@@ -76,7 +77,7 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 		t.Errorf("%s %q", text, warnings)
 	}
 	if text, _ := asks(t, serve(t, dir, says(), func(o *pawl.Options) {
-		o.NoProject, o.Sandbox, o.Permissions = true, &policy, hook.Permissions{Mode: hook.ModeDontAsk, Deny: rules}
+		o.NoProject, o.Sandbox, o.Permissions = true, &policy, permission.Config{Mode: permission.ModeDontAsk, Deny: rules}
 	}), "c", "bash grep -r 3 . ; cat open"); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "0pen") {
 		t.Errorf("a search from above: %s", text)
 	}
@@ -91,14 +92,14 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 
 // A program whose words say nothing of what it changes.
 func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	const was = "as it was"
 	files := map[string]string{"go.mod": was, "sub/go.mod": was, "locks/a": was, "open": was, "change.sh": "for f in go.mod sub/go.mod locks/a locks/new open; do echo changed >\"$f\"; done; cat go.mod\n"}
 	dir := world(t, files)
 	policy, store := pawl.DefaultSandbox(), journal.Memory()
-	rt := func(rules hook.Permissions) *pawl.Runtime {
+	rt := func(rules permission.Config) *pawl.Runtime {
 		return serve(t, dir, says(), func(o *pawl.Options) {
 			o.NoProject, o.Sandbox, o.Permissions, o.Journal = true, &policy, rules, store
 		})
@@ -112,40 +113,40 @@ func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
 			}
 		}
 	}
-	deny := hook.Permissions{Deny: []string{"Edit(go.mod)", "Write(./locks/**)"}}
+	deny := permission.Config{Deny: []string{"Edit(go.mod)", "Write(./locks/**)"}}
 	if text, warnings := asks(t, rt(deny), "a", "bash sh change.sh"); !strings.Contains(text, was) || len(warnings) > 0 {
 		t.Errorf("%s %q", text, warnings)
 	}
 	changed("open")
-	res, err := rt(hook.Permissions{Deny: deny.Deny, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh change.sh", SessionID: "s"})
+	res, err := rt(permission.Config{Deny: deny.Deny, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh change.sh", SessionID: "s"})
 	if res == nil || len(res.Pending) != 1 {
 		t.Fatal(res, err)
 	}
 	approves(t, store, res.Pending[0].ID)
-	if res, err = rt(hook.Permissions{}).Resume(t.Context(), "s"); err != nil || !strings.Contains(res.Text(), was) {
+	if res, err = rt(permission.Config{}).Resume(t.Context(), "s"); err != nil || !strings.Contains(res.Text(), was) {
 		t.Error("after a resume:", res.Text(), err)
 	}
 	changed("open")
-	if asks(t, rt(hook.Permissions{}), "b", "bash sh change.sh"); true {
+	if asks(t, rt(permission.Config{}), "b", "bash sh change.sh"); true {
 		changed("go.mod", "sub/go.mod", "locks/a", "locks/new", "open") // so it is a way to change them
 	}
 }
 
 func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
 	}
 	dir := world(t, map[string]string{".env": "s3cr3t", "open": "0pen", "look.sh": "for f in .env open; do cat $f; done"})
 	store, policy := journal.Memory(), pawl.DefaultSandbox()
-	rt := func(rules hook.Permissions) *pawl.Runtime {
+	rt := func(rules permission.Config) *pawl.Runtime {
 		return serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, rules, store })
 	}
-	res, err := rt(hook.Permissions{Deny: []string{"Read(.env)"}, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh look.sh", SessionID: "s"})
+	res, err := rt(permission.Config{Deny: []string{"Read(.env)"}, Ask: []string{"Bash(sh:*)"}}).Run(t.Context(), pawl.Request{Prompt: "bash sh look.sh", SessionID: "s"})
 	if res == nil || len(res.Pending) != 1 {
 		t.Fatal(res, err)
 	}
 	approves(t, store, res.Pending[0].ID)
-	res, err = rt(hook.Permissions{}).Resume(t.Context(), "s")
+	res, err = rt(permission.Config{}).Resume(t.Context(), "s")
 	if err != nil || strings.Contains(res.Text(), "s3cr3t") || !strings.Contains(res.Text(), "0pen") {
 		t.Error(res.Text(), err)
 	}
@@ -154,7 +155,7 @@ func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testin
 func TestASafetyHookOfTheCallersTakesThePlaceOfTheDefaultOne(t *testing.T) {
 	dir := world(t, map[string]string{"a": "x"})
 	for name, c := range map[string]struct {
-		safety         hook.SafetyHook
+		safety         permission.SafetyHook
 		passes, denied string // commands
 	}{
 		"the default": {nil, "rm a", "rm -r /pawl-has-no-such-directory"},
@@ -184,7 +185,7 @@ func TestASafetyHookOfTheCallersTakesThePlaceOfTheDefaultOne(t *testing.T) {
 
 // The server's process is this test binary: see probe.
 func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
-	if can := sandbox.Probe(); !can.Hosts.Holds {
+	if can := fence.Probe(); !can.Hosts.Holds {
 		component.Absent(t, "a sandbox with limits to hosts", can.Hosts.Why)
 	}
 	dir, outside := world(t, map[string]string{".env": "s3cr3t", ".git/config": "kept"}), t.TempDir()
@@ -222,7 +223,7 @@ func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
 	} {
 		rt := serve(t, dir, says(), func(o *pawl.Options) {
 			o.NoProject, o.NoBuiltins, o.Sandbox = true, true, &c.policy
-			o.Permissions = hook.Permissions{Mode: hook.ModeBypass, Deny: c.deny}
+			o.Permissions = permission.Config{Mode: permission.ModeBypass, Deny: c.deny}
 			o.MCP = []mcp.Server{{Name: "probe", Command: os.Args[0], Env: map[string]string{probing: "1"}, Required: true}}
 		})
 		for input, want := range c.want {
@@ -258,15 +259,15 @@ func TestAHookOfGitIsNotWrittenUnasked(t *testing.T) {
 	fenced := pawl.DefaultSandbox()
 	for name, o := range map[string]struct {
 		policy *sandbox.Policy
-		rules  hook.Permissions
+		rules  permission.Config
 	}{
-		"in a fence":                     {&fenced, hook.Permissions{}},
-		"without one, with edits waved":  {&sandbox.Policy{Off: true}, hook.Permissions{Mode: hook.ModeAcceptEdits}},
-		"with a rule that allows edits":  {&fenced, hook.Permissions{Allow: []string{"Edit", "Write"}}},
-		"without one, with such a rule":  {&sandbox.Policy{Off: true}, hook.Permissions{Allow: []string{"Write(.git/**)"}}},
-		"with a safety check of its own": {&fenced, hook.Permissions{Safety: pawl.NoSafety}},
+		"in a fence":                     {&fenced, permission.Config{}},
+		"without one, with edits waved":  {&sandbox.Policy{Off: true}, permission.Config{Mode: permission.ModeAcceptEdits}},
+		"with a rule that allows edits":  {&fenced, permission.Config{Allow: []string{"Edit", "Write"}}},
+		"without one, with such a rule":  {&sandbox.Policy{Off: true}, permission.Config{Allow: []string{"Write(.git/**)"}}},
+		"with a safety check of its own": {&fenced, permission.Config{Safety: pawl.NoSafety}},
 	} {
-		if can := sandbox.Probe(); !o.policy.Off && !can.Writes.Holds {
+		if can := fence.Probe(); !o.policy.Off && !can.Writes.Holds {
 			component.Absent(t, "a sandbox", can.Writes.Why)
 		}
 		dir := world(t, map[string]string{".git/hooks/sample": "x", ".git/HEAD": "x"})
@@ -301,7 +302,7 @@ func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
 	}
 	policy, store := pawl.DefaultSandbox(), journal.Memory()
 	policy.Hide = []string{filepath.Join(elsewhere, "key")}
-	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, hook.Permissions{}, store })
+	rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions, o.Journal = &policy, permission.Config{}, store })
 	n := 0
 	run := func(name string, input in) (res *agent.Result) {
 		t.Helper()
@@ -374,14 +375,16 @@ func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
 }
 
 func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	t.Run("the project is the home directory", func(t *testing.T) {
 		dir := world(t, map[string]string{"a.sh": "mkdir -p .agents; echo {} >.agents/settings.json"})
 		t.Setenv("HOME", dir)
 		policy := pawl.DefaultSandbox()
-		rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions = &policy, hook.Permissions{Mode: hook.ModeDontAsk} })
+		rt := serve(t, dir, says(), func(o *pawl.Options) {
+			o.Sandbox, o.Permissions = &policy, permission.Config{Mode: permission.ModeDontAsk}
+		})
 		asks(t, rt, "s", "bash sh a.sh")
 		asks(t, rt, "s", `write {"file_path":".agents/settings.json","content":"{}"}`)
 		if _, err := os.Stat(filepath.Join(dir, ".agents/settings.json")); !errors.Is(err, os.ErrNotExist) {
@@ -400,7 +403,7 @@ func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
 		t.Cleanup(func() { _ = store.Close() })
 		policy := pawl.DefaultSandbox()
 		rt := serve(t, dir, says(), func(o *pawl.Options) {
-			o.Sandbox, o.Permissions, o.Journal = &policy, hook.Permissions{Mode: hook.ModeDontAsk}, store
+			o.Sandbox, o.Permissions, o.Journal = &policy, permission.Config{Mode: permission.ModeDontAsk}, store
 		})
 		for _, name := range []string{"home/.agents/settings.json", "home/.agents/new", "state/pawl/trust.json", "config/pawl/mcp/wiki.json", "j.db", "j.db-wal"} {
 			before, _ := os.ReadFile(filepath.Join(dir, name))
@@ -419,7 +422,7 @@ func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
 }
 
 func TestCommandsCantChangeWhatRunsOutsideOfTheSandboxLater(t *testing.T) {
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	git := component.Command(t, "git", "install git")

@@ -4,13 +4,14 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // isExposed reports whether commands can change the rules, skills and agents of a project with nobody asked: there is no sandbox that keeps them from it, or they are not there yet to be protected.
 func (a *assembly) isExposed(trusted bool) bool {
-	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != hook.ModeBypass {
+	if a.project == nil || trusted || !a.permissions.Fence && a.permissions.Mode != permission.ModeBypass {
 		return false
 	}
 	names := []string{".agents"}
@@ -18,7 +19,7 @@ func (a *assembly) isExposed(trusted bool) bool {
 		names = append(names, ".claude")
 	}
 	for _, name := range names {
-		if a.policy.MayWrite(filepath.Join(a.project.Root, name)) {
+		if fence.MayWrite(a.policy, filepath.Join(a.project.Root, name)) {
 			return true
 		}
 	}

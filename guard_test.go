@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // tellsOrDoes is a model that says its system prompt when it is told to, and otherwise has the command run that the prompt is.
@@ -38,19 +39,19 @@ func TestARuleThatACommandWroteIsNotReadUntilItIsApproved(t *testing.T) {
 	for name, c := range map[string]struct {
 		files   map[string]string
 		sandbox *sandbox.Policy
-		mode    hook.Mode
+		mode    permission.Mode
 	}{
 		"nothing was there to be protected": {map[string]string{"a": "x"}, nil, ""},
-		"there is no sandbox":               {map[string]string{".agents/rules/1.md": "first"}, &sandbox.Policy{Off: true}, hook.ModeBypass},
+		"there is no sandbox":               {map[string]string{".agents/rules/1.md": "first"}, &sandbox.Policy{Off: true}, permission.ModeBypass},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if can := sandbox.Probe(); c.sandbox == nil && !can.Writes.Holds {
+			if can := fence.Probe(); c.sandbox == nil && !can.Writes.Holds {
 				component.Absent(t, "a sandbox", can.Writes.Why)
 			}
 			dir, store := world(t, c.files), journal.Memory()
 			start := func() *pawl.Runtime {
 				return serve(t, dir, tellsOrDoes(), func(o *pawl.Options) {
-					o.Sandbox, o.Permissions, o.Journal = c.sandbox, hook.Permissions{Mode: c.mode}, store
+					o.Sandbox, o.Permissions, o.Journal = c.sandbox, permission.Config{Mode: c.mode}, store
 				})
 			}
 			rt := start()

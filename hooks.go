@@ -14,14 +14,16 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/journal"
 )
 
 // hooksGrace is how long Close waits for shell hooks in the background.
 const hooksGrace = 5 * time.Second
 
-// shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same Shells: what has run once has.
-func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env map[string]string) ([]hook.Middleware, error) {
+// shellHooks gets an assembly's shell hooks ready, and gives what stands at the points of a run. The same hooks as before are the same [shell.Hooks]: what has run once has.
+func (r *Runtime) shellHooks(a, before *assembly, hooks []shell.Hook, env map[string]string) ([]hook.Middleware, error) {
 	if len(hooks) == 0 {
 		return nil, nil
 	}
@@ -29,11 +31,11 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 		a.shells, a.hooking = before.shells, before.hooking
 		r.use(a.hooking)
 	} else {
-		rules, err := hook.ShellIf(r.dir)
+		rules, err := permission.ShellIf(r.dir)
 		if err != nil {
 			return nil, err
 		}
-		a.shells, err = hook.NewShells(hook.ShellOptions{Dir: r.dir, Env: environment(env), If: rules, Notify: r.notice}, hooks...)
+		a.shells, err = shell.New(shell.Options{Dir: r.dir, Env: environment(env), If: rules, Notify: r.notice}, hooks...)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +58,7 @@ func (r *Runtime) shellHooks(a, before *assembly, hooks []hook.ShellHook, env ma
 }
 
 // closeShells waits for what hooks still do in the background, which Close ends.
-func (r *Runtime) closeShells(s *hook.Shells) error {
+func (r *Runtime) closeShells(s *shell.Hooks) error {
 	r.mu.Lock()
 	known := slices.Contains(r.shells, s)
 	r.mu.Unlock()
@@ -66,7 +68,7 @@ func (r *Runtime) closeShells(s *hook.Shells) error {
 	err := s.Close(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shells = slices.DeleteFunc(slices.Clone(r.shells), func(o *hook.Shells) bool { return o == s })
+	r.shells = slices.DeleteFunc(slices.Clone(r.shells), func(o *shell.Hooks) bool { return o == s })
 	return err
 }
 
@@ -80,7 +82,7 @@ func (r *Runtime) begin(ctx context.Context, a *assembly, w hook.Where, source f
 	if begun {
 		return nil
 	}
-	o, err := a.shells.Fire(ctx, hook.SessionStart, w, hook.SessionPayload{Source: source(), Model: engine.CapabilitiesOf(a.engine).Model})
+	o, err := a.shells.Fire(ctx, shell.SessionStart, w, shell.SessionPayload{Source: source(), Model: engine.CapabilitiesOf(a.engine).Model})
 	if err == nil && o.Ended {
 		err = errdefs.Aborted.Errorf("pawl: a SessionStart hook keeps the session from going on: %s", o.Reason)
 	}
@@ -136,7 +138,7 @@ func (r *Runtime) ended(ctx context.Context, w hook.Where) error {
 		return nil
 	}
 	w.Run, ctx = "", context.WithValue(ctx, between{}, true)
-	_, err := a.shells.Fire(ctx, hook.SessionEnd, w, hook.SessionPayload{Reason: "other"})
+	_, err := a.shells.Fire(ctx, shell.SessionEnd, w, shell.SessionPayload{Reason: "other"})
 	return err
 }
 
@@ -183,8 +185,8 @@ type between struct{}
 
 // notice tells of a shell hook: those who listen to the run that it is about, or between runs the Runtime's own host. What a hook wrote is for the log alone, and what one in the
 // background says, too: it may come in the middle of anything.
-func (r *Runtime) notice(ctx context.Context, n hook.Notice) {
-	if n.Kind == hook.NoticeOutput {
+func (r *Runtime) notice(ctx context.Context, n shell.Notice) {
+	if n.Kind == shell.NoticeOutput {
 		r.log().DebugContext(ctx, n.String(), "session", n.Session)
 		return
 	}

@@ -27,6 +27,8 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -84,7 +86,7 @@ func look(ran *[]string) tool.Tool {
 }
 
 // hooked opens a Runtime with hooks, in a directory of its own.
-func hooked(t *testing.T, o pawl.Options, hooks ...hook.ShellHook) (*pawl.Runtime, string) {
+func hooked(t *testing.T, o pawl.Options, hooks ...shell.Hook) (*pawl.Runtime, string) {
 	t.Helper()
 	if o.ProjectRoot == "" {
 		o.ProjectRoot = t.TempDir()
@@ -116,7 +118,7 @@ func TestAShellHookRefusesACallAndTheModelIsToldWhy(t *testing.T) {
 	var ran []string
 	m := &heard{stub: stub{message.Assistant("", call("c1", "look", `{"path":"a"}`), call("c2", "look", `{"path":"b"}`))}}
 	rt, _ := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}},
-		hook.ShellHook{Event: hook.PreToolUse, Selector: hook.Selector{Tool: "look", Payload: `"path":"a"`}, Command: "echo not this one >&2; exit 2"})
+		shell.Hook{Event: shell.PreToolUse, Selector: shell.Selector{Tool: "look", Payload: `"path":"a"`}, Command: "echo not this one >&2; exit 2"})
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,8 +131,8 @@ func TestWhatAShellHookMakesOfAnInputIsJudgedByThePermissions(t *testing.T) {
 	var ran []string
 	m := &heard{stub: stub{message.Assistant("", call("c1", "look", `{"path":"a"}`)), message.Assistant("", call("c2", "look", `{"path":"b"}`))}}
 	rewrite := `grep -q '"path":"a"' && to=.env || to=c; echo '{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{"path":"'$to'"}}}'`
-	rt, _ := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}, Permissions: hook.Permissions{Deny: []string{"Read(.env)"}}},
-		hook.ShellHook{Event: hook.PreToolUse, Command: rewrite})
+	rt, _ := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}, Permissions: permission.Config{Deny: []string{"Read(.env)"}}},
+		shell.Hook{Event: shell.PreToolUse, Command: rewrite})
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,14 +144,14 @@ func TestWhatAShellHookMakesOfAnInputIsJudgedByThePermissions(t *testing.T) {
 func TestTheRuleOfAShellHookIsReadLikeAPermission(t *testing.T) {
 	var ran []string
 	m := stub{message.Assistant("", call("c1", "look", `{"path":"a"}`), call("c2", "look", `{"path":"./x/../.env"}`))}
-	rt, dir := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}}, hook.ShellHook{Event: hook.PreToolUse, If: "Read(.env)", Command: noteIt})
+	rt, dir := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}}, shell.Hook{Event: shell.PreToolUse, If: "Read(.env)", Command: noteIt})
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
 		t.Fatal(err)
 	}
 	if l := noted(t, dir); len(l) != 1 || l[0]["tool_use_id"] != "c2" {
 		t.Errorf("%v", l)
 	}
-	if _, err := pawl.New(t.Context(), pawl.Options{Model: m, ProjectRoot: dir, NoBuiltins: true, Journal: journal.Memory(), ShellHooks: []hook.ShellHook{{Event: hook.PreToolUse, If: "Read(", Command: "true"}}}); !errdefs.Validation.Is(err) {
+	if _, err := pawl.New(t.Context(), pawl.Options{Model: m, ProjectRoot: dir, NoBuiltins: true, Journal: journal.Memory(), ShellHooks: []shell.Hook{{Event: shell.PreToolUse, If: "Read(", Command: "true"}}}); !errdefs.Validation.Is(err) {
 		t.Errorf("a rule that can't be read: %v", err)
 	}
 }
@@ -157,7 +159,7 @@ func TestTheRuleOfAShellHookIsReadLikeAPermission(t *testing.T) {
 func TestASessionStartsOnceAndWhatItsHooksSayReachesTheModel(t *testing.T) {
 	m := &heard{}
 	o := pawl.Options{Model: m, Journal: journal.Memory(), ProjectRoot: t.TempDir()}
-	hooks := []hook.ShellHook{{Event: hook.SessionStart, Command: noteIt + `; echo the build is red`}, {Event: hook.SessionEnd, Command: noteIt}}
+	hooks := []shell.Hook{{Event: shell.SessionStart, Command: noteIt + `; echo the build is red`}, {Event: shell.SessionEnd, Command: noteIt}}
 	rt, dir := hooked(t, o, hooks...)
 	for i, prompt := range []string{"one", "two"} {
 		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: prompt, SessionID: "s"}); err != nil {
@@ -206,7 +208,7 @@ func TestASessionThatAHookDoesNotLetStartDoesNothing(t *testing.T) {
 	m := &heard{}
 	store := journal.Memory()
 	rt, dir := hooked(t, pawl.Options{Model: m, Journal: store},
-		hook.ShellHook{Event: hook.SessionStart, Command: `test -e "$PAWL_PROJECT_DIR/open" || echo '{"continue":false,"stopReason":"it is closed"}'`}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+		shell.Hook{Event: shell.SessionStart, Command: `test -e "$PAWL_PROJECT_DIR/open" || echo '{"continue":false,"stopReason":"it is closed"}'`}, shell.Hook{Event: shell.SessionEnd, Command: noteIt})
 	if res, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"}); err == nil || res.Status != agent.StatusAborted || !strings.Contains(err.Error(), "it is closed") || len(m.asked) != 0 {
 		t.Errorf("%v %+v", err, res)
 	}
@@ -251,12 +253,12 @@ func TestShellHooksAreToldOfATaskAndSendItsAgentBack(t *testing.T) {
 	}
 	m := &heard{stub: stub{message.Assistant("", call("c1", "task", `{"agent":"explore","prompt":"find it"}`))}}
 	rt, dir := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{task}},
-		hook.ShellHook{Event: hook.SubagentStart, Selector: hook.Selector{Tool: "explore"}, Command: noteIt + `; echo '{"hookSpecificOutput":{"additionalContext":"look at a.go first"}}'`},
-		hook.ShellHook{Event: hook.SubagentStart, Selector: hook.Selector{Tool: "reviewer"}, Command: "exit 1"},
-		hook.ShellHook{Event: hook.SubagentStop, Command: `tee -a "$PAWL_PROJECT_DIR/noted" | grep -q '"stop_hook_active":true' || { echo are you sure >&2; exit 2; }`},
-		hook.ShellHook{Event: hook.PreToolUse, Selector: hook.Selector{Tool: "look"}, Command: "exit 2"},
-		hook.ShellHook{Event: hook.Stop, Command: noteIt},
-		hook.ShellHook{Event: hook.SessionStart, Command: noteIt},
+		shell.Hook{Event: shell.SubagentStart, Selector: shell.Selector{Tool: "explore"}, Command: noteIt + `; echo '{"hookSpecificOutput":{"additionalContext":"look at a.go first"}}'`},
+		shell.Hook{Event: shell.SubagentStart, Selector: shell.Selector{Tool: "reviewer"}, Command: "exit 1"},
+		shell.Hook{Event: shell.SubagentStop, Command: `tee -a "$PAWL_PROJECT_DIR/noted" | grep -q '"stop_hook_active":true' || { echo are you sure >&2; exit 2; }`},
+		shell.Hook{Event: shell.PreToolUse, Selector: shell.Selector{Tool: "look"}, Command: "exit 2"},
+		shell.Hook{Event: shell.Stop, Command: noteIt},
+		shell.Hook{Event: shell.SessionStart, Command: noteIt},
 	)
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"}); err != nil {
 		t.Fatal(err)
@@ -285,9 +287,9 @@ func TestNoSessionEndsWhileARunIsUnderWayInIt(t *testing.T) {
 			<-goOn
 			return "", nil
 		})
-		grants := &hook.Grants{}
-		rt, dir := hooked(t, pawl.Options{Model: stub{message.Assistant("", call("c1", "wait", `{}`))}, Tools: []tool.Tool{waits}, Permissions: hook.Permissions{Grants: grants, Allow: []string{"wait"}}},
-			hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+		grants := &permission.Grants{}
+		rt, dir := hooked(t, pawl.Options{Model: stub{message.Assistant("", call("c1", "wait", `{}`))}, Tools: []tool.Tool{waits}, Permissions: permission.Config{Grants: grants, Allow: []string{"wait"}}},
+			shell.Hook{Event: shell.SessionEnd, Command: noteIt})
 		done := make(chan error)
 		go func() {
 			_, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: session})
@@ -321,7 +323,7 @@ func TestNoSessionEndsWhileARunIsUnderWayInIt(t *testing.T) {
 func TestAHookThatHangsWhenTheRuntimeIsClosedIsKilled(t *testing.T) {
 	host := &warned{}
 	rt, dir := hooked(t, pawl.Options{Model: stub{}, Host: host},
-		hook.ShellHook{Event: hook.SessionEnd, Name: "hangs", Command: `trap '' TERM; sleep 1000 & echo $! > "$PAWL_PROJECT_DIR/pid"; wait`})
+		shell.Hook{Event: shell.SessionEnd, Name: "hangs", Command: `trap '' TERM; sleep 1000 & echo $! > "$PAWL_PROJECT_DIR/pid"; wait`})
 	for _, s := range []string{"a", "b"} {
 		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: s}); err != nil {
 			t.Fatal(err)
@@ -378,9 +380,9 @@ func (w *warned) texts() (out []string) {
 func TestWhatAHookTellsPeopleIsAWarningOfItsRun(t *testing.T) {
 	var ran []string
 	m := stub{message.Assistant("", call("c1", "look", `{"path":"a"}`), call("c2", "look", `{"path":"b"}`))}
-	rt, _ := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}, Permissions: hook.Permissions{Allow: []string{"look"}}},
-		hook.ShellHook{Event: hook.PreToolUse, Name: "guard", StatusMessage: "looking", Once: true, Command: `echo '{"systemMessage":"be careful"}'`},
-		hook.ShellHook{Event: hook.Stop, Name: "tests", Command: "echo no such test >&2; exit 1"})
+	rt, _ := hooked(t, pawl.Options{Model: m, Tools: []tool.Tool{look(&ran)}, Permissions: permission.Config{Allow: []string{"look"}}},
+		shell.Hook{Event: shell.PreToolUse, Name: "guard", StatusMessage: "looking", Once: true, Command: `echo '{"systemMessage":"be careful"}'`},
+		shell.Hook{Event: shell.Stop, Name: "tests", Command: "echo no such test >&2; exit 1"})
 	var got []string
 	run := ""
 	for e, err := range rt.RunStream(t.Context(), pawl.Request{Prompt: "go", SessionID: "s"}) {
@@ -415,7 +417,7 @@ func TestWhatAHookInTheBackgroundSaysIsForTheLog(t *testing.T) {
 	rt, _ := hooked(t, pawl.Options{
 		Model: stub{message.Assistant("", call("c1", "look", `{"path":"a"}`))}, Tools: []tool.Tool{look(&ran)},
 		Host: host, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	}, hook.ShellHook{Event: hook.PreToolUse, Name: "slow", Async: true, Command: `echo '{"systemMessage":"it took a while"}'`})
+	}, shell.Hook{Event: shell.PreToolUse, Name: "slow", Async: true, Command: `echo '{"systemMessage":"it took a while"}'`})
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go"}); err != nil {
 		t.Fatal(err)
 	}
@@ -441,7 +443,7 @@ func TestASessionThatIsPutAwayEndsAndComesBackFromTheJournal(t *testing.T) {
 	m := &heard{}
 	var ran []string
 	o := pawl.Options{Model: m, MaxSessions: 2, Journal: journal.Memory(), Tools: []tool.Tool{look(&ran)}}
-	rt, dir := hooked(t, o, hook.ShellHook{Event: hook.SessionStart, Command: noteIt}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+	rt, dir := hooked(t, o, shell.Hook{Event: shell.SessionStart, Command: noteIt}, shell.Hook{Event: shell.SessionEnd, Command: noteIt})
 	for i, session := range []string{"a", "b", "a", "c", "c/d", "b", "a"} { // the one that was used longest ago goes
 		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: fmt.Sprint("prompt ", i), SessionID: session}); err != nil {
 			t.Fatal(err)
@@ -486,7 +488,7 @@ func TestASessionInUseIsNotPutAway(t *testing.T) {
 	dir := t.TempDir()
 	rt := serve(t, dir, m, func(o *pawl.Options) {
 		o.NoProject, o.MaxSessions, o.Tools = true, 1, []tool.Tool{waits}
-		o.ShellHooks = []hook.ShellHook{{Event: hook.SessionEnd, Command: noteIt}}
+		o.ShellHooks = []shell.Hook{{Event: shell.SessionEnd, Command: noteIt}}
 	})
 	var run sync.WaitGroup
 	run.Go(func() {
@@ -519,7 +521,7 @@ func TestASessionInUseIsNotPutAway(t *testing.T) {
 
 func TestAForkStartsAsOne(t *testing.T) {
 	o := pawl.Options{Model: stub{}, Journal: journal.Memory(), ProjectRoot: t.TempDir()}
-	note := hook.ShellHook{Event: hook.SessionStart, Command: noteIt}
+	note := shell.Hook{Event: shell.SessionStart, Command: noteIt}
 	rt, dir := hooked(t, o, note)
 	run := func(session string) {
 		t.Helper()
@@ -550,7 +552,7 @@ func TestAForkStartsAsOne(t *testing.T) {
 }
 
 func TestEachStartOfASessionHasOneEnd(t *testing.T) {
-	rt, dir := hooked(t, pawl.Options{Model: stub{}, MaxSessions: 2, Journal: journal.Memory()}, hook.ShellHook{Event: hook.SessionStart, Command: noteIt}, hook.ShellHook{Event: hook.SessionEnd, Command: noteIt})
+	rt, dir := hooked(t, pawl.Options{Model: stub{}, MaxSessions: 2, Journal: journal.Memory()}, shell.Hook{Event: shell.SessionStart, Command: noteIt}, shell.Hook{Event: shell.SessionEnd, Command: noteIt})
 	var wg sync.WaitGroup
 	for i := range 24 {
 		wg.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
@@ -50,7 +51,7 @@ func (r *Runtime) connect(ctx context.Context, a, before *assembly, s project.Se
 		r.use(a.servers.use)
 		return nil
 	}
-	fence, err := sandbox.Open(a.policy, environment(s.Env))
+	fence, err := fence.Open(a.policy, environment(s.Env))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/event"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -70,13 +70,13 @@ func TestToolsOfMCPServersAreBoundByRules(t *testing.T) {
 	servers := []mcp.Server{{Name: "notes", URL: notes(t)}, {Name: "gone", Command: "/no/such/program"}}
 	call := message.New(message.RoleAssistant, message.ToolCall{ID: "c1", Name: "mcp__notes__add", Input: "{}"})
 	for name, c := range map[string]struct {
-		rules hook.Permissions
+		rules permission.Config
 		want  agent.Status
 		told  string
 	}{
-		"no rule is about it": {hook.Permissions{}, agent.StatusInterrupted, ""},
-		"its server is":       {hook.Permissions{Allow: []string{"mcp__notes"}}, agent.StatusCompleted, "noted"},
-		"it is denied":        {hook.Permissions{Allow: []string{"mcp__notes"}, Deny: []string{"mcp__notes__add"}}, agent.StatusCompleted, "mcp__notes__add"},
+		"no rule is about it": {permission.Config{}, agent.StatusInterrupted, ""},
+		"its server is":       {permission.Config{Allow: []string{"mcp__notes"}}, agent.StatusCompleted, "noted"},
+		"it is denied":        {permission.Config{Allow: []string{"mcp__notes"}, Deny: []string{"mcp__notes__add"}}, agent.StatusCompleted, "mcp__notes__add"},
 	} {
 		var seen, warned []string
 		rt := open(t, pawl.Options{Model: toolsSeen{stub{call}, &seen}, MCP: servers, Permissions: c.rules, NoBuiltins: true, Host: engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
@@ -107,7 +107,7 @@ func TestToolsOfMCPServersAreBoundByRules(t *testing.T) {
 func TestToolsThatAnMCPServerAddsAreThereInTheNextRun(t *testing.T) {
 	call := message.New(message.RoleAssistant, message.ToolCall{ID: "c1", Name: "mcp__notes__add", Input: "{}"})
 	var seen []string
-	rt := open(t, pawl.Options{Model: toolsSeen{stub{call}, &seen}, MCP: []mcp.Server{{Name: "notes", URL: notes(t)}}, Permissions: hook.Permissions{Allow: []string{"mcp__notes"}}, NoBuiltins: true})
+	rt := open(t, pawl.Options{Model: toolsSeen{stub{call}, &seen}, MCP: []mcp.Server{{Name: "notes", URL: notes(t)}}, Permissions: permission.Config{Allow: []string{"mcp__notes"}}, NoBuiltins: true})
 	if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "a"}); err != nil || !slices.Equal(seen, []string{"mcp__notes__add"}) {
 		t.Error("the run under way keeps its tools:", seen, err)
 	}
@@ -150,7 +150,7 @@ func TestDeferredToolsOfAnMCPServerAreFoundForTheSession(t *testing.T) {
 	store, url := journal.Memory(), notes(t)
 	options := func(m model.Model, seen *[]string) pawl.Options {
 		return pawl.Options{
-			Model: toolsSeen{m, seen}, MCP: []mcp.Server{{Name: "notes", URL: url, Defer: mcp.DeferAlways}}, Permissions: hook.Permissions{Allow: []string{"mcp__notes"}}, Journal: store,
+			Model: toolsSeen{m, seen}, MCP: []mcp.Server{{Name: "notes", URL: url, Defer: mcp.DeferAlways}}, Permissions: permission.Config{Allow: []string{"mcp__notes"}}, Journal: store,
 		}
 	}
 	var seen []string

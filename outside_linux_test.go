@@ -11,20 +11,20 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/model"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // unasked is a Runtime in the default fence, where nobody is there to be asked: what runs, runs unasked.
 func unasked(t *testing.T, dir string, m model.Model, change ...func(*pawl.Options)) *pawl.Runtime {
 	t.Helper()
-	if can := sandbox.Probe(); !can.Inside.Holds {
+	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	return serve(t, dir, m, append([]func(*pawl.Options){func(o *pawl.Options) {
-		o.Sandbox, o.Permissions.Mode = nil, hook.ModeDontAsk
+		o.Sandbox, o.Permissions.Mode = nil, permission.ModeDontAsk
 	}}, change...)...)
 }
 
@@ -140,7 +140,7 @@ func TestACommandReadsNothingThatPawlKeeps(t *testing.T) {
 	lay(t, config, map[string]string{"pawl/mcp/wiki.json": "t0ken"})
 	lay(t, state, map[string]string{"pawl/journal.db": "transcr1pt"})
 	for _, does := range []string{"bash cat " + config + "/pawl/mcp/*", "bash cat " + state + "/pawl/journal.db", `read {"file_path":"` + config + `/pawl/mcp/wiki.json"}`} {
-		rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions.Mode = nil, hook.ModeBypass })
+		rt := serve(t, dir, says(), func(o *pawl.Options) { o.Sandbox, o.Permissions.Mode = nil, permission.ModeBypass })
 		if said, _ := asks(t, rt, "s", does); strings.Contains(said, "t0ken") || strings.Contains(said, "transcr1pt") {
 			t.Errorf("%s: %s", does, said)
 		}

@@ -28,6 +28,8 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
@@ -78,11 +80,11 @@ type Options struct {
 	// Sandbox is what commands may write, see and reach; its Root is ProjectRoot when unset. It takes the place of that of the settings. What it asks for and this system can't hold is errdefs.NotAvailable. Default:
 	// the settings', else [DefaultSandbox], or none where none can be had, and then commands that do more than read, and edits, are asked about.
 	Sandbox *sandbox.Policy
-	// Permissions say what is asked of people and what is refused, besides the settings' rules; its Dir, Fence and Safety (hook.SafetyIn) are filled in. The file tools reach its Writable, and so do commands, unless
+	// Permissions say what is asked of people and what is refused, besides the settings' rules; its Dir, Fence and Safety (permission.SafetyIn) are filled in. The file tools reach its Writable, and so do commands, unless
 	// Sandbox is given: then what that lets be written counts. Safety = [NoSafety] switches the safety check off. A rule that can't be read is errdefs.Validation.
-	Permissions hook.Permissions
+	Permissions permission.Config
 	// ShellHooks are programs of the user's at events of runs and sessions, behind the permissions and before Middleware, besides those of the settings. They run outside of the sandbox. Their notices are warnings.
-	ShellHooks []hook.ShellHook
+	ShellHooks []shell.Hook
 	// Middleware are hooks in Go, asked in their order behind the permissions and the shell hooks.
 	Middleware []hook.Middleware
 
@@ -140,7 +142,7 @@ type Runtime struct {
 	dir       string
 	now       atomic.Pointer[assembly] // what the next run is made of
 	workspace *builtin.Workspace       // nil: without the built-in tools
-	shells    []*hook.Shells           // of all assemblies, to be closed
+	shells    []*shell.Hooks           // of all assemblies, to be closed
 	shared    []*shared                // of all assemblies that somebody uses; guarded by mu, as shells are
 	endings   sync.WaitGroup           // of what nobody uses any more
 	close     []func() error

@@ -22,11 +22,13 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
@@ -462,11 +464,11 @@ func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
 	}{
 		"a catastrophe": {pawl.Options{}, []message.ToolCall{call("c1", "bash", `{"command":"rm -rf /"}`)}, "safety: rm removes /", nil},
 		"in any mode": {
-			pawl.Options{Permissions: hook.Permissions{Mode: hook.ModeBypass}}, []message.ToolCall{call("c1", "bash", `{"command":"rm -rf /"}`)}, "safety: rm removes /", nil,
+			pawl.Options{Permissions: permission.Config{Mode: permission.ModeBypass}}, []message.ToolCall{call("c1", "bash", `{"command":"rm -rf /"}`)}, "safety: rm removes /", nil,
 		},
-		"without the check":    {pawl.Options{Permissions: hook.Permissions{Safety: pawl.NoSafety}}, []message.ToolCall{call("c1", "bash", `{"command":"git push --force"}`)}, "not a git repository", nil},
-		"a rule":               {pawl.Options{Permissions: hook.Permissions{Deny: []string{"Read(x)"}}}, []message.ToolCall{call("c1", "read", `{"path":"x"}`)}, "Read(x)", nil},
-		"a wrong rule":         {pawl.Options{Permissions: hook.Permissions{Deny: []string{"Read("}}}, nil, "Read(", errdefs.Validation},
+		"without the check":    {pawl.Options{Permissions: permission.Config{Safety: pawl.NoSafety}}, []message.ToolCall{call("c1", "bash", `{"command":"git push --force"}`)}, "not a git repository", nil},
+		"a rule":               {pawl.Options{Permissions: permission.Config{Deny: []string{"Read(x)"}}}, []message.ToolCall{call("c1", "read", `{"path":"x"}`)}, "Read(x)", nil},
+		"a wrong rule":         {pawl.Options{Permissions: permission.Config{Deny: []string{"Read("}}}, nil, "Read(", errdefs.Validation},
 		"a sandbox of nowhere": {pawl.Options{Sandbox: &sandbox.Policy{Root: "not absolute"}}, nil, "Options.Sandbox", errdefs.Validation},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -491,7 +493,7 @@ func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
 }
 
 func TestToolsThatWereMadeElsewhereAreInTheFenceToo(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	other := t.TempDir()
@@ -506,7 +508,7 @@ func TestToolsThatWereMadeElsewhereAreInTheFenceToo(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		rt, err := pawl.New(t.Context(), pawl.Options{
 			Model: stub{message.Assistant("", call("c1", "bash", `{"command":"sh build.sh"}`)), message.Assistant("done")}, Tools: []tool.Tool{ws.Bash()}, NoBuiltins: true,
-			ProjectRoot: t.TempDir(), Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: off}, Permissions: hook.Permissions{Mode: hook.ModeBypass},
+			ProjectRoot: t.TempDir(), Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: off}, Permissions: permission.Config{Mode: permission.ModeBypass},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -110,7 +111,7 @@ func TestToolsThatAreAddedMoveThePrefixOnPurpose(t *testing.T) {
 		turns = append(turns, scripted.Text("done"))
 	}
 	var seen []string
-	rt := open(t, pawl.Options{Model: toolsSeen{scripted.New(turns...), &seen}, MCP: []mcp.Server{{Name: "notes", URL: notes(t)}}, Permissions: hook.Permissions{Allow: []string{"mcp__notes"}}})
+	rt := open(t, pawl.Options{Model: toolsSeen{scripted.New(turns...), &seen}, MCP: []mcp.Server{{Name: "notes", URL: notes(t)}}, Permissions: permission.Config{Allow: []string{"mcp__notes"}}})
 	eventually(t, "the tool that was added", func() bool {
 		if _, err := rt.Run(t.Context(), pawl.Request{Prompt: "go", SessionID: "a"}); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -159,12 +159,12 @@ func TestWhatADenyRuleNamesIsNotIncludedInThePrompt(t *testing.T) {
 	tells := thinking(func(req model.Request) message.Message { return message.Assistant(req.System) })
 	for name, c := range map[string]struct {
 		settings string
-		rules    hook.Permissions
+		rules    permission.Config
 		seen     bool
 	}{
-		"nobody":       {"{}", hook.Permissions{}, true},
-		"the settings": {`{"permissions": {"deny": ["Read(.env)"]}}`, hook.Permissions{}, false},
-		"the program":  {"{}", hook.Permissions{Deny: []string{"Read(.env)"}}, false},
+		"nobody":       {"{}", permission.Config{}, true},
+		"the settings": {`{"permissions": {"deny": ["Read(.env)"]}}`, permission.Config{}, false},
+		"the program":  {"{}", permission.Config{Deny: []string{"Read(.env)"}}, false},
 	} {
 		dir := world(t, map[string]string{".agents/settings.json": c.settings, ".env": "s3cr3t", "AGENTS.md": "Remember.\n@.env\n"})
 		text, _ := asks(t, serve(t, dir, tells, func(o *pawl.Options) { o.Permissions = c.rules }), "s", "go")
@@ -271,7 +271,7 @@ func TestAScriptOfAProjectIsNoModelUntilItIsApproved(t *testing.T) {
 		if strings.Contains(name, "agent") {
 			m = says()
 		}
-		rt, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, Model: m, Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: true}, Permissions: hook.Permissions{Mode: hook.ModeBypass}})
+		rt, err := pawl.New(t.Context(), pawl.Options{ProjectRoot: dir, Model: m, Journal: journal.Memory(), Sandbox: &sandbox.Policy{Off: true}, Permissions: permission.Config{Mode: permission.ModeBypass}})
 		if m == nil {
 			if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), "pawl trust") {
 				t.Errorf("%s: %v", name, err)

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pawl-dev/pawl"
-	"github.com/pawl-dev/pawl/hook"
+
+	"github.com/pawl-dev/pawl/hook/permission"
 )
 
 // A command in the background may exchange a directory and a link as fast as it can; here this process does.
@@ -22,7 +23,7 @@ func TestAFileToolIsNotLedElsewhereByACommandInTheBackground(t *testing.T) {
 	}
 	policy := pawl.DefaultSandbox()
 	rt := serve(t, dir, says(), func(o *pawl.Options) {
-		o.Sandbox, o.Permissions = &policy, hook.Permissions{Mode: hook.ModeDontAsk, Deny: []string{"Read(./secret/**)"}}
+		o.Sandbox, o.Permissions = &policy, permission.Config{Mode: permission.ModeDontAsk, Deny: []string{"Read(./secret/**)"}}
 	})
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

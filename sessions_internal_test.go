@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -80,10 +81,10 @@ func (m once) CompleteStream(ctx context.Context, req model.Request, cb model.St
 
 func TestWhatIsHeldOfSessionsHasABound(t *testing.T) {
 	const sessions, most = 5000, 10
-	grants := &hook.Grants{}
+	grants := &permission.Grants{}
 	looks := 0
 	rt, err := New(t.Context(), Options{
-		Model: once{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), MaxSessions: most, Permissions: hook.Permissions{Grants: grants},
+		Model: once{}, NoProject: true, NoBuiltins: true, Journal: journal.Memory(), MaxSessions: most, Permissions: permission.Config{Grants: grants},
 		Tools: []tool.Tool{tool.Func("look", "", func(context.Context, struct{}) (string, error) { looks++; return "", nil }, tool.ReadOnly)},
 	})
 	if err != nil {

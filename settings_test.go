@@ -13,12 +13,12 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/internal/component"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // Each row is a key of the settings, and a call that comes out otherwise with it.
 func TestKeysOfTheSettingsHaveAnEffectInARuntime(t *testing.T) {
-	can := sandbox.Probe()
+	can := fence.Probe()
 	if !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
@@ -32,27 +32,27 @@ func TestKeysOfTheSettingsHaveAnEffectInARuntime(t *testing.T) {
 		key, without, with string // what the settings file has
 		call               string
 		wantout, want      string // what the result has, without the key and with it
-		needs              sandbox.Status
+		needs              fence.Status
 	}{
-		{"respectGitignore", ``, `"respectGitignore": false`, `grep {"pattern":"needle"}`, "no matches", "out.log", sandbox.Status{Holds: true}},
-		{"disableAllHooks", guard, guard + `, "disableAllHooks": true`, "bash echo do''ne", "guarded", "done", sandbox.Status{Holds: true}},
-		{"compat", ``, `"compat": true`, "bash echo do''ne", "done", "denied by the rule Bash(echo:*)", sandbox.Status{Holds: true}},
-		{"env", ``, `"env": {"GREETING": "hello"}`, "bash echo got-$GREETING-", "got--", "got-hello-", sandbox.Status{Holds: true}},
-		{"disallowedTools", ``, `"disallowedTools": ["glob"]`, `glob {"pattern":"a*"}`, "a.txt", "glob", sandbox.Status{Holds: true}},
-		{"sandbox.enabled", ``, `"sandbox": {"enabled": false}`, "bash sh -c 'echo x >$0/x && echo do''ne' " + outside, "exit code", "done", sandbox.Status{Holds: true}},
-		{"sandbox.hide", ``, `"sandbox": {"hide": ["~/notes"]}`, "bash cat ~/notes/a", "private", "exit code", sandbox.Status{Holds: true}},
+		{"respectGitignore", ``, `"respectGitignore": false`, `grep {"pattern":"needle"}`, "no matches", "out.log", fence.Status{Holds: true}},
+		{"disableAllHooks", guard, guard + `, "disableAllHooks": true`, "bash echo do''ne", "guarded", "done", fence.Status{Holds: true}},
+		{"compat", ``, `"compat": true`, "bash echo do''ne", "done", "denied by the rule Bash(echo:*)", fence.Status{Holds: true}},
+		{"env", ``, `"env": {"GREETING": "hello"}`, "bash echo got-$GREETING-", "got--", "got-hello-", fence.Status{Holds: true}},
+		{"disallowedTools", ``, `"disallowedTools": ["glob"]`, `glob {"pattern":"a*"}`, "a.txt", "glob", fence.Status{Holds: true}},
+		{"sandbox.enabled", ``, `"sandbox": {"enabled": false}`, "bash sh -c 'echo x >$0/x && echo do''ne' " + outside, "exit code", "done", fence.Status{Holds: true}},
+		{"sandbox.hide", ``, `"sandbox": {"hide": ["~/notes"]}`, "bash cat ~/notes/a", "private", "exit code", fence.Status{Holds: true}},
 		{"sandbox.protect", ``, `"sandbox": {"protect": ["kept"]}`, "bash touch kept/x && echo do''ne", "done", "exit code", can.Inside},
-		{"sandbox.read", ``, `"sandbox": {"read": ["~/.ssh"]}`, "bash cat ~/.ssh/hosts", "exit code", "known", sandbox.Status{Holds: true}},
-		{"sandbox.env", ``, `"sandbox": {"env": ["SOME_API_KEY"]}`, "bash echo got-$SOME_API_KEY-", "got--", "got-s3cr3t-", sandbox.Status{Holds: true}},
-		{"sandbox.env with a value", ``, `"sandbox": {"env": ["GREETING=hello"]}`, "bash echo got-$GREETING-", "got--", "got-hello-", sandbox.Status{Holds: true}},
-		{"sandbox.write", ``, fmt.Sprintf(`"sandbox": {"write": [%q]}`, outside), "bash sh -c 'echo x >$0/y && echo do''ne' " + outside, "exit code", "done", sandbox.Status{Holds: true}},
+		{"sandbox.read", ``, `"sandbox": {"read": ["~/.ssh"]}`, "bash cat ~/.ssh/hosts", "exit code", "known", fence.Status{Holds: true}},
+		{"sandbox.env", ``, `"sandbox": {"env": ["SOME_API_KEY"]}`, "bash echo got-$SOME_API_KEY-", "got--", "got-s3cr3t-", fence.Status{Holds: true}},
+		{"sandbox.env with a value", ``, `"sandbox": {"env": ["GREETING=hello"]}`, "bash echo got-$GREETING-", "got--", "got-hello-", fence.Status{Holds: true}},
+		{"sandbox.write", ``, fmt.Sprintf(`"sandbox": {"write": [%q]}`, outside), "bash sh -c 'echo x >$0/y && echo do''ne' " + outside, "exit code", "done", fence.Status{Holds: true}},
 		{"sandbox.network.all", ``, `"sandbox": {"network": {"all": false}}`, dial, "reached", "exit code", can.Hosts},
-		{"sandbox.network.hosts", ``, `"sandbox": {"network": {"hosts": ["127.0.0.1"]}}`, fetch, "127.0.0.1", "reached", sandbox.Status{Holds: true}},
+		{"sandbox.network.hosts", ``, `"sandbox": {"network": {"hosts": ["127.0.0.1"]}}`, fetch, "127.0.0.1", "reached", fence.Status{Holds: true}},
 		{"sandbox.network.hosts where not all", `"sandbox": {"network": {"all": false, "hosts": ["127.0.0.2"]}}`, `"sandbox": {"network": {"all": false, "hosts": ["127.0.0.1"]}}`, fetch, "127.0.0.1", "reached", can.Hosts},
-		{"sandbox.limits.cpu", ``, `"sandbox": {"limits": {"cpu": "77s"}}`, "bash echo got-$(ulimit -t)-", "got-", "got-77-", sandbox.Status{Holds: true}},
-		{"sandbox.limits.files", ``, `"sandbox": {"limits": {"files": 77}}`, "bash echo got-$(ulimit -n)-", "got-", "got-77-", sandbox.Status{Holds: true}},
-		{"sandbox.limits.fileSize", ``, `"sandbox": {"limits": {"fileSize": 78848}}`, "bash head -c 80000 /dev/zero >big; wc -c <big", "80000", "78848", sandbox.Status{Holds: true}},
-		{"sandbox.limits.processes", ``, `"sandbox": {"limits": {"processes": 777}}`, "bash echo got-$(ulimit -u)-", "got-", "got-777-", sandbox.Status{Holds: true}},
+		{"sandbox.limits.cpu", ``, `"sandbox": {"limits": {"cpu": "77s"}}`, "bash echo got-$(ulimit -t)-", "got-", "got-77-", fence.Status{Holds: true}},
+		{"sandbox.limits.files", ``, `"sandbox": {"limits": {"files": 77}}`, "bash echo got-$(ulimit -n)-", "got-", "got-77-", fence.Status{Holds: true}},
+		{"sandbox.limits.fileSize", ``, `"sandbox": {"limits": {"fileSize": 78848}}`, "bash head -c 80000 /dev/zero >big; wc -c <big", "80000", "78848", fence.Status{Holds: true}},
+		{"sandbox.limits.processes", ``, `"sandbox": {"limits": {"processes": 777}}`, "bash echo got-$(ulimit -u)-", "got-", "got-777-", fence.Status{Holds: true}},
 	} {
 		t.Run(c.key, func(t *testing.T) {
 			if !c.needs.Holds {
@@ -81,7 +81,7 @@ func TestKeysOfTheSettingsHaveAnEffectInARuntime(t *testing.T) {
 }
 
 func TestFileToolsDoNotReachWhatOnlyCommandsMayWrite(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	outside := besides(t, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -61,12 +62,12 @@ type skills struct {
 }
 
 // newSkills gives what stands at the points of a run for its skills: nothing when the tool of that name is the program's own. Where no skill is left, a run that goes on may have activated one.
-func (r *Runtime) newSkills(p *project.Project, tools []tool.Tool, permission hook.Middleware) []hook.Middleware {
+func (r *Runtime) newSkills(p *project.Project, tools []tool.Tool, may hook.Middleware) []hook.Middleware {
 	if p == nil {
 		return nil
 	}
-	s := &skills{journal: r.Journal, project: p, dir: r.dir, may: permission, tool: tool.Definition{Tool: model.Tool{Name: project.SkillToolName}}}
-	s.allow = func(rules ...string) (func(*hook.ToolUse) bool, error) { return hook.Only(s.dir, rules...) }
+	s := &skills{journal: r.Journal, project: p, dir: r.dir, may: may, tool: tool.Definition{Tool: model.Tool{Name: project.SkillToolName}}}
+	s.allow = func(rules ...string) (func(*hook.ToolUse) bool, error) { return permission.Only(s.dir, rules...) }
 	own, ok := p.SkillTool()
 	if ok {
 		s.tool = own.Definition()

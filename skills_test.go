@@ -42,7 +42,7 @@ func does(id, name, input string) message.Message {
 	return message.Assistant("", call(id, name, input))
 }
 
-func shell(id, command string) message.Message {
+func inBash(id, command string) message.Message {
 	return does(id, "bash", fmt.Sprintf(`{"command":%q}`, command))
 }
 
@@ -72,14 +72,14 @@ func TestAnActiveSkillsAllowedToolsAreAllThatMayBeUsed(t *testing.T) {
 				skillFile("release", list), skillFile("open", ""), skillFile("none", "allowed-tools: []\n"), skillFile("notes", "allowed-tools: Write(notes/**), Task\n"), map[string]string{"a.txt": "a"},
 			))
 			m := stub{
-				shell("b1", "touch one"),                    // nothing is active
+				inBash("b1", "touch one"),                   // nothing is active
 				does("o", "skill", `{"name":"open"}`),       // restricts nothing
-				shell("b2", "touch two"),                    //
+				inBash("b2", "touch two"),                   //
 				does("r", "Skill", `{"command":"release"}`), // models write it so, too
-				shell("b3", "touch three"),                  // not on the list
-				shell("b4", "git status && touch three"),    // nor is this, as a whole
-				shell("b5", "git status --short > three"),   // it writes
-				shell("b6", "git status || true"),           // on it
+				inBash("b3", "touch three"),                 // not on the list
+				inBash("b4", "git status && touch three"),   // nor is this, as a whole
+				inBash("b5", "git status --short > three"),  // it writes
+				inBash("b6", "git status || true"),          // on it
 				does("w1", "write", `{"file_path":"three","content":""}`),
 				does("g", "grep", `{"pattern":"a"}`), // it reads
 				does("q", "ask_user", `{"question":"Well?"}`),
@@ -91,9 +91,9 @@ func TestAnActiveSkillsAllowedToolsAreAllThatMayBeUsed(t *testing.T) {
 				does("g2", "grep", `{"pattern":"a"}`),
 				does("z", "skill", `{"name":"none"}`), // it takes nothing away
 				does("g3", "grep", `{"pattern":"a"}`),
-				shell("b7", "touch three"),
+				inBash("b7", "touch three"),
 				message.Assistant("first"),
-				shell("b8", "touch four"), // in the next run nothing is active
+				inBash("b8", "touch four"), // in the next run nothing is active
 				message.Assistant("second"),
 			}
 			other := tool.Func("other", "", func(context.Context, struct{}) (string, error) { return "", nil }, tool.ReadOnly)
@@ -133,7 +133,7 @@ func TestWhatASkillAllowsHoldsInTheNextProcessToo(t *testing.T) {
 	store := journal.Memory()
 	pay := tool.Func("pay", "", func(context.Context, struct{}) (string, error) { return "", nil }, tool.RequiresApproval)
 	m := stub{
-		does("r", "skill", `{"name":"release"}`), does("p1", "pay", `{}`), shell("b1", "touch made"), does("p2", "pay", `{}`), shell("b2", "touch made"), message.Assistant("done"),
+		does("r", "skill", `{"name":"release"}`), does("p1", "pay", `{}`), inBash("b1", "touch made"), does("p2", "pay", `{}`), inBash("b2", "touch made"), message.Assistant("done"),
 	}
 	goOn := func(answers string) (*agent.Result, error) {
 		t.Helper()
@@ -182,7 +182,7 @@ func TestAPromptActivatesTheSkillsThatItIsAbout(t *testing.T) {
 		case 0:
 			return does("p1", "pay", `{}`)
 		case 1, 3:
-			return shell(fmt.Sprint("b", n), "touch made")
+			return inBash(fmt.Sprint("b", n), "touch made")
 		}
 		return message.Assistant("done")
 	})
@@ -293,7 +293,7 @@ func TestATaskIsNotBoundByASkillThatWasActivatedAfterIt(t *testing.T) {
 		}
 		return stub{
 			does("t", "task", `{"agent":"waiter","prompt":"x","background":true}`), does("s", "skill", `{"name":"look"}`),
-			does("o", "opened", `{}`), shell("b", "true"), message.Assistant("done"), message.Assistant("done"),
+			does("o", "opened", `{}`), inBash("b", "true"), message.Assistant("done"), message.Assistant("done"),
 		}[replies(req)]
 	})
 	rt := serve(t, dir, m, func(o *pawl.Options) {

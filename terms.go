@@ -13,15 +13,17 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // terms are what binds a run, as it is on record: its modes, all of which bind, the rules that refuse or ask, and what its commands may reach. A run that goes on is bound by them and by what the Runtime
 // has now. What lets more happen (allow rules, looser modes) is not in them: whoever goes on gives it.
 type terms struct {
-	Modes []hook.Mode `json:"modes"`
-	Deny  []string    `json:"deny,omitempty"`
-	Ask   []string    `json:"ask,omitempty"`
+	Modes []permission.Mode `json:"modes"`
+	Deny  []string          `json:"deny,omitempty"`
+	Ask   []string          `json:"ask,omitempty"`
 	// Sandbox is nil when there was none. Its Root is "" when that is the project; Env, Limits and Cache are not on record.
 	Sandbox *sandbox.Policy `json:"sandbox,omitempty"`
 }
@@ -49,7 +51,7 @@ func (r *Runtime) terms(a *assembly) func(json.RawMessage) (agent.Terms, error) 
 // terms are those of a run that begins now.
 func (a *assembly) terms(dir string) terms {
 	p := a.permissions
-	t := terms{Modes: []hook.Mode{p.Mode}, Deny: slices.Clone(p.Deny), Ask: slices.Clone(p.Ask)}
+	t := terms{Modes: []permission.Mode{p.Mode}, Deny: slices.Clone(p.Deny), Ask: slices.Clone(p.Ask)}
 	for _, r := range p.Rules {
 		switch r.Verdict {
 		case hook.Deny:
@@ -74,8 +76,8 @@ func onRecord(p sandbox.Policy, dir string) *sandbox.Policy {
 // narrow binds a run that goes on by what is on record of it, where that is stricter than what the Runtime has now.
 func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Terms, err error) {
 	own := now.Modes[0]
-	modes := slices.DeleteFunc(slices.Clone(then.Modes), func(m hook.Mode) bool {
-		return !own.Looser(m) && (own != hook.ModePlan || m != hook.ModeDontAsk) // of these two each forbids what the other doesn't
+	modes := slices.DeleteFunc(slices.Clone(then.Modes), func(m permission.Mode) bool {
+		return !own.Looser(m) && (own != permission.ModePlan || m != permission.ModeDontAsk) // of these two each forbids what the other doesn't
 	})
 	deny, ask := without(then.Deny, now.Deny), without(then.Ask, now.Ask)
 	var said []string
@@ -89,7 +91,7 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		rules   []string
 	}{{hook.Deny, deny}, {hook.Ask, ask}} {
 		for _, text := range list.rules {
-			p.Rules = append(p.Rules, hook.Rule{Verdict: list.verdict, Text: text, Place: "on record of the run"})
+			p.Rules = append(p.Rules, permission.Rule{Verdict: list.verdict, Text: text, Place: "on record of the run"})
 			said = append(said, list.verdict.String()+" "+text)
 		}
 	}
@@ -105,11 +107,11 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		}
 	}
 	if len(deny) > 0 && !policy.Off {
-		hide, protect, err := hook.Kept(p)
+		hide, protect, err := permission.Kept(p)
 		if err != nil {
 			return both, out, fmt.Errorf("pawl: the rules that are on record of the run: %w", err)
 		}
-		f, err := keeping(policy, without(hide, policy.HidePatterns), without(protect, policy.ProtectPatterns), sandbox.Probe())
+		f, err := keeping(policy, without(hide, policy.HidePatterns), without(protect, policy.ProtectPatterns), fence.Probe())
 		if err != nil {
 			return both, out, err
 		}
@@ -119,10 +121,10 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 		out.Sandbox = &policy
 	}
 	if len(modes) == 0 && len(deny)+len(ask) > 0 {
-		modes = []hook.Mode{own}
+		modes = []permission.Mode{own}
 	}
 	for _, p.Mode = range modes { // beside the judge that there is: the strictest of them counts
-		m, err := hook.Permission(p)
+		m, err := permission.New(p)
 		if err != nil {
 			return both, out, fmt.Errorf("pawl: the permissions that are on record of the run: %w", err)
 		}

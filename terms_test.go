@@ -13,11 +13,12 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -88,26 +89,26 @@ func goesOn(t *testing.T, store journal.Store, o pawl.Options, more ...agent.Run
 
 func TestAResumeIsBoundByWhatTheRunBeganWith(t *testing.T) {
 	off := &sandbox.Policy{Off: true}
-	may := hook.Permissions{Allow: []string{"note", "check"}}
+	may := permission.Config{Allow: []string{"note", "check"}}
 	for name, c := range map[string]struct {
-		began, now hook.Permissions
+		began, now permission.Config
 		note, says string // note's result begins with it; the warning has it
 	}{
-		"nothing":                               {hook.Permissions{}, may, "noted", ""},
-		"a deny rule":                           {hook.Permissions{Deny: []string{"note"}}, may, "denied by the rule note (on record of the run)", "deny note"},
-		"a deny rule with its place":            {hook.Permissions{Rules: []hook.Rule{hook.DenyRule("note")}}, may, "denied by the rule note (on record of the run)", "deny note"},
-		"a deny rule, and a mode that is loose": {hook.Permissions{Deny: []string{"note"}}, hook.Permissions{Mode: hook.ModeBypass}, "denied by the rule note", "mode default, deny note"},
-		"the same deny rule":                    {hook.Permissions{Deny: []string{"note"}}, hook.Permissions{Deny: []string{"note"}}, "denied by the rule note (deny rule 1)", ""},
-		"an ask rule":                           {hook.Permissions{Ask: []string{"note"}}, may, "asked", "ask note"},
-		"mode plan":                             {hook.Permissions{Mode: hook.ModePlan}, may, "mode plan", "mode plan"},
-		"mode plan, and a looser one":           {hook.Permissions{Mode: hook.ModePlan}, hook.Permissions{Mode: hook.ModeBypass}, "mode plan", "mode plan"},
-		"mode default, and a looser one":        {hook.Permissions{}, hook.Permissions{Mode: hook.ModeBypass}, "asked", "mode default"},
-		"mode dontAsk":                          {hook.Permissions{Mode: hook.ModeDontAsk}, hook.Permissions{}, "mode dontAsk", "mode dontAsk"},
-		"dontAsk and plan: plan forbids":        {hook.Permissions{Mode: hook.ModeDontAsk}, hook.Permissions{Mode: hook.ModePlan, Allow: may.Allow}, "mode plan", "mode dontAsk"},
-		"plan and dontAsk: plan forbids":        {hook.Permissions{Mode: hook.ModePlan}, hook.Permissions{Mode: hook.ModeDontAsk, Allow: may.Allow}, "mode plan", "mode plan"},
-		"an allow rule is not taken over":       {may, hook.Permissions{}, "asked", ""},
-		"a looser mode is not taken over":       {hook.Permissions{Mode: hook.ModeBypass}, hook.Permissions{}, "asked", ""},
-		"a stricter one is that of now":         {hook.Permissions{Mode: hook.ModeBypass}, hook.Permissions{Mode: hook.ModePlan}, "mode plan", ""},
+		"nothing":                               {permission.Config{}, may, "noted", ""},
+		"a deny rule":                           {permission.Config{Deny: []string{"note"}}, may, "denied by the rule note (on record of the run)", "deny note"},
+		"a deny rule with its place":            {permission.Config{Rules: []permission.Rule{permission.DenyRule("note")}}, may, "denied by the rule note (on record of the run)", "deny note"},
+		"a deny rule, and a mode that is loose": {permission.Config{Deny: []string{"note"}}, permission.Config{Mode: permission.ModeBypass}, "denied by the rule note", "mode default, deny note"},
+		"the same deny rule":                    {permission.Config{Deny: []string{"note"}}, permission.Config{Deny: []string{"note"}}, "denied by the rule note (deny rule 1)", ""},
+		"an ask rule":                           {permission.Config{Ask: []string{"note"}}, may, "asked", "ask note"},
+		"mode plan":                             {permission.Config{Mode: permission.ModePlan}, may, "mode plan", "mode plan"},
+		"mode plan, and a looser one":           {permission.Config{Mode: permission.ModePlan}, permission.Config{Mode: permission.ModeBypass}, "mode plan", "mode plan"},
+		"mode default, and a looser one":        {permission.Config{}, permission.Config{Mode: permission.ModeBypass}, "asked", "mode default"},
+		"mode dontAsk":                          {permission.Config{Mode: permission.ModeDontAsk}, permission.Config{}, "mode dontAsk", "mode dontAsk"},
+		"dontAsk and plan: plan forbids":        {permission.Config{Mode: permission.ModeDontAsk}, permission.Config{Mode: permission.ModePlan, Allow: may.Allow}, "mode plan", "mode dontAsk"},
+		"plan and dontAsk: plan forbids":        {permission.Config{Mode: permission.ModePlan}, permission.Config{Mode: permission.ModeDontAsk, Allow: may.Allow}, "mode plan", "mode plan"},
+		"an allow rule is not taken over":       {may, permission.Config{}, "asked", ""},
+		"a looser mode is not taken over":       {permission.Config{Mode: permission.ModeBypass}, permission.Config{}, "asked", ""},
+		"a stricter one is that of now":         {permission.Config{Mode: permission.ModeBypass}, permission.Config{Mode: permission.ModePlan}, "mode plan", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := waits(t, pawl.Options{Permissions: c.began, Sandbox: off})
@@ -122,9 +123,9 @@ func TestAResumeIsBoundByWhatTheRunBeganWith(t *testing.T) {
 // A run that goes on, waits again and goes on again is bound by all that it ever was.
 func TestEachResumeOnlyNarrows(t *testing.T) {
 	off := &sandbox.Policy{Off: true}
-	store := waits(t, pawl.Options{Permissions: hook.Permissions{Ask: []string{"note"}}, Sandbox: off})
-	loose := pawl.Options{Permissions: hook.Permissions{Mode: hook.ModeBypass}, Sandbox: off}
-	if note, _ := goesOn(t, store, pawl.Options{Permissions: hook.Permissions{Mode: hook.ModeBypass, Deny: []string{"WebFetch"}}, Sandbox: off}); note != "asked" {
+	store := waits(t, pawl.Options{Permissions: permission.Config{Ask: []string{"note"}}, Sandbox: off})
+	loose := pawl.Options{Permissions: permission.Config{Mode: permission.ModeBypass}, Sandbox: off}
+	if note, _ := goesOn(t, store, pawl.Options{Permissions: permission.Config{Mode: permission.ModeBypass, Deny: []string{"WebFetch"}}, Sandbox: off}); note != "asked" {
 		t.Error(note)
 	}
 	if note, warned := goesOn(t, store, loose); note != "asked" || !strings.Contains(warned, "mode default, deny WebFetch, ask note") {
@@ -152,13 +153,13 @@ func TestEachResumeOnlyNarrows(t *testing.T) {
 }
 
 func TestARunThatBeganInASandboxGoesOnInOne(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	hosts := func(list ...string) *sandbox.Policy {
 		return &sandbox.Policy{Network: sandbox.Network{Hosts: list}}
 	}
-	allow := hook.Permissions{Allow: []string{"note"}}
+	allow := permission.Config{Allow: []string{"note"}}
 	for name, c := range map[string]struct {
 		began, now *sandbox.Policy // nil: the default
 		reached    string

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
@@ -32,7 +33,7 @@ func Example_completeSetup() {
 
 	// Sessions in files, and permissions: reading and tasks run unasked, all else is asked about.
 	sessions := hook.Sessions(hook.FileSessions(filepath.Join(dir, "sessions")))
-	permissions, err := hook.Permission(hook.Permissions{Mode: hook.ModeDefault, Dir: dir, Allow: []string{"Read", "Glob", "Grep"}})
+	permissions, err := permission.New(permission.Config{Mode: permission.ModeDefault, Dir: dir, Allow: []string{"Read", "Glob", "Grep"}})
 	must(err)
 
 	// Tools get what they depend on when they are made.

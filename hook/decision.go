@@ -40,6 +40,7 @@ type Decision struct {
 	Verdict Verdict
 	Reason  string // reaches the model when denied, the person when asked, the journal always
 	Input   string // rewritten input; "" leaves it. It is validated, and judged again by every hook.
+	By      any    // with Input: whose it is, in a value of the hook's own, which ToolUse.By has when the call is judged again. Nobody else reads it
 	Session bool   // with Ask: an approval for the session, which ToolUse.Granted has then, keeps the hook from asking about the like again
 	Context string // for the model: it stands behind the result of the call, or behind the reason when the call is denied
 }

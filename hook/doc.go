@@ -4,6 +4,5 @@
 // (commit, discard, revise), write an agent.Decider. A hook is an effect: what it said is journaled, so on resume and in replay it
 // is not asked again.
 //
-// [Shells] are hooks that are commands, in the protocol of Claude Code's: JSON on their standard input, an exit code and JSON as their answer. [DecodeShellHooks] reads them
-// from a settings file. They are told of the [EventType]s: the points around tools, the stop of the model, and the beginning and end of sessions and subagents, which whoever runs those fires.
+// The stock hooks here need nothing but the standard library. What may be done is judged by those of package hook/permission; hooks that are commands are made by package hook/shell.
 package hook

@@ -74,11 +74,10 @@ type ToolUse struct {
 	Messages message.History
 	Response *model.Response
 	Values   map[string]any // as in Generation
-	// Granted is what people approved for the session when they answered its questions: [Permission] heeds it beside Permissions.Grants.
+	// Granted is what people approved for the session when they answered its questions: permission.New heeds it beside Config.Grants.
 	Granted []Grant
+	By      any // Decision.By of the hook whose input the call has now; nil when it is the model's
 	ends    string
-	given   string   // the input as the hook gave it that the call has now; "" when it is the model's
-	said    *rewrite // the last one by shell hooks
 }
 
 // EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse
@@ -91,3 +90,10 @@ func (u *ToolUse) EndRun(reason string) {
 
 // Ends is the reason given to EndRun, "" when the run goes on.
 func (u *ToolUse) Ends() string { return u.ends }
+
+// Grant is what a person approved for a session: one call with this very input, or all that a rule permits.
+type Grant struct {
+	Tool  string `json:"tool,omitempty"`
+	Input string `json:"input,omitempty"`
+	Rule  string `json:"rule,omitempty"` // in place of the two above
+}

@@ -319,26 +319,37 @@ func TestEveryHookIsAskedWhateverOthersSayAndTheFirstOfTheStrictestGivesTheReaso
 	}
 }
 
-func TestAnApprovalForTheSessionHasToBeHeededByAllWhoAsk(t *testing.T) {
-	says := func(d hook.Decision) hook.Middleware {
-		return hook.Middleware{PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
+// By comes back to whoever's input it is, and to nobody who asked for another one.
+func TestAHookKnowsTheInputThatItGaveItself(t *testing.T) {
+	var seen []any
+	gives := func(input, by string) hook.Middleware {
+		return hook.Middleware{PreToolUse: func(_ context.Context, u *hook.ToolUse) (d hook.Decision, _ error) {
+			seen = append(seen, u.By)
+			if u.Call.Input == "{}" {
+				d.Input, d.By = input, by
+			}
+			return d, nil
+		}}
 	}
-	heeds, each := hook.Decision{Verdict: hook.Ask, Session: true}, hook.Asking("?")
-	permissions := permission(t, hook.Permissions{Dir: t.TempDir(), Ask: []string{"Bash"}})
 	for name, c := range map[string]struct {
-		hooks []hook.Middleware
-		want  bool
+		second hook.Middleware
+		want   any
 	}{
-		"permissions":                        {[]hook.Middleware{permissions}, true},
-		"all heed it":                        {[]hook.Middleware{permissions, says(heeds), says(hook.Allowed(""))}, true},
-		"another hook doesn't":               {[]hook.Middleware{permissions, says(each)}, false},
-		"nor does the first":                 {[]hook.Middleware{says(each), permissions}, false},
-		"the safety check by itself doesn't": {[]hook.Middleware{hook.Safety(hook.SafetyIn(t.TempDir()))}, false},
-		"nobody asks":                        {[]hook.Middleware{says(hook.Decision{Verdict: hook.Allow, Session: true})}, false},
-		"it is denied":                       {[]hook.Middleware{permissions, says(hook.Denied("no"))}, false},
+		"the other has no opinion": {hook.Middleware{}, "first"},
+		"the other says the same":  {gives(`{"a":1}`, "second"), "first"},
+		"the other has another":    {gives(`{"a":2}`, "second"), "second"},
 	} {
-		if d := hook.Judge(t.Context(), c.hooks, useOf("bash", in{"command": "git push --force"}), nil); d.Session != c.want {
-			t.Errorf("%s: %+v", name, d)
+		seen = nil
+		use := &hook.ToolUse{Call: message.ToolCall{ID: "c", Name: "t", Input: "{}"}, By: "what was there"}
+		d := hook.Judge(t.Context(), []hook.Middleware{gives(`{"a":1}`, "first"), c.second}, use, func(input string) (string, error) { return input + " ", nil })
+		if seen[0] != nil || seen[len(seen)-1] != c.want || d.By != nil || use.Call.Input == "{}" {
+			t.Errorf("%s: %v %+v", name, seen, d)
 		}
+	}
+	insists := hook.Middleware{PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+		return hook.Decision{Input: `{"a":1}`, By: "it"}, nil
+	}}
+	if d := hook.Judge(t.Context(), []hook.Middleware{insists}, &hook.ToolUse{Call: message.ToolCall{Input: "{}"}}, nil); d.Input != `{"a":1}` || d.By != nil {
+		t.Errorf("what hooks say to themselves is nobody else's: %+v", d)
 	}
 }

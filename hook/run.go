@@ -22,10 +22,9 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 		return Decision{}
 	}
 	rewritten, seen := "", ToolUse{}
-	use.given, use.said = "", nil
+	use.By = nil
 	for range maxRewrites + 1 {
 		d := round(ctx, hooks, use, &seen)
-		given := d.Input
 		if d.Verdict < Deny && d.Input != "" && check != nil {
 			input, err := check(d.Input)
 			if err != nil {
@@ -34,10 +33,10 @@ func Judge(ctx context.Context, hooks []Middleware, use *ToolUse, check func(inp
 			d.Input = input
 		}
 		if d.Verdict >= Deny || d.Input == "" || d.Input == use.Call.Input {
-			d.Input = rewritten
+			d.Input, d.By = rewritten, nil
 			return d
 		}
-		use.Call.Input, use.given, rewritten = d.Input, given, d.Input
+		use.Call.Input, use.By, rewritten = d.Input, d.By, d.Input
 	}
 	return Denied(fmt.Sprintf("hooks rewrote the input %d times without agreeing", maxRewrites))
 }
@@ -50,7 +49,6 @@ func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Dec
 			continue
 		}
 		d := judge(ctx, h, use, seen)
-		use.said = seen.said
 		if seen.ends != "" {
 			use.ends = seen.ends
 			d = Decision{Verdict: Deny, Reason: seen.ends, Context: d.Context}
@@ -58,8 +56,8 @@ func round(ctx context.Context, hooks []Middleware, use, seen *ToolUse) (all Dec
 		if d.Verdict > all.Verdict {
 			all.Verdict, all.Reason = d.Verdict, d.Reason
 		}
-		if d.Input != "" {
-			all.Input = d.Input
+		if d.Input != "" && d.Input != all.Input { // of those that say the same, it is the first one's
+			all.Input, all.By = d.Input, d.By
 		}
 		session = session && (d.Verdict != Ask || d.Session)
 		all.Context = lines(all.Context, d.Context)

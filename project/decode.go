@@ -15,9 +15,12 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // decoder makes entries of a settings file.
@@ -337,8 +340,8 @@ func (d *decoder) env(n node) {
 func (d *decoder) rules(n node, verdict hook.Verdict) {
 	key := "permissions." + verdict.String()
 	d.texts(n, key, func(n node, v string) {
-		rule := hook.Rule{Verdict: verdict, Text: v, Place: d.place(n.at).String()}
-		if _, err := hook.Permission(hook.Permissions{Dir: d.root, Rules: []hook.Rule{rule}}); err != nil {
+		rule := permission.Rule{Verdict: verdict, Text: v, Place: d.place(n.at).String()}
+		if _, err := permission.New(permission.Config{Dir: d.root, Rules: []permission.Rule{rule}}); err != nil {
 			p := Problem{d.place(n.at), fmt.Sprintf("the rule %q can't be understood", clip(v)), said(err, rule.Place)}
 			if verdict == hook.Allow {
 				d.problem(p)
@@ -347,7 +350,7 @@ func (d *decoder) rules(n node, verdict hook.Verdict) {
 			}
 			return
 		}
-		rules := []hook.Rule{rule}
+		rules := []permission.Rule{rule}
 		if d.outer {
 			rules = rule.From(d.root)
 		}
@@ -373,10 +376,10 @@ func (d *decoder) mode(n node) {
 	if !ok {
 		return
 	}
-	mode := hook.Mode(v)
-	if !slices.Contains(hook.Modes(), mode) {
+	mode := permission.Mode(v)
+	if !slices.Contains(permission.Modes(), mode) {
 		var names []string
-		for _, m := range hook.Modes() {
+		for _, m := range permission.Modes() {
 			names = append(names, string(m))
 		}
 		p := Problem{d.place(n.at), fmt.Sprintf("there is no mode %q", clip(v)), "want one of " + strings.Join(names, ", ")}
@@ -388,7 +391,7 @@ func (d *decoder) mode(n node) {
 		return
 	}
 	e := entry{key: "permissions.defaultMode", single: true, apply: func(s *Settings) { s.Permissions.Mode = mode }}
-	if mode != hook.ModePlan {
+	if mode != permission.ModePlan {
 		e.loosens = func(s *Settings) bool { return mode.Looser(s.Permissions.Mode) }
 	}
 	d.add(n, e)
@@ -489,7 +492,7 @@ func (d *decoder) networkAll(n node) {
 
 func (d *decoder) networkHosts(n node) {
 	d.texts(n, "sandbox.network.hosts", func(n node, v string) {
-		if !sandbox.ValidHost(v) {
+		if !fence.ValidHost(v) {
 			d.fail(Problem{d.place(n.at), fmt.Sprintf("sandbox.network.hosts: %q is no host", clip(v)), "want example.com, *.example.com or an address, without scheme and port"})
 			return
 		}
@@ -548,11 +551,11 @@ func (d *decoder) duration(n node, key string) (time.Duration, bool) {
 	return v, true
 }
 
-// hooks reads shell hooks, in the words of package hook.
+// hooks reads shell hooks, in the words of package hook/shell.
 func (d *decoder) hooks(n node) {
 	at := d.place(n.at)
 	raw := append(bytes.Repeat([]byte("\n"), at.Line-1), d.data[n.at:n.end]...) // so that its lines are the file's
-	list, problems, err := hook.DecodeShellHooks(raw)
+	list, problems, err := shell.Decode(raw)
 	if err != nil {
 		p := Problem{Place{File: d.file}, err.Error(), ""}
 		if m := lineOfHook.FindStringSubmatch(p.Reason); m != nil {
@@ -574,7 +577,7 @@ func (d *decoder) hooks(n node) {
 	}
 }
 
-func hookEntry(h hook.ShellHook) entry {
+func hookEntry(h shell.Hook) entry {
 	text := sayHook(h)
 	e := entry{
 		key: "hooks." + string(h.Event), text: text, said: writtenHook(h), same: text,
@@ -589,7 +592,7 @@ func hookEntry(h hook.ShellHook) entry {
 	return e
 }
 
-// lineOfHook finds the line and the path in an error of hook.DecodeShellHooks.
+// lineOfHook finds the line and the path in an error of shell.Decode.
 var lineOfHook = regexp.MustCompile(`(?s)^hook: line (\d+): (.*?): (.*)$`)
 
 // inHooks is the place of a part of a hooks object, with its column if that is on the line.
@@ -605,7 +608,7 @@ func (d *decoder) inHooks(n node, line int, path string) Place {
 }
 
 // sayHook is all of a hook but its place.
-func sayHook(h hook.ShellHook) string {
+func sayHook(h shell.Hook) string {
 	h.Place = ""
 	m := map[string]any{}
 	b, err := json.Marshal(h)
@@ -620,7 +623,7 @@ func sayHook(h hook.ShellHook) string {
 }
 
 // writtenHook is a hook as it could stand in a list of its event.
-func writtenHook(h hook.ShellHook) string {
+func writtenHook(h shell.Hook) string {
 	type command struct {
 		Type          string            `json:"type"`
 		Name          string            `json:"name,omitempty"`
@@ -686,7 +689,7 @@ func hidden(m map[string]string) map[string]string {
 	return out
 }
 
-// find looks for the part of a hooks object that hook.Problem.Path names.
+// find looks for the part of a hooks object that shell.Problem.Path names.
 func find(n node, path string) (node, bool) {
 	if path == "" {
 		return n, true

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // errForbidden is of a file that rules keep from being read.
@@ -13,13 +15,13 @@ var errForbidden = &fileError{"it may not be read, by a deny rule for Read or by
 
 // deny finds out which files the model is kept from: it may write @.env into a file that is read here.
 func (l *loader) deny(s Settings) error {
-	p := hook.Permissions{Dir: l.root, Deny: l.permissions.Deny}
+	p := permission.Config{Dir: l.root, Deny: l.permissions.Deny}
 	for _, r := range slices.Concat(s.Permissions.Rules, l.permissions.Rules) {
 		if r.Verdict == hook.Deny {
 			p.Rules = append(p.Rules, r)
 		}
 	}
-	hide, _, err := hook.Kept(p)
+	hide, _, err := permission.Kept(p)
 	if err != nil {
 		return err
 	}
@@ -27,10 +29,10 @@ func (l *loader) deny(s Settings) error {
 	if !s.Sandbox.Off {
 		policy.Hide, policy.Read = s.Sandbox.Hide, s.Sandbox.Read
 	}
-	if resolved, err := policy.Resolve(); err == nil { // else a directory has just gone away
+	if resolved, err := fence.Resolve(policy); err == nil { // else a directory has just gone away
 		policy = resolved
 	}
-	readable := policy.Readable()
+	readable := fence.Readable(policy)
 	l.denied = func(path string) bool { return !readable(path) }
 	return nil
 }

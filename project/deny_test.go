@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -34,10 +34,10 @@ func TestNothingIsReadThatADenyRuleNames(t *testing.T) {
 		},
 		"the overrides": func(*world) []project.Option { return []project.Option{project.WithOverrides([]byte(denies))} },
 		"the program": func(*world) []project.Option {
-			return []project.Option{project.WithPermissions(hook.Permissions{Deny: []string{"Read(./.env)"}})}
+			return []project.Option{project.WithPermissions(permission.Config{Deny: []string{"Read(./.env)"}})}
 		},
 		"the program's rules": func(*world) []project.Option {
-			return []project.Option{project.WithPermissions(hook.Permissions{Rules: []hook.Rule{hook.DenyRule("Read(*.env)")}})}
+			return []project.Option{project.WithPermissions(permission.Config{Rules: []permission.Rule{permission.DenyRule("Read(*.env)")}})}
 		},
 		"what was there before": func(w *world) []project.Option {
 			w.put(".agents/settings.json", denies)
@@ -78,11 +78,11 @@ func TestWhatADenyRuleDoesNotNameIsReadAsBefore(t *testing.T) {
 	w.put("docs/a.md", "Two.")
 	w.put("~/.agents/skills/s/SKILL.md", "---\nname: s\ndescription: Three.\n---\n")
 	w.put("~/.agents/settings.json", `{"permissions": {"deny": ["Read(.env)", "Read(./other/**)", "Edit(AGENTS.md)", "Read(~/.agents/**)"], "ask": ["Read(docs/**)"]}}`)
-	p := w.load(project.WithPermissions(hook.Permissions{Allow: []string{"Read"}, Ask: []string{"Read(AGENTS.md)"}}))
+	p := w.load(project.WithPermissions(permission.Config{Allow: []string{"Read"}, Ask: []string{"Read(AGENTS.md)"}}))
 	if text := told(p); !strings.Contains(text, "One.") || !strings.Contains(text, "Two.") || !strings.Contains(text, "Three.") {
 		t.Errorf("%s %v", text, p.Problems)
 	}
-	if _, err := w.try(project.WithPermissions(hook.Permissions{Deny: []string{"Read("}})); err == nil || !strings.Contains(err.Error(), "Read(") {
+	if _, err := w.try(project.WithPermissions(permission.Config{Deny: []string{"Read("}})); err == nil || !strings.Contains(err.Error(), "Read(") {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -35,10 +36,10 @@ func TestWhatThePageShowsWorks(t *testing.T) {
 	if s.Model == "" || len(s.Permissions.Rules) != 4 || len(s.Env)+len(s.Hooks)+len(s.MCP) != 3 || s.Sandbox.Network.All || len(s.Sandbox.Network.Hosts) != 1 {
 		t.Errorf("%+v", s)
 	}
-	if _, err := hook.Permission(s.Permissions); err != nil {
+	if _, err := permission.New(s.Permissions); err != nil {
 		t.Error(err)
 	}
-	shells, err := hook.NewShells(hook.ShellOptions{Dir: p.Root}, s.Hooks...)
+	shells, err := shell.New(shell.Options{Dir: p.Root}, s.Hooks...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -75,12 +76,12 @@ func ExampleLoad() {
 	for _, problem := range p.Problems {
 		fmt.Println(problem) // of what has no effect: read on without it
 	}
-	permission, err := hook.Permission(p.Settings.Permissions)
+	judged, err := permission.New(p.Settings.Permissions)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	a := agent.Agent{ID: "mine", Instructions: p.Prompt(), Hooks: []hook.Middleware{permission}}
+	a := agent.Agent{ID: "mine", Instructions: p.Prompt(), Hooks: []hook.Middleware{judged}}
 	fmt.Println(a.Instructions)
 	// Output:
 	// .agents/settings.json:3:3: there is no key "colour": it has no effect: remove it

@@ -116,7 +116,7 @@ func (m *memory) text(name string) (string, error) {
 func (m *memory) include(name, text string, above []string) string {
 	above = append(slices.Clip(above), m.real(name))
 	var out strings.Builder
-	var f fence
+	var f codeFence
 	line := 0
 	for l := range strings.Lines(text) {
 		line++
@@ -213,11 +213,11 @@ func likePath(s string) bool {
 	return ext != "" && len(ext) <= 8 && plainName(ext)
 }
 
-// fence follows the fenced code blocks of a Markdown text.
-type fence struct{ open string } // the fence that is open: its characters
+// codeFence follows the fenced code blocks of a Markdown text.
+type codeFence struct{ open string } // the fence that is open: its characters
 
 // next reports whether a line is in a code block, or opens or closes one.
-func (f *fence) next(line string) bool {
+func (f *codeFence) next(line string) bool {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > 3 {
 		return f.open != ""

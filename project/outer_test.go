@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/project"
 )
@@ -24,7 +25,7 @@ func (w *world) sub(opts ...project.Option) (*project.Project, error) {
 // verdict is what the settings' permissions say about a call.
 func verdict(t *testing.T, p *project.Project, name, input string) hook.Verdict {
 	t.Helper()
-	m, err := hook.Permission(p.Settings.Permissions)
+	m, err := permission.New(p.Settings.Permissions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestWhatADirectoryFurtherUpForbidsBindsBelow(t *testing.T) {
 			t.Errorf("%s: %v", name, p.Values())
 		}
 	}
-	if p, err := w.sub(project.WithOverrides([]byte(`{"permissions": {"defaultMode": "dontAsk"}}`))); err != nil || p.Settings.Permissions.Mode != hook.ModeDontAsk || len(rules(p, hook.Deny)) == 0 {
+	if p, err := w.sub(project.WithOverrides([]byte(`{"permissions": {"defaultMode": "dontAsk"}}`))); err != nil || p.Settings.Permissions.Mode != permission.ModeDontAsk || len(rules(p, hook.Deny)) == 0 {
 		t.Error(err, p.Settings.Permissions) // the program's own say counts more
 	}
 }
@@ -165,7 +166,7 @@ func TestWhatIsStricterBelowStaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Settings; s.Permissions.Mode != hook.ModePlan || s.Sandbox.Limits.Files != 50 || s.Sandbox.Limits.Processes != 10 {
+	if s := p.Settings; s.Permissions.Mode != permission.ModePlan || s.Sandbox.Limits.Files != 50 || s.Sandbox.Limits.Processes != 10 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/shell"
 )
 
 // pin is something that a project's file forbade when it was read last. Tools may write in the project, so what its files forbid no longer stays in force until a person has approved that.
@@ -82,7 +82,7 @@ func (l *loader) removed(pins []pin, entries []entry) (out []entry) {
 func (l *loader) again(p pin) (e entry, err error) {
 	where := l.shown + p.File + " (as it was)"
 	if strings.HasPrefix(p.Key, "hooks.") {
-		var h hook.ShellHook
+		var h shell.Hook
 		if err := json.Unmarshal([]byte(p.Text), &h); err != nil {
 			return e, err
 		}

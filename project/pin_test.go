@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -116,7 +117,7 @@ func TestWhatMovesOrGetsStricterIsNotRemoved(t *testing.T) {
 	w.pin()
 	w.put(".agents/settings.json", `{"permissions": {"defaultMode": "plan"}, "sandbox": {"limits": {"files": 50}}}`)
 	w.put(".agents/settings.local.json", `{"permissions": {"deny": ["Bash(git push:*)"]}}`)
-	if p := w.load(); len(p.Untrusted()) > 0 || len(rules(p, hook.Deny)) != 1 || p.Settings.Permissions.Mode != hook.ModePlan || p.Settings.Sandbox.Limits.Files != 50 {
+	if p := w.load(); len(p.Untrusted()) > 0 || len(rules(p, hook.Deny)) != 1 || p.Settings.Permissions.Mode != permission.ModePlan || p.Settings.Sandbox.Limits.Files != 50 {
 		t.Errorf("%v %s", states(p), binding(p))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 )
 
 // Project is what a directory says, all layers merged. It is a value of one moment and does not change: treat its fields as read-only. Safe for concurrent use.
@@ -73,7 +73,7 @@ func WithOverrides(settings json.RawMessage) Option {
 }
 
 // WithPermissions gives the program's own permissions: what their deny rules for Read name is not read, as with those of the settings. Of use are those rules only.
-func WithPermissions(p hook.Permissions) Option {
+func WithPermissions(p permission.Config) Option {
 	return func(l *loader) { l.permissions = p }
 }
 
@@ -97,7 +97,7 @@ type loader struct {
 	report
 	home, workdir string
 	overrides     json.RawMessage
-	permissions   hook.Permissions // the program's
+	permissions   permission.Config // the program's
 	denied        func(path string) bool
 	trust         trustStore
 	trusted       bool

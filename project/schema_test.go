@@ -66,7 +66,7 @@ func TestTheSchemaHasTheKeysThatAreRead(t *testing.T) {
 	if d := cmp.Diff(ofOAuth, at(t, "$defs", "server", "properties", "oauth")); d != "" {
 		t.Error(d)
 	}
-	for _, name := range at(t, "$defs", "hook") { // what package hook reads
+	for _, name := range at(t, "$defs", "hook") { // what package hook/shell reads
 		r := &report{}
 		text := `{"hooks": {"Stop": [{"hooks": [{"command": "x", "` + name + `": null}]}]}}`
 		if name == "command" {
@@ -177,7 +177,7 @@ func FuzzSettings(f *testing.F) {
 				t.Errorf("%q waits, and there is nothing to approve", b)
 			}
 		}
-		if len(r.errs)+len(r.problems) == 0 && !bytes.Contains(b, []byte("ooks")) { // package hook takes null for everything, the schema does not
+		if len(r.errs)+len(r.problems) == 0 && !bytes.Contains(b, []byte("ooks")) { // package hook/shell takes null for everything, the schema does not
 			doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 			if err != nil {
 				t.Fatal(err)

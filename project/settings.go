@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool/mcp"
@@ -34,10 +35,10 @@ func (l Layer) ofProject() bool { return l == LayerProject || l == LayerLocal }
 type Settings struct {
 	Model           string                // PROVIDER/NAME, the file of scripted/FILE absolute; "" when no layer says
 	Retries         int                   // how often a model call that failed for a reason that may pass is tried again
-	Permissions     hook.Permissions      // Mode, Rules with their places, Dir, and Directories in Writable
+	Permissions     permission.Config     // Mode, Rules with their places, Dir, and Directories in Writable
 	Directories     []string              // permissions.additionalDirectories, absolute; they are in Sandbox.Write, too
 	Env             map[string]string     // for commands, hooks and MCP servers
-	Hooks           []hook.ShellHook      // the lowest layer's first; none with disableAllHooks
+	Hooks           []shell.Hook          // the lowest layer's first; none with disableAllHooks
 	MCP             []mcp.Server          // by name, with their variables not yet in place
 	Sandbox         sandbox.Policy        // Root is the project
 	SandboxSet      bool                  // some layer says something of the sandbox, so it is not to be left out silently where there is none

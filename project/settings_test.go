@@ -15,7 +15,9 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
@@ -24,7 +26,7 @@ func TestAnEmptyDirectoryHasTheDefaults(t *testing.T) {
 	p := w.load()
 	wantNoProblem(t, p)
 	s := p.Settings
-	if s.Permissions.Mode != hook.ModeDefault || !s.Gitignore || s.Compat || s.SandboxSet || s.Sandbox.Off || !s.Sandbox.Network.All || s.Sandbox.Root != w.root || p.Prompt() != "" || len(p.Skills) != 0 {
+	if s.Permissions.Mode != permission.ModeDefault || !s.Gitignore || s.Compat || s.SandboxSet || s.Sandbox.Off || !s.Sandbox.Network.All || s.Sandbox.Root != w.root || p.Prompt() != "" || len(p.Skills) != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -366,7 +368,7 @@ func TestPathsAreRelativeToTheProjectAndMissingOnesAreLeftOut(t *testing.T) {
 		t.Error(d)
 	}
 	wantProblem(t, p, "~/.agents/settings.json:1:", "sandbox.write", "there is no", "nowhere")
-	if _, err := p.Settings.Sandbox.Resolve(); err != nil || !p.Settings.SandboxSet {
+	if _, err := fence.Resolve(p.Settings.Sandbox); err != nil || !p.Settings.SandboxSet {
 		t.Error(err)
 	}
 }
@@ -386,7 +388,7 @@ func TestOtherProgramsFilesAreReadWithCompatOnly(t *testing.T) {
 	}
 	w.put(".agents/settings.json", `{"model": "a/b", "compat": true}`)
 	p := w.load()
-	if d := cmp.Diff([]string{"Read(.env)"}, rules(p, hook.Deny)); d != "" || p.Settings.Model != "a/b" || p.Settings.Permissions.Mode != hook.ModeDefault || !p.Settings.Compat {
+	if d := cmp.Diff([]string{"Read(.env)"}, rules(p, hook.Deny)); d != "" || p.Settings.Model != "a/b" || p.Settings.Permissions.Mode != permission.ModeDefault || !p.Settings.Compat {
 		t.Error(d, p.Settings)
 	}
 	if len(p.Settings.Hooks)+len(p.Settings.MCP)+len(p.Settings.Env) > 0 || len(p.Untrusted()) != 3 {

@@ -15,7 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/frontmatter"
 )
 
@@ -141,7 +141,7 @@ func (s *skillReader) skill(t tree, dir string, layer Layer) {
 	}
 	k.Description, k.License, k.Compatibility, k.Metadata, k.Keywords, k.Paths, k.Body = of.Description, of.License, of.Compatibility, of.Metadata, of.Keywords, of.Paths, of.Body
 	k.AllowedTools = slices.DeleteFunc(of.AllowedTools, func(rule string) bool {
-		_, err := hook.Only(s.root, rule)
+		_, err := permission.Only(s.root, rule)
 		if err != nil {
 			at := of.Places["allowed-tools"]
 			s.problem(Problem{Place{t.place(file).File, at.Line, at.Column}, fmt.Sprintf("%q is no permission rule, and allows nothing", clip(rule)), "name a tool, or what of it, such as Bash(go test:*)"})
@@ -251,7 +251,7 @@ func (k Skill) Check() error {
 	if wrong != nil {
 		return errdefs.Validation.Errorf("project: skill %q: %s: %s", clip(k.Name), wrong.Reason, wrong.Remedy)
 	}
-	if _, err := hook.Only("", k.AllowedTools...); err != nil {
+	if _, err := permission.Only("", k.AllowedTools...); err != nil {
 		return errdefs.Validation.Errorf("project: skill %s: allowed tools: %w", k.Name, err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 )
 
 // Subagent is what a file of .agents/agents says of an agent that tasks can be given to. Whatever it says, it is bound by the permissions and the sandbox of who gives the task.
@@ -222,12 +222,12 @@ func (p *Project) Subagent(name string) (Subagent, bool) {
 	return Subagent{}, false
 }
 
-// Gate gives the names of those tools that the agent may use, of all that there are; mcp__server stands for all of that server's, and other programs' names for a tool for ours (see [hook.SameTool]). It is never nil: an agent that may use none gets none.
+// Gate gives the names of those tools that the agent may use, of all that there are; mcp__server stands for all of that server's, and other programs' names for a tool for ours (see [permission.SameTool]). It is never nil: an agent that may use none gets none.
 func (a Subagent) Gate(all []string) []string {
 	in := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(o string) bool {
 			server := strings.HasPrefix(o, "mcp__") && !strings.Contains(o[len("mcp__"):], "__")
-			return hook.SameTool(o, name) || server && strings.HasPrefix(strings.ToLower(name), strings.ToLower(o)+"__")
+			return permission.SameTool(o, name) || server && strings.HasPrefix(strings.ToLower(name), strings.ToLower(o)+"__")
 		})
 	}
 	out := []string{}

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/internal/near"
 )
 
@@ -36,8 +37,8 @@ func namedIn(fm frontMatter) (all []namedTool) {
 // (.claude), are never told of.
 func (p *Project) UnknownTools(known []string) (all []Problem) {
 	for _, n := range append(p.ruleTools(), p.named...) {
-		foreign := strings.HasPrefix(strings.ToLower(n.name), "mcp__") || strings.Contains(n.name, "*") || hook.ForeignTool(n.name) || strings.HasPrefix(n.File, ".claude/")
-		if foreign || slices.ContainsFunc(known, func(o string) bool { return hook.SameTool(o, n.name) }) {
+		foreign := strings.HasPrefix(strings.ToLower(n.name), "mcp__") || strings.Contains(n.name, "*") || permission.ForeignTool(n.name) || strings.HasPrefix(n.File, ".claude/")
+		if foreign || slices.ContainsFunc(known, func(o string) bool { return permission.SameTool(o, n.name) }) {
 			continue
 		}
 		problem := Problem{n.Place, fmt.Sprintf("there is no tool %q: %s has no effect", clip(n.name), n.in), ""}
@@ -63,9 +64,9 @@ func (p *Project) ruleTools() (all []namedTool) {
 		}
 		switch v.Key {
 		case "permissions.allow", "permissions.ask", "permissions.deny":
-			all = append(all, namedTool{v.Place, hook.RuleTool(text), fmt.Sprintf("the rule %q", clip(text))})
+			all = append(all, namedTool{v.Place, permission.RuleTool(text), fmt.Sprintf("the rule %q", clip(text))})
 		case "disallowedTools":
-			all = append(all, namedTool{v.Place, hook.RuleTool(text), "its name in disallowedTools"})
+			all = append(all, namedTool{v.Place, permission.RuleTool(text), "its name in disallowedTools"})
 		}
 	}
 	return all
@@ -73,7 +74,7 @@ func (p *Project) ruleTools() (all []namedTool) {
 
 // matcherTools are the tools that a hook's matcher names, if it is a list of names and no pattern.
 func matcherTools(v Value) (all []namedTool) {
-	var h hook.ShellHook
+	var h shell.Hook
 	if json.Unmarshal([]byte(v.text), &h) != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -54,7 +55,7 @@ func TestWhatAProjectWantsWaitsForApprovalAndWhatItForbidsCounts(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 		s := p.Settings
-		if len(rules(p, hook.Allow)) > 0 || s.Permissions.Mode != hook.ModeDefault || len(s.Directories)+len(s.MCP) > 0 || s.Env["PATH"] != "/bin" || len(s.Hooks) != 1 ||
+		if len(rules(p, hook.Allow)) > 0 || s.Permissions.Mode != permission.ModeDefault || len(s.Directories)+len(s.MCP) > 0 || s.Env["PATH"] != "/bin" || len(s.Hooks) != 1 ||
 			s.Sandbox.Off || len(s.Sandbox.Write)+len(s.Sandbox.Read)+len(s.Sandbox.Env)+len(s.Sandbox.Network.Hosts) > 0 || s.Sandbox.Limits.CPU != 0 {
 			t.Errorf("%s counts without approval: %+v", file, s)
 		}
@@ -66,7 +67,7 @@ func TestWhatAProjectWantsWaitsForApprovalAndWhatItForbidsCounts(t *testing.T) {
 		}
 		p = w.load()
 		s = p.Settings
-		if len(p.Untrusted()) > 0 || len(rules(p, hook.Allow)) != 1 || s.Permissions.Mode != hook.ModeAcceptEdits || s.Env["PATH"] != "/evil" || len(s.MCP) != 1 || len(s.Hooks) != 0 || !s.Sandbox.Off {
+		if len(p.Untrusted()) > 0 || len(rules(p, hook.Allow)) != 1 || s.Permissions.Mode != permission.ModeAcceptEdits || s.Env["PATH"] != "/evil" || len(s.MCP) != 1 || len(s.Hooks) != 0 || !s.Sandbox.Off {
 			t.Errorf("approved, and it does not count: %v %+v", waits(p), s)
 		}
 		if err := project.Revoke(p); err != nil {
@@ -112,15 +113,15 @@ func TestAStricterModeOfTheProjectCountsAndALooserOneWaits(t *testing.T) {
 		{"bypassPermissions", "acceptEdits", false},
 	} {
 		w := newWorld(t)
-		want := hook.Mode(c.project)
+		want := permission.Mode(c.project)
 		if c.user != "" {
 			w.put("~/.agents/settings.json", `{"permissions": {"defaultMode": "`+c.user+`"}}`)
 		}
 		if c.waits {
-			want = hook.Mode(c.user)
+			want = permission.Mode(c.user)
 		}
 		if want == "" {
-			want = hook.ModeDefault
+			want = permission.ModeDefault
 		}
 		w.put(".agents/settings.json", `{"permissions": {"defaultMode": "`+c.project+`"}}`)
 		if p := w.load(); len(p.Untrusted()) > 0 != c.waits || p.Settings.Permissions.Mode != want {

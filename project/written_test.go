@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/project"
 )
 
@@ -50,7 +50,7 @@ func TestHooksAndServersAreShownAsTheyAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.load().Settings.Hooks
-	again, wrong, err := hook.DecodeShellHooks([]byte(`{"PreToolUse": [` + strings.Join(want, ",\n") + `]}`))
+	again, wrong, err := shell.Decode([]byte(`{"PreToolUse": [` + strings.Join(want, ",\n") + `]}`))
 	if err != nil || len(wrong) > 0 {
 		t.Fatal(err, wrong)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/telemetry"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
@@ -94,7 +95,7 @@ func full(cfg *loop.Config, p *pawl) error {
 			PostGeneration: func(context.Context, *hook.Generation) error { return nil },
 		})
 	}
-	rules, err := hook.Permission(hook.Permissions{Allow: []string{load.Tool, "other1"}, Deny: []string{"other2", "Bash(rm:*)"}, Ask: []string{"other3"}})
+	rules, err := permission.New(permission.Config{Allow: []string{load.Tool, "other1"}, Deny: []string{"other2", "Bash(rm:*)"}, Ask: []string{"other3"}})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -60,7 +61,7 @@ func proposed(dir string, c journal.Called) string {
 	if dir == "" { // a program of somebody's did not say where it works
 		return ""
 	}
-	rule, err := hook.ProposeRule(dir, &hook.ToolUse{Call: message.ToolCall{Name: c.Name, Input: c.Input}})
+	rule, err := permission.ProposeRule(dir, &hook.ToolUse{Call: message.ToolCall{Name: c.Name, Input: c.Input}})
 	if err != nil {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 //go:embed demo
@@ -107,7 +108,7 @@ func demo(ctx context.Context, s streams, c common) error {
 // demoSandbox is the ordinary one, with caches that all demos share: their project is a new one each time, and Go would compile its own library for each.
 func demoSandbox() *sandbox.Policy {
 	dir, err := os.UserCacheDir()
-	if err != nil || !sandbox.Probe().Writes.Holds {
+	if err != nil || !fence.Probe().Writes.Holds {
 		return nil // what a Runtime makes of that
 	}
 	p := pawl.DefaultSandbox()

@@ -22,11 +22,13 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -253,7 +255,7 @@ func inRuntime(t *testing.T) (tools map[string]built, schemas map[string]schema)
 		m := &asks{calls: calls}
 		rt, err := pawl.New(t.Context(), pawl.Options{
 			Model: m, ProjectRoot: dir, Journal: journal.Memory(), Sandbox: policy, Tools: []tool.Tool{deferred, askuser.New(nil)},
-			Permissions: hook.Permissions{Audit: func(_ context.Context, j hook.Judgment) {
+			Permissions: permission.Config{Audit: func(_ context.Context, j permission.Judgment) {
 				mu.Lock()
 				defer mu.Unlock()
 				if strings.HasSuffix(j.Call, " plain") {
@@ -317,7 +319,7 @@ func marksOf(d tool.Definition) (out []string) {
 
 // The page of the built-in tools has the tools that a Runtime offers, with their fields, other names and marks, and what is asked about.
 func TestThePageOfTheToolsIsWhatARuntimeHas(t *testing.T) {
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 	page, about := onPage(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
-	"github.com/pawl-dev/pawl/sandbox"
+
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func doctorCommand(s streams) *cobra.Command {
@@ -36,7 +37,7 @@ no effect need not keep anything from working.`,
 				return broken
 			}
 			servers, failed := mcpFindings(cmd.Context(), dir)
-			if err := printFindings(s.out, asJSON, append(diagnose(sandbox.Probe()), servers...), settings); err != nil {
+			if err := printFindings(s.out, asJSON, append(diagnose(fence.Probe()), servers...), settings); err != nil {
 				return err
 			}
 			switch {
@@ -94,7 +95,7 @@ type finding struct {
 	Text string `json:"text"`
 }
 
-func diagnose(can sandbox.Capabilities) (all []finding) {
+func diagnose(can fence.Capabilities) (all []finding) {
 	for _, p := range pawl.Providers() {
 		var set []string
 		for _, key := range p.Keys {
@@ -115,7 +116,7 @@ func diagnose(can sandbox.Capabilities) (all []finding) {
 	all = append(all, finding{"sandbox", can.Writes.Holds, backend(can)})
 	for _, part := range []struct {
 		name, holds string
-		sandbox.Status
+		fence.Status
 	}{
 		{"sandbox, writes", "commands write the project and their own temporary directory only", can.Writes},
 		{"sandbox, modes and owners", "as with writes", can.Metadata},
@@ -140,7 +141,7 @@ func diagnose(can sandbox.Capabilities) (all []finding) {
 	return all
 }
 
-func backend(can sandbox.Capabilities) string {
+func backend(can fence.Capabilities) string {
 	switch {
 	case !can.Writes.Holds:
 		return "none: commands that do more than read, and edits, are asked about"

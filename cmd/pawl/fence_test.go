@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/component"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func fenced(t *testing.T) {
 	t.Helper()
-	if can := sandbox.Probe(); !can.Writes.Holds {
+	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 }
@@ -126,7 +126,7 @@ func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-very-secret")
 	t.Setenv("OPENAI_API_KEY", "")
 	r := w.pawl("doctor")
-	can := sandbox.Probe()
+	can := fence.Probe()
 	if r.code != 0 || !strings.Contains(r.out, "key for anthropic: ANTHROPIC_API_KEY is set") || !strings.Contains(r.out, "missing  key for openai: set OPENAI_API_KEY") ||
 		!strings.Contains(r.out, "journal: sqlite:") || strings.Contains(r.out, "secret") || strings.Contains(r.out, "ok       sandbox:") != can.Writes.Holds {
 		t.Errorf("%+v", r)
@@ -144,8 +144,8 @@ func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 }
 
 func TestTheDoctorSaysWhyThereIsNoSandbox(t *testing.T) {
-	why := sandbox.Status{Why: "the kernel has no Landlock"}
-	all := diagnose(sandbox.Capabilities{Writes: why, Metadata: why, Inside: why, Network: why, Loopback: why, Hosts: why, Signals: why, Limits: why})
+	why := fence.Status{Why: "the kernel has no Landlock"}
+	all := diagnose(fence.Capabilities{Writes: why, Metadata: why, Inside: why, Network: why, Loopback: why, Hosts: why, Signals: why, Limits: why})
 	missing := 0
 	for _, f := range all {
 		if strings.HasPrefix(f.Name, "sandbox") {

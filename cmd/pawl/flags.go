@@ -22,7 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/steady"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
@@ -221,7 +221,7 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.Permissions, err = c.policy.permissions(o.ProjectRoot); err != nil {
 		return o, err
 	}
-	if _, err := hook.Permission(o.Permissions); err != nil {
+	if _, err := permission.New(o.Permissions); err != nil {
 		return o, wrongUse(err)
 	}
 	if c.policy.noSandbox {

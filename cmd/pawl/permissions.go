@@ -17,10 +17,12 @@ import (
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 	"github.com/pawl-dev/pawl/tool/builtin"
 )
@@ -57,7 +59,7 @@ func (p *policy) add(cmd *cobra.Command) {
 
 // flags are the flags that were given, as they are typed.
 func (p *policy) flags() (words []string) {
-	if p.mode != "" && p.mode != string(hook.ModeDefault) {
+	if p.mode != "" && p.mode != string(permission.ModeDefault) {
 		words = append(words, "--permission-mode", p.mode)
 	}
 	for _, of := range []struct {
@@ -74,23 +76,23 @@ func (p *policy) flags() (words []string) {
 	return words
 }
 
-// permissions are the flags as package hook has them, for a project.
-func (p *policy) permissions(dir string) (hook.Permissions, error) {
-	mode, err := hook.ParseMode(p.mode)
+// permissions are the flags as package hook/permission has them, for a project.
+func (p *policy) permissions(dir string) (permission.Config, error) {
+	mode, err := permission.ParseMode(p.mode)
 	if err != nil {
-		return hook.Permissions{}, usage("--permission-mode: %v", err)
+		return permission.Config{}, usage("--permission-mode: %v", err)
 	}
 	if p.mode == "" {
 		mode = "" // that of the settings
 	}
-	out := hook.Permissions{Mode: mode, Dir: dir, Fence: !p.noSandbox && sandbox.Probe().Writes.Holds}
+	out := permission.Config{Mode: mode, Dir: dir, Fence: !p.noSandbox && fence.Probe().Writes.Holds}
 	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {
 		for i, text := range list {
 			place := "--" + v.String()
 			if len(list) > 1 {
 				place = fmt.Sprintf("%s number %d", place, i+1)
 			}
-			out.Rules = append(out.Rules, hook.Rule{Verdict: v, Text: text, Place: place})
+			out.Rules = append(out.Rules, permission.Rule{Verdict: v, Text: text, Place: place})
 		}
 	}
 	return out, nil
@@ -158,8 +160,8 @@ type checker struct {
 	tools tool.Set
 	names tool.Set // the same with the tool that gives subagents tasks, of which only the name is known, when there are any
 	hooks []hook.Middleware
-	last  hook.Judgment
-	mode  hook.Mode
+	last  permission.Judgment
+	mode  permission.Mode
 	close func() error
 
 	problems []project.Problem // of the project
@@ -187,8 +189,8 @@ func newChecker(ctx context.Context, root string, flags policy, trusted bool) (c
 		return nil, "", wrongUse(err)
 	}
 	c = &checker{mode: p.Mode, problems: in.Problems}
-	p.Audit = func(_ context.Context, j hook.Judgment) { c.last = j }
-	permissions, err := hook.Permission(p)
+	p.Audit = func(_ context.Context, j permission.Judgment) { c.last = j }
+	permissions, err := permission.New(p)
 	if err != nil {
 		return nil, "", wrongUse(err)
 	}
@@ -219,7 +221,7 @@ type answered struct {
 	Reason  string          `json:"reason"`
 	Rule    string          `json:"rule,omitempty"`
 	Place   string          `json:"place,omitempty"`
-	Mode    hook.Mode       `json:"mode"`
+	Mode    permission.Mode `json:"mode"`
 }
 
 func (c *checker) check(ctx context.Context, name, input string) (answered, error) {
@@ -262,7 +264,7 @@ func (c *checker) judge(ctx context.Context, name, input string) (answered, erro
 			return answered{}, wrongUse(err)
 		}
 	}
-	c.last = hook.Judgment{}
+	c.last = permission.Judgment{}
 	use := &hook.ToolUse{Tool: def, Call: call}
 	d := hook.Judge(ctx, c.hooks, use, check)
 	if _, _, ours := c.tools.Lookup(name); ours && d.Verdict < hook.Deny {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/internal/component"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -56,7 +56,7 @@ func TestAProjectFromEndToEnd(t *testing.T) {
 	if os.Getenv("PAWL_NPM") == "" {
 		component.Absent(t, "PAWL_NPM is not set", "run scripts/test, which installs MCP servers there")
 	}
-	if can := sandbox.Probe(); !can.Inside.Holds { // what a run was not to do is on record, and says so
+	if can := fence.Probe(); !can.Inside.Holds { // what a run was not to do is on record, and says so
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
 	w := newWorld(t)

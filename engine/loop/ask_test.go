@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/tool"
@@ -222,7 +223,7 @@ func TestACancelWhileAPersonIsAskedIsCanceledAndTheCallDoesNotRun(t *testing.T) 
 
 // A person who approves something for the session is not asked about it again there: not in the run, not in a later one, and not when the session is read anew.
 func TestWhatAPersonApprovesForTheSessionIsNotAskedAboutAgain(t *testing.T) {
-	permissions, err := hook.Permission(hook.Permissions{Dir: t.TempDir()})
+	permissions, err := permission.New(permission.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,16 +10,17 @@ import (
 
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 func TestShellHooksJudgeARun(t *testing.T) {
 	json := func(s string) string { return "printf '%s' '" + s + "'" }
-	m, err := hook.Shell(hook.ShellOptions{Dir: t.TempDir()},
-		hook.ShellHook{Event: hook.PreToolUse, Selector: hook.Selector{Tool: "Read", Payload: "secret"}, Command: "echo 'no secrets' >&2; exit 2"},
-		hook.ShellHook{Event: hook.PreToolUse, Selector: hook.Selector{Tool: "Read", Payload: `"a"`}, Command: json(`{"hookSpecificOutput":{"updatedInput":{"file":"b"},"additionalContext":"a is b now"}}`)},
-		hook.ShellHook{Event: hook.PostToolUse, Selector: hook.Selector{Payload: "content of b"}, Command: json(`{"decision":"block","reason":"b is old"}`)},
-		hook.ShellHook{Event: hook.Stop, Command: "grep -q '\"stop_hook_active\":true' || { echo 'are you sure?' >&2; exit 2; }"},
+	m, err := shell.Middleware(shell.Options{Dir: t.TempDir()},
+		shell.Hook{Event: shell.PreToolUse, Selector: shell.Selector{Tool: "Read", Payload: "secret"}, Command: "echo 'no secrets' >&2; exit 2"},
+		shell.Hook{Event: shell.PreToolUse, Selector: shell.Selector{Tool: "Read", Payload: `"a"`}, Command: json(`{"hookSpecificOutput":{"updatedInput":{"file":"b"},"additionalContext":"a is b now"}}`)},
+		shell.Hook{Event: shell.PostToolUse, Selector: shell.Selector{Payload: "content of b"}, Command: json(`{"decision":"block","reason":"b is old"}`)},
+		shell.Hook{Event: shell.Stop, Command: "grep -q '\"stop_hook_active\":true' || { echo 'are you sure?' >&2; exit 2; }"},
 	)
 	if err != nil {
 		t.Fatal(err)

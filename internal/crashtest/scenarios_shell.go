@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/shell"
 	"github.com/pawl-dev/pawl/model/scripted"
 )
 
@@ -49,17 +50,17 @@ func shelled(turns []scripted.Turn) func(p *Process) (agent.Agent, engine.Engine
 		if err != nil {
 			return a, eng, err
 		}
-		shells, err := hook.NewShells(hook.ShellOptions{
+		shells, err := shell.New(shell.Options{
 			Dir: p.Dir(),
 			Command: func(_ context.Context, name string, args ...string) (*exec.Cmd, error) {
 				p.Point("before a hook")
 				return exec.Command(name, args...), nil //nolint:gosec // the hooks above
 			},
-			Notify: func(context.Context, hook.Notice) { p.Point("after a hook said something") },
+			Notify: func(context.Context, shell.Notice) { p.Point("after a hook said something") },
 		},
-			hook.ShellHook{Event: hook.PreToolUse, Name: "judges", Command: judges},
-			hook.ShellHook{Event: hook.PostToolUse, Name: "changes", Command: changes},
-			hook.ShellHook{Event: hook.Stop, Name: "returns", Command: returns},
+			shell.Hook{Event: shell.PreToolUse, Name: "judges", Command: judges},
+			shell.Hook{Event: shell.PostToolUse, Name: "changes", Command: changes},
+			shell.Hook{Event: shell.Stop, Name: "returns", Command: returns},
 		)
 		if err != nil {
 			return a, eng, err

@@ -1,7 +1,7 @@
 // Package shell reads a shell command and says what it would execute: every simple command in it, with what wraps it peeled off, its words as far as they can be
 // known, the files that it redirects to, the directory that it runs in. It executes nothing and looks at no file.
 //
-// It judges nothing either. package hook does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too;
+// It judges nothing either. package hook/permission does: the safety check and the permission rules read commands through this package, so that what one of them sees the other sees too;
 // only the safety check asks for guesses (Options.Plain).
 //
 // Reading is following the script as bash would, with values that may be unknown or several: both sides of a branch, each item of a list, a loop until nothing changes any more.

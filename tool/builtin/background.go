@@ -13,7 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -40,7 +40,7 @@ type command struct {
 	session string
 	mark    string // of its processes
 	out     *kept
-	refused sandbox.Refused
+	refused fence.Refused
 	began   time.Time
 	stop    context.CancelCauseFunc
 	over    chan struct{} // closed when it has ended, and its end is on record
@@ -141,7 +141,7 @@ func (b *background) forget(c *command) {
 
 // start puts the command on record, and starts it.
 func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Call, c *command, limit time.Duration) error {
-	cmd, cleanUp, err := w.shell(sandbox.WithRefused(ctx, &c.refused), c.Text, c.mark)
+	cmd, cleanUp, err := w.shell(fence.WithRefused(ctx, &c.refused), c.Text, c.mark)
 	if err != nil {
 		return err
 	}

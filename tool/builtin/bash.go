@@ -11,7 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -88,8 +88,8 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 		limit = bashDefault
 	}
 	out := &capture{w: w, id: randomID(), of: "bash"}
-	refused := new(sandbox.Refused)
-	cmd, cleanUp, err := w.shell(sandbox.WithRefused(ctx, refused), in.Command, out.id)
+	refused := new(fence.Refused)
+	cmd, cleanUp, err := w.shell(fence.WithRefused(ctx, refused), in.Command, out.id)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -126,7 +126,7 @@ func (w *Workspace) workdir(name string) (string, error) {
 }
 
 // refusals says whom a command could not reach, for the model: programs seldom show the reason that they were given.
-func refusals(r *sandbox.Refused) string {
+func refusals(r *fence.Refused) string {
 	all := r.All()
 	if len(all) == 0 {
 		return ""

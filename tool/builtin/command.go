@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -21,11 +22,11 @@ import (
 func WithSandbox(p sandbox.Policy) Option { return func(w *Workspace) { w.policy = p } }
 
 // openFence is called once, when a command is to run; Close closes it. The policy's paths were resolved before, when no command could have replaced them.
-func (w *Workspace) openFence() (*sandbox.Fence, error) {
+func (w *Workspace) openFence() (*fence.Fence, error) {
 	if w.policyErr != nil {
 		return nil, w.policyErr
 	}
-	f, err := sandbox.Open(w.policy, w.env)
+	f, err := fence.Open(w.policy, w.env)
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -38,7 +39,7 @@ func (w *Workspace) resolvePolicy() {
 	if !w.policy.Off && w.policy.Root == "" {
 		w.policy.Root = w.real
 	}
-	w.policy, w.policyErr = w.policy.Resolve()
+	w.policy, w.policyErr = fence.Resolve(w.policy)
 }
 
 // ownServers is said where each command has a network of its own, or none.
@@ -79,7 +80,7 @@ func (w *Workspace) reading(ctx context.Context) (func(place) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	may := policy.Readable()
+	may := fence.Readable(policy)
 	return func(p place) bool { return may(w.realPath(p)) }, nil
 }
 
@@ -103,7 +104,7 @@ func (w *Workspace) mayWrite(ctx context.Context, p place) error {
 		_, said := within(p.said, path) // who was asked saw the name: a link that leads there is not what they saw
 		return said && slices.Contains(w.editable, path)
 	})
-	if err != nil || policy.MayWrite(w.realPath(p)) {
+	if err != nil || fence.MayWrite(policy, w.realPath(p)) {
 		return err
 	}
 	return errdefs.PolicyDenied.Errorf("%s may not be written: the sandbox's policy doesn't have it in what can be", p.shown)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/near"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // area is a directory that the file tools reach into. A Root holds them in it, whatever links there are.
@@ -75,7 +75,7 @@ func (w *Workspace) locate(name string) (place, error) {
 		abs = filepath.Join(w.dir, abs)
 	}
 	abs = filepath.Clean(abs)
-	for _, abs := range []string{abs, sandbox.Resolved(abs)} { // one directory may have several names, through links above it
+	for _, abs := range []string{abs, fence.Resolved(abs)} { // one directory may have several names, through links above it
 		if a, rel, ok := w.areaAt(abs); ok {
 			p, err := w.follow(a.root, rel, name)
 			p.said = filepath.Join(a.real, rel)

@@ -13,13 +13,14 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // fenced makes a workspace whose commands run in a fence, with caches of its own.
 func fenced(t *testing.T, p sandbox.Policy) *Workspace {
 	t.Helper()
-	if c := sandbox.Probe(); !c.Writes.Holds {
+	if c := fence.Probe(); !c.Writes.Holds {
 		component.Absent(t, "no fence: "+c.Writes.Why, "run on Linux 6.2 or later with Landlock, or install bubblewrap")
 	}
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(realDir(t), "cache"))
@@ -194,7 +195,7 @@ func TestFileToolsDoNotReadWhatThePolicyHides(t *testing.T) {
 	w := open(t, files)
 	policy := sandbox.Policy{
 		Root: w.real, Hide: []string{filepath.Join(w.real, "vault")}, Read: []string{filepath.Join(w.real, "vault", "shown")},
-		HidePatterns: []string{sandbox.HidePattern(w.real, "**/.env"), sandbox.HidePattern(filepath.Join(w.real, "key.pem"), "")},
+		HidePatterns: []string{fence.HidePattern(w.real, "**/.env"), fence.HidePattern(filepath.Join(w.real, "key.pem"), "")},
 	}
 	link(t, ".env", filepath.Join(w.Dir(), "link"))
 	link(t, "vault", filepath.Join(w.Dir(), "dir"))
@@ -242,7 +243,7 @@ func TestFileToolsDoNotReadWhatThePolicyHides(t *testing.T) {
 const connects = `exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'CONNECT other.test:443 HTTP/1.1\r\nHost: x\r\n\r\n' >&3; head -1 <&3 >/dev/null; echo over`
 
 func TestTheModelIsToldWhomACommandCouldNotReach(t *testing.T) {
-	if c := sandbox.Probe(); !c.Hosts.Holds {
+	if c := fence.Probe(); !c.Hosts.Holds {
 		component.Absent(t, "no limits to hosts: "+c.Hosts.Why, "install bubblewrap")
 	}
 	w := fenced(t, sandbox.Policy{Network: sandbox.Network{Hosts: []string{"example.test"}}})
@@ -283,7 +284,7 @@ func guardOf(t *testing.T) int {
 }
 
 func TestACommandInAFenceCannotEndItsGuard(t *testing.T) {
-	if c := sandbox.Probe(); !c.Signals.Holds {
+	if c := fence.Probe(); !c.Signals.Holds {
 		component.Absent(t, "signals are not kept in: "+c.Signals.Why, "run Linux 6.12 or later, or install bubblewrap")
 	}
 	w := fenced(t, sandbox.Policy{})

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -53,7 +54,7 @@ const fetchSchema = `{"type":"object","additionalProperties":false,"required":["
 // HTML comes as Markdown, without scripts and styles, with its links absolute, or as it is if that would take long; other text (JSON, XML, source) as it is, in UTF-8; PNG, JPEG, GIF and WebP images as files of the result. Of more
 // than 30,000 bytes of text the result has the first and the last 10,000 and names the file that keeps the whole. A body may have 5 MiB; a call takes 30 s by default and 2 minutes at most.
 //
-// Connections are those of [sandbox.Dial] with the policy of [WithSandbox] and of the context: none to this machine, to private networks, or to metadata services, whatever a name resolves to, unless
+// Connections are those of [fence.Dial] with the policy of [WithSandbox] and of the context: none to this machine, to private networks, or to metadata services, whatever a name resolves to, unless
 // the policy names the address; without a policy, all public hosts. Neither a proxy nor credentials of the environment are used, no cookies are kept, and a URL with a password in it is refused. Redirects are
 // followed within the host; one to another host is told, to be asked for by its own name, since a permission rule may be about it.
 //
@@ -76,7 +77,7 @@ func (w *Workspace) checkFetch() tool.Option {
 		if err != nil {
 			return nil //nolint:nilerr // the call says it
 		}
-		return sandbox.Dial(policy).Refuses(u.Hostname())
+		return fence.Dial(policy).Refuses(u.Hostname())
 	})
 }
 
@@ -95,7 +96,7 @@ func (w *Workspace) webFetch(ctx context.Context, in fetchInput) (tool.Result, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	resp, err := get(ctx, sandbox.Dial(policy), u)
+	resp, err := get(ctx, fence.Dial(policy), u)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return tool.Result{}, errdefs.Timeout.Errorf("%s did not answer within %v", u.Redacted(), limit)
@@ -142,7 +143,7 @@ func (w *Workspace) network(ctx context.Context) (sandbox.Policy, error) {
 }
 
 // get asks for a page, and follows redirects within its host.
-func get(ctx context.Context, d *sandbox.Dialer, u *url.URL) (*http.Response, error) {
+func get(ctx context.Context, d *fence.Dialer, u *url.URL) (*http.Response, error) {
 	transport := d.Transport()
 	transport.DisableKeepAlives = true // there is no next call that could use the connection
 	client := &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -32,7 +33,7 @@ type Workspace struct {
 	tools     []tool.Tool
 	policy    sandbox.Policy
 	policyErr error
-	fence     func() (*sandbox.Fence, error) // the fence of commands; once
+	fence     func() (*fence.Fence, error) // the fence of commands; once
 }
 
 // core is what a workspace shares with those that [Workspace.With] makes of it.
@@ -50,7 +51,7 @@ type core struct {
 	mu     sync.Mutex // guards done, fences and opened, and calls.Add against calls.Wait
 	done   bool
 	calls  sync.WaitGroup
-	fences []*sandbox.Fence
+	fences []*fence.Fence
 	opened []area // those that some workspace has or had besides the project
 	close  func() error
 }
@@ -79,7 +80,7 @@ func WithDirectories(dirs ...string) Option {
 }
 
 // WithOutside lets read, glob and grep reach all files that this program may read, but what the policy hides ([WithSandbox]) and /proc: for callers whose hooks judge what lies outside of the project, as
-// hook.Permission does. A symbolic link still leads out of no directory: a path has to name what lies outside. Nothing outside is written.
+// permission.New does. A symbolic link still leads out of no directory: a path has to name what lies outside. Nothing outside is written.
 func WithOutside() Option { return func(w *Workspace) { w.outside = true } }
 
 // WithEditable has write and edit change these files, and what lies in these directories, although the policy protects them: for callers whose hooks ask about them, while commands are kept from them.

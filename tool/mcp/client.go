@@ -12,13 +12,14 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
 // Options of a Client.
 type Options struct {
-	// Command makes the commands of servers, such as sandbox.Fence.Command; the context has the policy that was in Connect's. Nil: they run as they are, with the
-	// environment that sandbox.Environ picks.
+	// Command makes the commands of servers, such as fence.Fence.Command; the context has the policy that was in Connect's. Nil: they run as they are, with the
+	// environment that fence.Environ picks.
 	Command func(ctx context.Context, name string, args ...string) (*exec.Cmd, error)
 	Dir     string // that commands run in: the current one
 	// Lookup finds the variables of servers that have such (Server.Variables). Nil: os.LookupEnv.
@@ -109,7 +110,7 @@ func unfenced(_ context.Context, name string, args ...string) (*exec.Cmd, error)
 		return nil, errdefs.NotFound.Errorf("command: %w", err)
 	}
 	cmd := exec.Command(path, args...) //nolint:gosec // running it is what it is for
-	cmd.Env = sandbox.Environ(sandbox.Policy{Network: sandbox.Network{All: true}}, os.Environ())
+	cmd.Env = fence.Environ(sandbox.Policy{Network: sandbox.Network{All: true}}, os.Environ())
 	return cmd, nil
 }
 

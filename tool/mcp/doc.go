@@ -17,7 +17,7 @@
 //
 // # What is believed
 //
-// What a server says of its tools are hints, and the server may be wrong. Every tool counts as OpenWorld, and hook.Permission asks before it runs unless a rule allows it,
+// What a server says of its tools are hints, and the server may be wrong. Every tool counts as OpenWorld, and permission.New asks before it runs unless a rule allows it,
 // whatever the hints. ReadOnly is believed of a tool that does not also say that it destroys: it may then run beside others, and again after a crash. A server that says so of a tool
 // that writes can have it run twice, which is no more than it could do by itself at the first call. Idempotent is believed in the same way. Destructive holds unless the server denies it.
 //

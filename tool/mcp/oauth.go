@@ -23,6 +23,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 const (
@@ -112,7 +113,7 @@ func oauthClient(server string) (*http.Client, *discovery) {
 	if !local(u.Hostname()) {
 		base.Proxy = http.ProxyFromEnvironment
 		if p, err := base.Proxy(&http.Request{URL: u}); err == nil && p == nil {
-			base.DialContext = sandbox.Dial(sandbox.Policy{Network: sandbox.Network{All: true, Hosts: []string{u.Hostname()}}}).DialContext
+			base.DialContext = fence.Dial(sandbox.Policy{Network: sandbox.Network{All: true, Hosts: []string{u.Hostname()}}}).DialContext
 		}
 	}
 	d := &discovery{base: base, origin: u}

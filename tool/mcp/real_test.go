@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // installed is a program of npm packages, which scripts/test installs into the directory that PAWL_NPM names.
@@ -156,7 +157,7 @@ func TestTheFilesystemServerInAFence(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	program := installed(t, "mcp-server-filesystem")
 	policy := sandbox.Policy{Root: dir, Network: sandbox.Network{All: true}}
-	fence, err := sandbox.Open(policy, nil)
+	fence, err := fence.Open(policy, nil)
 	if err != nil {
 		component.Absent(t, "no sandbox: "+err.Error(), "install bubblewrap, or use a kernel with Landlock")
 	}

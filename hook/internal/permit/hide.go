@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // Kept gives what a rule that denies names, as patterns for sandbox.Policy: HidePatterns of one for reading, ProtectPatterns of one for editing. What can't be kept from a program, and still be worked
@@ -27,7 +27,7 @@ func (w *World) named(p *pattern) (patterns []string) {
 		glob = strings.TrimPrefix(glob, "**/")
 	}
 	if p.floating {
-		return []string{sandbox.HidePattern(w.real, glob)}
+		return []string{fence.HidePattern(w.real, glob)}
 	}
 	lits := []string{p.lit}
 	if rel, ok := below(w.dir, p.lit); ok {
@@ -42,9 +42,9 @@ func (w *World) named(p *pattern) (patterns []string) {
 		switch {
 		case above && (glob == "" || ancestors(glob, rel)): // all of the project
 		case above && !in && strings.HasPrefix(glob, "**/"):
-			patterns = append(patterns, sandbox.HidePattern(w.real, glob))
+			patterns = append(patterns, fence.HidePattern(w.real, glob))
 		case in, !strings.Contains(glob, "**"):
-			patterns = append(patterns, sandbox.HidePattern(lit, glob))
+			patterns = append(patterns, fence.HidePattern(lit, glob))
 		}
 	}
 	return patterns

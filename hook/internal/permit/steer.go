@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/internal/lazy"
-	"github.com/pawl-dev/pawl/sandbox"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 // steering are the paths of rules for what decides what runs outside of the sandbox later. Nobody edits what is git's own by hand.
 func steering() []string {
-	return steeringList.Of(func() []string { return append(sandbox.SettingNames(), "**/.git") })
+	return steeringList.Of(func() []string { return append(fence.SettingNames(), "**/.git") })
 }
 
 var steeringList lazy.Value[[]string]
@@ -36,7 +36,7 @@ func (w *World) Steers(c *Call, further Further) string {
 	}
 	var found []string // that are not known by their names: a directory of hooks, a file that git's configuration includes
 	for _, dir := range append([]string{w.real}, further.written()...) {
-		found = append(found, sandbox.Settings(dir)...)
+		found = append(found, fence.Settings(dir)...)
 	}
 	for _, p := range c.writes {
 		for _, name := range p.names {
@@ -61,7 +61,7 @@ func (w *World) settingIn(dirs []string, p Path) bool {
 	for _, name := range p.names {
 		for _, dir := range dirs {
 			rel, ok := below(w.folded(dir), w.folded(name))
-			if ok && slices.ContainsFunc(sandbox.SettingNames(), func(spec string) bool { return ancestors(spec, rel) }) {
+			if ok && slices.ContainsFunc(fence.SettingNames(), func(spec string) bool { return ancestors(spec, rel) }) {
 				return true
 			}
 		}
