@@ -336,17 +336,17 @@ func FuzzChatStream(f *testing.F) {
 	f.Add("data: {\"choices\":[{\"delta\":{\"content\":")
 	f.Fuzz(func(t *testing.T, sse string) {
 		fuzz(t, compatible().stream, chatFormat{}.encode, sse)
-		alike(t, sse)
+		alike(t, compatible().stream, sse)
 	})
 }
 
 // alike wants chunks that are like the one before to say what they say with others between.
-func alike(t *testing.T, sse string) {
+func alike(t *testing.T, stream func(context.Context, *wire.Events, model.StreamHandler) (*model.Response, error), sse string) {
 	t.Helper()
-	near := play(t.Context(), compatible().stream, sse)
-	apart := play(t.Context(), compatible().stream, strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
-	if !slices.Equal(near.text, apart.text) || !slices.Equal(near.reasoning, apart.reasoning) || (near.err == nil) != (apart.err == nil) {
-		t.Fatalf("heard %q, %q, %v, and with others between %q, %q, %v", near.text, near.reasoning, near.err, apart.text, apart.reasoning, apart.err)
+	near := play(t.Context(), stream, sse)
+	apart := play(t.Context(), stream, strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
+	if !slices.Equal(near.text, apart.text) || !slices.Equal(near.reasoning, apart.reasoning) || !slices.Equal(near.input, apart.input) || (near.err == nil) != (apart.err == nil) {
+		t.Fatalf("heard %q, %q, %q, %v, and with others between %q, %q, %q, %v", near.text, near.reasoning, near.input, near.err, apart.text, apart.reasoning, apart.input, apart.err)
 	}
 	if near.final != nil {
 		if diff := cmp.Diff(parts(apart.final.Message), parts(near.final.Message)); diff != "" {
@@ -379,7 +379,7 @@ func TestChunksThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
 		"an error behind a text":      {text(`"a"`), strings.Replace(text(`"b"`), `null}]`, `null}],"error":{"message":"x"}`, 1), text(`"c"`)},
 		"an end behind a text":        {text(`"a"`), strings.Replace(text(`"b"`), `null`, `"length"`, 1)},
 	} {
-		t.Run(name, func(t *testing.T) { alike(t, events(append(chunks, "[DONE]")...)) })
+		t.Run(name, func(t *testing.T) { alike(t, compatible().stream, events(append(chunks, "[DONE]")...)) })
 	}
 }
 

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 
 // heard is what a stream said.
 type heard struct {
+	input           []string // with the call and its tool
 	text, reasoning []string
 	final           *model.Response
 	err             error
@@ -44,6 +45,9 @@ func play(ctx context.Context, stream func(context.Context, *wire.Events, model.
 		}
 		if r.Reasoning != "" {
 			h.reasoning = append(h.reasoning, r.Reasoning)
+		}
+		if r.Input != "" {
+			h.input = append(h.input, fmt.Sprint(r.Call, r.Tool, r.Input))
 		}
 		return nil
 	})

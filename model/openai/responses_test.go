@@ -333,5 +333,35 @@ func FuzzResponsesStream(f *testing.F) {
 	f.Add(events(event("response.completed", `"response":`+output(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"},{"type":"output_text","text":"b"}]}`))))
 	f.Add(events(event("response.completed", `"response":`+output(`{"id":"ws_1","type":"web_search_call","action":{"type":"search","sources":[{"url":"https://x"}]}}`, `{"id":"mcp_1","type":"mcp_call","error":{"content":[{"text":"x"}]}}`, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"é👋b","annotations":[{"url":"https://x","start_index":1,"end_index":3}]}]}`))))
 	f.Add("event: error\ndata: {}\n\n")
-	f.Fuzz(func(t *testing.T, sse string) { fuzz(t, stateless().stream, responsesFormat{}.encode, sse) })
+	f.Fuzz(func(t *testing.T, sse string) {
+		fuzz(t, stateless().stream, responsesFormat{}.encode, sse)
+		alike(t, stateless().stream, sse)
+	})
+}
+
+func TestEventsThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
+	text := func(s string) string { return event("response.output_text.delta", `"output_index":0,"delta":`+s) }
+	thought := func(index, s string) string {
+		return event("response.reasoning_summary_text.delta", `"output_index":0,"summary_index":`+index+`,"delta":`+s)
+	}
+	added := func(index string) string {
+		return event("response.output_item.added", `"output_index":`+index+`,"item":{"type":"function_call","name":"f`+index+`"}`)
+	}
+	input := func(index, s string) string {
+		return event("response.function_call_arguments.delta", `"output_index":`+index+`,"delta":`+s)
+	}
+	for name, c := range map[string][]string{
+		"texts":                      {text(`"a"`), text(`"b\u00e9"`), text(`""`), text(`null`), text(`"c"`)},
+		"two texts in one":           {text(`"a","delta":"b"`), text(`"c","delta":"b"`), text(`"c","delta":"d"`)},
+		"thoughts in two pieces":     {thought("0", `"a"`), thought("0", `"b"`), thought("1", `"c"`), thought("1", `"d"`)},
+		"thoughts and texts in turn": {thought("0", `"a"`), text(`"b"`), thought("0", `"c"`), text(`"d"`), text(`"e"`)},
+		"inputs":                     {added("0"), input("0", `"a"`), input("0", `"b"`), added("1"), input("1", `"c"`), input("1", `"d"`), input("0", `"e"`)},
+		"a call that never began":    {input("0", `"a"`), input("0", `"b"`), added("0"), input("0", `"c"`), input("0", `"d"`)},
+		"a call of the same index":   {added("0"), input("0", `"a"`), added("0"), input("0", `"b"`), input("0", `"c"`)},
+		"what is broken":             {text(`"a"`), text(`"b`), text(`"c"`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alike(t, stateless().stream, events(append(c, event("response.completed", `"response":`+output(longItem)))...))
+		})
+	}
 }
