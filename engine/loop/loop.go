@@ -59,10 +59,7 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			say(unanswered(reply, calls)...)
 			return err
 		}
-		turn.Messages, turn.Response = talk, nil
-		if l.hooked(run) { // which all see the same, before each call and behind it
-			turn.Response = responseOf(&turn)
-		}
+		l.show(run, &turn, talk)
 		next, tell, err := used.after(reply, calls, talk)
 		switch next {
 		case failed:
@@ -90,10 +87,7 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 			}
 		}
 		if next == stopped {
-			turn.Messages, turn.Response = talk, nil
-			if l.hooked(run) { // which all see the same, before each call and behind it
-				turn.Response = responseOf(&turn)
-			}
+			turn.Messages = talk
 			if on, err := used.stop(ctx, do, step, &turn, from, say); err != nil || !on {
 				return err
 			}

@@ -129,6 +129,14 @@ func (l *Engine) stop(ctx context.Context, run *engine.Run, effect engine.Effect
 	return out
 }
 
+// show has hooks see the transcript and its last reply, one for all of them, before each call and behind it.
+func (l *Engine) show(run *engine.Run, t *engine.Turn, talk message.History) {
+	t.Messages, t.Response = talk, nil
+	if l.hooked(run) {
+		t.Response = responseOf(t)
+	}
+}
+
 // responseOf is the reply of a turn as hooks see it; nil where the turn is over, as for a call that goes on in the background.
 func responseOf(t *engine.Turn) *model.Response {
 	switch {
