@@ -86,7 +86,7 @@ func TestWhatIsNotPlainIsNotFlat(t *testing.T) {
 			A int `json:"-"`
 		}](),
 		"a strange name": reflect.TypeFor[struct {
-			A int `json:"a\"b"`
+			A int `json:"a.b"`
 		}](),
 		"a name twice": reflect.TypeFor[struct {
 			A int `json:"B"`

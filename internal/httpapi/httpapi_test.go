@@ -386,7 +386,7 @@ func TestAServerWithoutTLSIsSaidToBeOne(t *testing.T) {
 	t.Cleanup(srv.Close)
 	base := strings.Replace(srv.URL, "http://", "https://", 1)
 	a := httpapi.New("test", base, nil, []model.Option{model.WithBaseURL(base)}, func(string) (string, string) { return "X-Key", "" })
-	if _, err := a.Post(t.Context(), "/x", nil, ""); err == nil || !strings.Contains(err.Error(), "http://?") { //nolint:bodyclose // there is none
+	if _, err := a.Post(t.Context(), "/x", nil, ""); err == nil || !strings.Contains(err.Error(), "http://?") {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ func In(h message.History) (n int) {
 			n += Of(m)
 			continue
 		}
-		of, _ := binary.Uvarint(m.Encoded(estimated{}, func(m message.Message) []byte { return binary.AppendUvarint(nil, uint64(Of(m))) }))
+		of, _ := binary.Varint(m.Encoded(estimated{}, func(m message.Message) []byte { return binary.AppendVarint(nil, int64(Of(m))) }))
 		n += int(of) //nolint:gosec // no message has that many bytes
 	}
 	return n
