@@ -18,7 +18,7 @@ func In(h message.History) (n int) {
 			continue
 		}
 		of, _ := binary.Varint(m.Encoded(estimated{}, func(m message.Message) []byte { return binary.AppendVarint(nil, int64(Of(m))) }))
-		n += int(of) //nolint:gosec // no message has that many bytes
+		n += int(of)
 	}
 	return n
 }
