@@ -151,7 +151,7 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 	}
 	few, many, none := cost(10, deaf{}), cost(10_010, deaf{}), cost(10_010, engine.NoopHost{})
 	t.Logf("allocations of a run: %.0f with 10 deltas, %.0f with 10,010, %.0f when nobody listens", few, many, none)
-	if many-few > 0 { // the room for a text of 50,000 bytes is there, from a call before
+	if many-few > 3 { // the room for a text of 50,000 bytes is there, from a call before, or, where a pool lost it, made in a few steps
 		t.Errorf("10,000 deltas more cost %.0f allocations more", many-few)
 	}
 	if none > few {
