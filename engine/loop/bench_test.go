@@ -71,21 +71,25 @@ func idle(n int, calls *int) (hooks []hook.Middleware) {
 	return hooks
 }
 
+// allocated is what f allocates each time after the first, in pieces and in bytes.
+func allocated(f func()) (pieces, size float64) {
+	f()
+	const runs = 5
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range runs {
+		f()
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs
+}
+
 func TestACallWithHooksThatDoNothingCostsLittleMoreThanOneWithout(t *testing.T) {
 	asked := 0
 	hooks := idle(10, &asked)
 	// cost is what a run of n calls allocates, in pieces and in bytes.
 	cost := func(n int, hooks ...hook.Middleware) (pieces, size float64) {
-		f := steps(t, n, engine.NoopHost{}, hooks...)
-		f()
-		const runs = 5
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range runs {
-			f()
-		}
-		runtime.ReadMemStats(&after)
-		return float64(after.Mallocs-before.Mallocs) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs
+		return allocated(steps(t, n, engine.NoopHost{}, hooks...))
 	}
 	for _, n := range []int{50, 400} {
 		pieces, size := cost(n)

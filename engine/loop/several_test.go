@@ -3,7 +3,6 @@ package loop_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/pawl-dev/pawl/engine"
@@ -33,21 +32,12 @@ func TestACallAmongEightTakesFewAllocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := func() {
+		return allocated(func() {
 			m.asked = m.asked[:0]
 			if err := once(t, eng, engine.NoopHost{}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		run()
-		const runs = 5
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range runs {
-			run()
-		}
-		runtime.ReadMemStats(&after)
-		return float64(after.Mallocs-before.Mallocs) / runs, float64(after.TotalAlloc-before.TotalAlloc) / runs
+		})
 	}
 	one, sizeOne := cost(1)
 	many, size := cost(calls)
