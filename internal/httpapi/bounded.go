@@ -40,7 +40,14 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.body.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	b.err = err
 	return n, err
+}
+
+// ended reports whether a body was read to its end.
+func ended(body io.Reader) bool {
+	b, ok := body.(*bounded)
+	return ok && b.err == io.EOF //nolint:errorlint // as Read gives it
 }
 
 // unzipped is a body that came compressed.

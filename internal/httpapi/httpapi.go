@@ -252,6 +252,10 @@ func Tokens(raw []byte) int {
 // event, and only then can the connection be used again. A server that has more to say, or says nothing for a quarter of a second,
 // is cut off. Where a reply is given up in its middle, close its body instead.
 func Finish(resp *http.Response) {
+	if ended(resp.Body) { // as it came with the last event: a timer would wake a thread that waits for the network
+		_ = resp.Body.Close()
+		return
+	}
 	hangUp := time.AfterFunc(250*time.Millisecond, func() { _ = resp.Body.Close() })
 	rest, ok := rests.Get().(*[512]byte)
 	if !ok {
