@@ -134,8 +134,8 @@ func (t *turn) takeUp(ctx context.Context, n int) (*engine.Board, error) {
 
 // goOn journals that the run is resumed, and makes the board that it began with.
 func (t *turn) goOn(ctx context.Context) (*engine.Board, error) {
-	resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.owner, Terms: t.record}}}
-	if err := t.log.Drive(ctx, t.owner, resumed...); err != nil {
+	resumed := []journal.Entry{{Run: t.info.RunID, Data: journal.Resumed{Owner: t.driver(), Terms: t.record}}}
+	if err := t.log.Drive(ctx, t.driver(), resumed...); err != nil {
 		return nil, err
 	}
 	board := t.seedBoard()
@@ -186,7 +186,7 @@ func (t *turn) beginning(seen int64, n int) []journal.Entry {
 		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
-		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.owner, Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
+		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.driver(), Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
 		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Terms: t.record,
 	}})
 	if n == 1 {
@@ -249,13 +249,13 @@ func (t *turn) fence(ctx context.Context, n int, seen int64, matters bool, begin
 	}
 	switch {
 	case t.relay != nil && t.relay.behind > 0: // a hop begins where the run before it left the session
-		err := t.log.DriveBehind(ctx, t.owner, t.relay.behind, begin...)
+		err := t.log.DriveBehind(ctx, t.driver(), t.relay.behind, begin...)
 		if err == nil {
 			t.relay.behind = 0 // a further attempt stands behind the first
 		}
 		return err
 	case t.behind > 0:
-		err := t.log.DriveBehind(ctx, t.owner, t.behind, begin...)
+		err := t.log.DriveBehind(ctx, t.driver(), t.behind, begin...)
 		if errdefs.Conflict.Is(err) {
 			return errBegun
 		}
@@ -264,16 +264,16 @@ func (t *turn) fence(ctx context.Context, n int, seen int64, matters bool, begin
 		}
 		return err
 	case !matters:
-		return t.log.Drive(ctx, t.owner, begin...)
+		return t.log.Drive(ctx, t.driver(), begin...)
 	}
-	err := t.log.DriveBehind(ctx, t.owner, seen, begin...)
+	err := t.log.DriveBehind(ctx, t.driver(), seen, begin...)
 	if !errdefs.Conflict.Is(err) {
 		return err
 	}
 	if refresh := t.log.Refresh(ctx); refresh != nil {
 		return refresh
 	}
-	if t.log.Seq() == seen || n > 1 && t.log.Driver() != t.owner {
+	if t.log.Seq() == seen || n > 1 && t.log.Driver() != t.driver() {
 		return err
 	}
 	return errMeanwhile

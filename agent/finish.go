@@ -55,7 +55,7 @@ func (t *turn) result(ctx context.Context, last *engine.Board, err error, n int)
 	switch {
 	case failed != nil: // whatever the engine made of it
 		res.Status, res.Cause, res.Pending, res.Err = StatusInterrupted, engine.CauseJournal, st.Pending, failed
-	case t.isLeft(ctx):
+	case t.isLeft(ctx, err):
 		res.Status, res.Cause, res.Err = StatusInterrupted, engine.CauseJournal, engine.ErrLeft
 	case err == nil:
 		res.Status = StatusCompleted
@@ -233,7 +233,7 @@ func (t *turn) commit(ctx context.Context, res *Result) (undone, err error) {
 	if err := t.log.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	if now := t.log.Driver(); now != t.owner {
+	if now := t.log.Driver(); now != t.driver() {
 		res.Committed = false
 		return nil, errdefs.Conflict.Errorf("agent: run %s of session %s was taken over by %s, which commits it", t.info.RunID, t.info.ContextID, now)
 	}

@@ -108,6 +108,14 @@ func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 	return Run(ctx, ag, eng, Request{ContextID: session}, append(slices.Clip(opts), WithResumeFrom(&engine.Checkpoint{Session: session}))...)
 }
 
+// driver is who drives the session on record.
+func (t *turn) driver() string {
+	if engine.CapabilitiesOf(t.eng).Elsewhere {
+		return "elsewhere-" + t.info.RunID
+	}
+	return t.owner
+}
+
 // admitEngine checks what runs and replays need alike.
 func (c *config) admitEngine(ag *Agent, eng engine.Engine) error {
 	switch {
@@ -180,7 +188,7 @@ type turn struct {
 	bounds     engine.Bounds
 	limit      error // what the context ends with when the time of the run is over; nil: there is no limit
 	info       RunInfo
-	owner      string
+	owner      string        // of the lease, and but for engines whose effects are done elsewhere the driver of the session
 	spent      journal.Spent // before it was resumed
 	completed  bool          // the engine had no error
 	began      bool          // it is on record that the run began
@@ -308,7 +316,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	last, execErr := t.execute(ctx, run, board)
 	t.completed = execErr == nil
 	switch intr := (engine.InterruptedError{}); {
-	case t.log.Failed() != nil, errdefs.Conflict.Is(execErr), t.isLeft(ctx): // the run is not over: it goes on later, or elsewhere
+	case t.log.Failed() != nil, errdefs.Conflict.Is(execErr), t.isLeft(ctx, execErr): // the run is not over: it goes on later, or elsewhere
 		run.Background.Leave()
 	case errors.As(execErr, &intr):
 		run.Background.Park(ctx, t.host, intr.Interrupt)
@@ -325,7 +333,7 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 		t.left(ctx, err)
 		return res, false, err
 	}
-	if t.isLeft(ctx) { // nor is it for the run above
+	if t.isLeft(ctx, execErr) { // nor is it for the run above, or where the engine has it go on
 		t.left(ctx, engine.ErrLeft)
 		return res, false, engine.ErrLeft
 	}
@@ -340,9 +348,9 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	return res, false, t.finish(ctx, res, d, err)
 }
 
-// isLeft reports whether the run above is left unfinished, so that this one has to be, too.
-func (t *turn) isLeft(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.Is(context.Cause(ctx), engine.ErrLeft)
+// isLeft reports whether the run above is left unfinished, so that this one has to be, too, or the engine leaves it to others.
+func (t *turn) isLeft(ctx context.Context, err error) bool {
+	return errors.Is(err, engine.ErrLeft) || ctx.Err() != nil && errors.Is(context.Cause(ctx), engine.ErrLeft)
 }
 
 // publish tells the host.

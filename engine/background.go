@@ -158,5 +158,5 @@ func (b *Background) Leave() {
 	b.wg.Wait()
 }
 
-// ErrLeft is the cause that a context ends with when a run above is left unfinished, without having been cancelled: what is below leaves its record as it is.
+// ErrLeft is the cause that a context ends with when a run above is left unfinished, without having been cancelled: what is below leaves its record as it is. An engine that returns it leaves its run so: it goes on elsewhere.
 var ErrLeft = errdefs.Interrupted.Errorf("engine: the run above is left unfinished")

@@ -75,6 +75,14 @@ type Budget struct {
 	runs                map[string]bool // unfinished runs that are counted here
 }
 
+// Anew is a budget of the same limits of which nothing is spent, and whose first run began then. What is above b is not above it.
+func (b *Budget) Anew(began time.Time) *Budget {
+	b = b.self()
+	n := &Budget{Calls: b.Calls, Tokens: b.Tokens, CostMicros: b.CostMicros, Time: b.Time}
+	n.began.Store(&began)
+	return n
+}
+
 // under gives b with what is above it: everything counts in both. What is above b already is not counted twice.
 func (b *Budget) under(above *Budget) *Budget {
 	if above == nil {

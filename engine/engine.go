@@ -100,6 +100,8 @@ type Capabilities struct {
 	// a [Resumer] finds it in Checkpoint.SpecVersion.
 	Version string
 	Resume  bool
+	// Elsewhere says that other processes do the run's effects, and go on with them when this one dies. They act for the run's driver, so it has the same name whoever resumes the run: what they are at is not lost then.
+	Elsewhere bool
 	Needs   []reflect.Type // what must be in Dependencies
 }
 

@@ -18,15 +18,23 @@ import (
 // Local performs effects in this process and journals them in run.Log. Resuming is nothing but running again: what is on record
 // is given again, in memory, until the record ends.
 func Local(run Run, host Host, p Performer) Steps {
-	switch {
-	case run.intr != nil:
-	case run.Background != nil:
-		run.intr = run.Background.intr
-	default:
-		run.intr = latchOf(host)
-	}
+	run.intr = run.latch(host)
 	return &local{run: run, host: host, p: p, intr: run.intr, driver: run.Log.Driver()}
 }
+
+// latch is where the run's interrupts are seen.
+func (r *Run) latch(host Host) *latch {
+	switch {
+	case r.intr != nil:
+		return r.intr
+	case r.Background != nil:
+		return r.Background.intr
+	}
+	return latchOf(host)
+}
+
+// Interruptions gives the interrupt of a run, nil while there is none, to an engine that does not use [Local]: what the host says is read once, and seen by every part of the run, and by those below.
+func Interruptions(run Run, host Host) func() *Interrupt { return run.latch(host).get }
 
 type local struct {
 	run    Run
@@ -47,7 +55,7 @@ func (s *local) Do(ctx context.Context, effects ...Effect) ([]journal.Data, erro
 	effects = s.scoped(effects)
 	out := make([]journal.Data, len(effects))
 	for from, to := 0, 0; from < len(effects); from = to {
-		for to = from + 1; to < len(effects) && to-from < together && beside(effects[from], effects[to]); to++ {
+		for to = from + 1; to < len(effects) && to-from < together && Together(effects[from], effects[to]); to++ {
 		}
 		if err := s.group(ctx, effects[from:to], out[from:to], nil); err != nil {
 			return out, err
@@ -88,19 +96,11 @@ func (s *local) leave(r *room) {
 	s.spare.Store(r)
 }
 
-func (s *local) scoped(effects []Effect) []Effect {
-	for _, scope := range slices.Backward(s.scopes) {
-		effects = slices.Clone(effects)
-		for i, e := range effects {
-			effects[i] = Scoped{scope, e, !s.beside}
-		}
-	}
-	return effects
-}
+func (s *local) scoped(effects []Effect) []Effect { return InScopes(s.scopes, s.beside, effects) }
 
-// beside reports whether two neighbours belong to one group: they may run together, or they are questions, which are pending together and
-// put one after the other.
-func beside(a, b Effect) bool {
+// Together reports whether two neighbours belong to one group: they may run together, or they are questions, which are pending together and
+// put one after the other. [Steps] that perform effects elsewhere part them so, too.
+func Together(a, b Effect) bool {
 	_, askA := Bare(a).(Ask)
 	_, askB := Bare(b).(Ask)
 	return a.Concurrent() && b.Concurrent() || askA && askB

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
@@ -101,6 +102,17 @@ type Scoped struct {
 	Scope string
 	Effect
 	Alone bool // no other branch runs beside this one, nor beside those that it is in. Whoever can't tell leaves it false: then ids of calls have the scope in them
+}
+
+// InScopes puts effects into the scopes of the branches that ask for them, the outermost first. beside says that other branches run beside these.
+func InScopes(scopes []string, beside bool, effects []Effect) []Effect {
+	for _, scope := range slices.Backward(scopes) {
+		effects = slices.Clone(effects)
+		for i, e := range effects {
+			effects[i] = Scoped{scope, e, !beside}
+		}
+	}
+	return effects
 }
 
 // Alone reports whether nothing else of the run can go on beside the path that asks for e: all that was done before is on record.

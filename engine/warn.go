@@ -12,6 +12,9 @@ type warnKey struct{}
 // WithWarnings has [Warn] reach those who listen to run, which has a Background. Only agent.Run needs it.
 func WithWarnings(ctx context.Context, run *Run) context.Context {
 	id, session, parent, background := run.ID, run.Session, run.ParentRunID, run.Background
+	if background == nil { // inside of a workflow nobody listens
+		return ctx
+	}
 	return context.WithValue(ctx, warnKey{}, func(text string) {
 		at := journal.Entry{Session: session, Run: id}
 		background.Publish(event.Event{Entry: at, ParentRun: parent, Delta: event.Warning, Text: text})

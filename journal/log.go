@@ -54,6 +54,9 @@ func (l *Log) Reopen(ctx context.Context) (*Log, error) {
 	return Open(ctx, l.store, l.session)
 }
 
+// As is the Log for somebody who acts for the driver of that name, which is elsewhere: what he appends is Conflict once another one drives. It knows what l has read, and nothing of l's failures.
+func (l *Log) As(owner string) *Log { return &Log{folded: l.folded, owner: owner} }
+
 // same folds in what came since, unless the last entry is another one than it was. l.mu is held.
 func (l *Log) same(ctx context.Context) (bool, error) {
 	if l.st.Seq == 0 {
@@ -161,6 +164,11 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 		if l.owner != "" && st.Driver != l.owner {
 			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
 		}
+		for _, e := range entries { // one driver may be several processes: only the first ends it
+			if _, ends := e.Data.(RunFinished); ends && l.owner != "" && st.Run != e.Run {
+				return errdefs.Conflict.Errorf("journal: run %s of session %s has ended: %s", e.Run, l.session, st.Status)
+			}
+		}
 		return st.free(entries)
 	}, nil, entries))
 }
@@ -262,6 +270,13 @@ func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
 	defer l.mu.Unlock()
 	r := l.st.effects[key]
 	return r.outcome, r.begun > 0
+}
+
+// Done gives the number of the entry that has the outcome of an effect; 0 when none has. As with Recorded.
+func (l *Log) Done(key Key) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.effects[key].done
 }
 
 // Begun gives the number of the entry that began an effect; 0 when none did.

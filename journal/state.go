@@ -115,6 +115,7 @@ func (p Pending) Expired(now time.Time) bool {
 
 type record struct {
 	begun   int64 // number of the intent; 0: none
+	done    int64 // number of the outcome; 0: none
 	outcome Data
 }
 
@@ -216,7 +217,7 @@ func (s *State) record(e *Entry) {
 		r.begun = cmp.Or(r.begun, e.Seq)
 	case outcome:
 		if r.outcome == nil { // the first counts
-			r.outcome = e.Data
+			r.done, r.outcome = e.Seq, e.Data
 		}
 	case note:
 	}

@@ -1,0 +1,13 @@
+// Package temporal has an agent's runs done by the workers of a Temporal service: by any number of processes, which may die and come back while a run goes on.
+//
+//	// in each worker
+//	w, err := temporal.NewWorker(client, store, temporal.Member{Agent: support, Engine: eng})
+//	err = w.Run(ctx)
+//
+//	// in any program
+//	res, err := agent.Run(ctx, support, temporal.NewEngine(client, eng), agent.Request{…}, agent.WithJournal(store))
+//
+// The engine's own path, the loop, graph or script that runs everywhere else, runs as a workflow. Each effect that it asks for (a model call, a judgment, a tool call, a question) is an activity, and the activity is
+// the same effect as it is done locally, put on record in the same journal, which all processes share. So the journal keeps what was said and done, and does each thing once, also
+// when Temporal has an activity done again; Temporal's history keeps the schedule, in names and positions. No message, key, prompt or result crosses.
+package temporal

@@ -1,0 +1,95 @@
+package temporal
+
+import (
+	"errors"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// ended is how a path ended.
+type ended struct {
+	Seq   int64    `json:"seq"` // the journal's position by which it ended
+	Error *failure `json:"error,omitempty"`
+}
+
+// walk is the workflow: the engine's own path, on these steps. How the run ended is its result; an error fails it.
+func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
+	wf = withReferences(wf, w.store, p.Session)
+	if m, ok := w.members[p.Member]; ok && p.Tools != nil && m.Agent.Tools != nil && slices.Equal(*p.Tools, m.Agent.Tools) {
+		p.Tools = nil // it need not stand with each activity
+	}
+	u := &under{path: p, timing: w.timing, live: func(e engine.Effect) { w.alive.put(p.Session, p.Run, e) }}
+	var rec record
+	at := recorded{p.Run, p.Attempt, p.Upto}
+	if err := workflow.SideEffect(wf, func(workflow.Context) any { return at }).Get(&rec); err != nil {
+		panic(unread{err})
+	}
+	u.done, u.seen = rec.done, p.Upto
+	u.listen(wf)
+	err := w.walks(wf, p, u, &rec)
+	if u.again && errors.Is(err, errAgain) {
+		p = u.path
+		p.Upto = u.seen
+		return nil, workflow.NewContinueAsNewError(wf, pathWorkflow, p)
+	}
+	if err != nil && u.intr == nil && wf.Err() != nil {
+		return nil, wf.Err()
+	}
+	end := &ended{Seq: u.seen, Error: failureOf(err)}
+	if err != nil && end.Error.Interrupt == nil {
+		return nil, application(err, false)
+	}
+	return end, nil
+}
+
+// walks runs the engine.
+func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err error) {
+	m, ok := w.members[p.Member]
+	if !ok {
+		return w.stranger(p.Member)
+	}
+	defer recovered("the engine", &err)
+	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: rec.seed.Seed}, Vars: rec.seed.Started.Inputs}.With(rec.seed.Seeded))
+	run := engine.Run{
+		ID: p.Run, ParentRunID: p.Parent, AgentID: m.Agent.ID, Session: p.Session, Attempt: p.Attempt, System: p.System, Tools: m.gate(p.Tools),
+		Attributes: p.Attrs, OutputModes: p.Modes, Unknown: engine.Unknown(p.Unknown), AskTTL: p.AskTTL, Steps: &steps{under: u},
+	}
+	if p.Resumes {
+		run.ResumeFrom = &engine.Checkpoint{ExecID: p.Run, Session: p.Session, Seq: p.Upto, SpecVersion: rec.seed.Started.Version}
+	}
+	_, err = m.Engine.Execute(onPath{wf}, run, engine.NoopHost{}, board)
+	return err
+}
+
+// listen takes what is said to the workflow from outside.
+func (u *under) listen(wf workflow.Context) {
+	interrupts, answers, drivers := workflow.GetSignalChannel(wf, interruptSignal), workflow.GetSignalChannel(wf, answeredSignal), workflow.GetSignalChannel(wf, driverSignal)
+	sel := workflow.NewNamedSelector(wf, "signals")
+	sel.AddReceive(interrupts, func(c workflow.ReceiveChannel, _ bool) {
+		var i interruption
+		if c.ReceiveAsync(&i) && u.intr == nil {
+			intr := i.interrupt()
+			u.intr = &intr
+		}
+	})
+	sel.AddReceive(answers, func(c workflow.ReceiveChannel, _ bool) {
+		if c.ReceiveAsync(nil) {
+			u.answered++
+		}
+	})
+	sel.AddReceive(drivers, func(c workflow.ReceiveChannel, _ bool) {
+		var name string
+		if c.ReceiveAsync(&name) && name != "" {
+			u.path.Driver = name
+		}
+	})
+	workflow.Go(wf, func(wf workflow.Context) {
+		for wf.Err() == nil {
+			sel.Select(wf)
+		}
+	})
+}
