@@ -103,10 +103,7 @@ func (j *joined) extend(ms []Message, encode func(Message) []byte) {
 		j.ends, j.pieces = make([]int, 0, 2*len(ms)), make([]piece, 0, 8)
 	}
 	for k := len(j.ends); k < len(ms); k++ {
-		end := 0
-		if k > 0 {
-			end = j.ends[k-1]
-		}
+		end := j.end(k)
 		if m := ms[k]; !m.IsZero() {
 			b, kept := m.kept(j.format)
 			switch {
@@ -120,6 +117,14 @@ func (j *joined) extend(ms []Message, encode func(Message) []byte) {
 		}
 		j.ends = append(j.ends, end)
 	}
+}
+
+// end is where the first n messages end.
+func (j *joined) end(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return j.ends[n-1]
 }
 
 // add adds what comes after so many bytes.
@@ -141,12 +146,9 @@ func beside(a, b []byte) bool { return len(a) < cap(a) && &a[:len(a)+1][len(a)] 
 
 // cut appends the bytes of messages from i up to k.
 func (j *joined) cut(pieces [][]byte, i, k int) [][]byte {
-	if i >= k {
+	from, to := j.end(i), j.end(k)
+	if from == to {
 		return pieces
-	}
-	from, to := 0, j.ends[k-1]
-	if i > 0 {
-		from = j.ends[i-1]
 	}
 	for p := sort.Search(len(j.pieces), func(p int) bool { return j.pieces[p].from+len(j.pieces[p].bytes) > from }); p < len(j.pieces) && j.pieces[p].from < to; p++ {
 		at, b := j.pieces[p].from, j.pieces[p].bytes
