@@ -141,7 +141,7 @@ func (p Provider) longCost(t *testing.T) {
 		return o.pieces, allocs, bytes
 	}
 	_, allocs, bytes := cost(21)
-	for n, most := range map[int]int{401: 20, 4001: 90} {
+	for n, most := range map[int]int{101: 15, 401: 20, 4001: 90} {
 		pieces, more, larger := cost(n)
 		if pieces > most || pieces == 0 {
 			t.Errorf("%d messages are sent in %d pieces, want at most %d", n, pieces, most)
