@@ -62,8 +62,11 @@ func (h History) Last() Message {
 	return h.s[len(h.s)-1]
 }
 
-// Slice is the part from i up to j, in O(1). Appending to it never disturbs h.
-func (h History) Slice(i, j int) History { return History{s: h.s[i:j:j], has: h.has} }
+// Slice is the part from i up to j, in O(1). Appending to it never disturbs h. It panics out of range.
+func (h History) Slice(i, j int) History {
+	own := h.s[:len(h.s):len(h.s)] // behind it there may be messages of others
+	return History{s: own[i:j:j], has: h.has}
+}
 
 // HasZero reports whether the zero Message may be in h. It looks at nothing, and false is certain; so with the two below. A part that [History.Slice] gives may have it from what was cut off.
 func (h History) HasZero() bool { return h.has&hasZero != 0 }

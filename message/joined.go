@@ -22,10 +22,11 @@ const (
 
 // Encoded appends what [Message.Encoded] gives of the messages from i up to j, in order, to pieces: several messages are one piece where their bytes lie side by side. What is appended has no empty pieces,
 // and begins and ends where messages do; the zero Message gives nothing. The bytes are read-only. A turn that asks for all messages costs what is new since the last one, and for the rest about a piece for every 32 KB;
-// of a [History.Slice], and of a short History, each message is looked at. encode is called for one message at a time.
+// of a [History.Slice], and of a short History, each message is looked at. It panics out of range, and encodes as [Message.Encoded] does.
 func (h History) Encoded(pieces [][]byte, i, j int, format any, encode func(Message) []byte) [][]byte {
+	part := h.s[i:j:len(h.s)] // not h.s[i:j]: as in Slice
 	if h.line == nil || len(h.s) <= alone {
-		for _, m := range h.s[i:j] {
+		for _, m := range part {
 			if m.IsZero() {
 				continue
 			}

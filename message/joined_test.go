@@ -244,6 +244,28 @@ func TestAHistoryIsSentByManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+func TestNobodyGetsWhatIsBehindAHistory(t *testing.T) {
+	for _, n := range []int{5, 100} {
+		h := talk(message.History{}, n, encodeA)
+		talk(h, n+1, encodeA)
+		for _, part := range [][2]int{{0, n + 1}, {n + 1, n + 1}, {3, 2}, {-1, 2}} {
+			for name, get := range map[string]func(){
+				"Encoded": func() { h.Encoded(nil, part[0], part[1], wireA{}, encodeA) },
+				"Slice":   func() { h.Slice(part[0], part[1]) },
+			} {
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Errorf("%s: %d messages have a part from %d up to %d", name, n, part[0], part[1])
+						}
+					}()
+					get()
+				}()
+			}
+		}
+	}
+}
+
 func TestAHistoryKnowsWhatItsMessagesHave(t *testing.T) {
 	file := message.New(message.RoleUser, message.File{MIME: "a/b", URL: "u"})
 	result := message.Results(message.ToolResult{Call: "c", Files: []message.File{{MIME: "a/b", URL: "u"}}})
