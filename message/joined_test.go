@@ -198,7 +198,7 @@ func TestAShortHistoryKeepsNoRoomAndALongOneLittle(t *testing.T) {
 		{4000, func(size int) int { return size + size/4 }},
 	} {
 		least := math.MaxInt
-		for range 3 {
+		for range 6 {
 			var h message.History
 			encodings := map[message.Message][]byte{}
 			for i := range c.messages {
