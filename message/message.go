@@ -27,8 +27,7 @@ type Message struct{ b *body }
 
 type body struct {
 	role  Role
-	files bool // has a File part
-	extra bool // has a Text with something of its provider's own
+	has   facts
 	parts []Part
 	memo  atomic.Pointer[memo]
 	first memo // room for the first of them
@@ -48,11 +47,15 @@ func New(role Role, parts ...Part) Message {
 		b.parts[i] = p
 		switch p := p.(type) {
 		case File:
-			b.files = true
+			b.has |= hasFiles
 		case ToolResult:
-			b.files = b.files || len(p.Files) > 0
+			if len(p.Files) > 0 {
+				b.has |= hasFiles
+			}
 		case Text:
-			b.extra = b.extra || p.Extra != ""
+			if p.Extra != "" {
+				b.has |= hasExtra
+			}
 		}
 	}
 	return Message{b}
@@ -99,7 +102,9 @@ func Assistant(text string, calls ...ToolCall) Message {
 func Results(rs ...ToolResult) Message {
 	b := bodyOf(RoleTool, len(rs))
 	for i, r := range rs {
-		b.parts[i], b.files = r, b.files || len(r.Files) > 0
+		if b.parts[i] = r; len(r.Files) > 0 {
+			b.has |= hasFiles
+		}
 	}
 	return Message{b}
 }
@@ -146,10 +151,17 @@ func Of[P Part](m Message) iter.Seq[P] {
 }
 
 // HasFiles reports whether a part of m, or a result in it, is a file. It looks at nothing: it was noted when m was made.
-func (m Message) HasFiles() bool { return m.b != nil && m.b.files }
+func (m Message) HasFiles() bool { return m.b != nil && m.b.has&hasFiles != 0 }
 
 // HasExtra reports whether a Text of m has an [Origin] with an Extra. It looks at nothing, as HasFiles.
-func (m Message) HasExtra() bool { return m.b != nil && m.b.extra }
+func (m Message) HasExtra() bool { return m.b != nil && m.b.has&hasExtra != 0 }
+
+func (m Message) facts() facts {
+	if m.b == nil {
+		return hasZero
+	}
+	return m.b.has
+}
 
 // Text joins the text parts.
 func (m Message) Text() string {
@@ -234,19 +246,33 @@ func (m Message) Blank() bool {
 // neighbours: roles that merge, cache marks and commas are the joiner's, so forks, compaction, repair and injected messages
 // re-use every byte, and nothing is ever invalidated. The bytes are read-only. It panics on the zero Message.
 func (m Message) Encoded(format any, encode func(Message) []byte) []byte {
-	head := m.b.memo.Load()
-	for e := head; e != nil; e = e.next {
+	b, ok := m.kept(format)
+	if !ok {
+		b = m.keep(format, encode(m))
+	}
+	return slices.Clip(b)
+}
+
+// kept gives m in a wire format if it was encoded before.
+func (m Message) kept(format any) ([]byte, bool) {
+	for e := m.b.memo.Load(); e != nil; e = e.next {
 		if e.format == format {
-			return e.bytes
+			return e.bytes, true
 		}
 	}
+	return nil, false
+}
+
+// keep remembers m in a wire format.
+func (m Message) keep(format any, bytes []byte) []byte {
 	var e *memo
 	if m.b.taken.CompareAndSwap(false, true) { // most messages are only ever encoded once
 		e = &m.b.first
 	} else {
 		e = new(memo)
 	}
-	e.format, e.bytes, e.next = format, encode(m), head
+	head := m.b.memo.Load()
+	e.format, e.bytes, e.next = format, bytes, head
 	m.b.memo.CompareAndSwap(head, e) // a lost race costs one more encoding, never a wrong one
-	return e.bytes
+	return bytes
 }

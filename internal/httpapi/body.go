@@ -9,6 +9,14 @@ import (
 // into the socket.
 type Body [][]byte
 
+// Room is an empty body with room for what a request of so many messages has, as a rule: a piece for each, or one for many where they are many ([message.History.Encoded]), besides cache marks, a beginning and an end.
+func Room(messages int) Body {
+	if messages > 48 {
+		messages = 8 + messages/32
+	}
+	return make(Body, 0, messages+7)
+}
+
 // Len is the number of bytes.
 func (b Body) Len() (n int64) {
 	for _, piece := range b {

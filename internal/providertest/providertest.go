@@ -71,6 +71,7 @@ type SeenPart struct {
 func Run(t *testing.T, p Provider) {
 	t.Run("replies", p.replies)
 	t.Run("requests", p.requests)
+	t.Run("long", p.long)
 	t.Run("rates", p.rates)
 	t.Run("reasoning_level", p.reasoningLevels)
 	t.Run("provider_tools", p.providerTools)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -22,6 +23,8 @@ type Model struct {
 	api    *httpapi.API
 	can    model.Capabilities
 	family family
+	format any // the key of messages' encodings
+	encode func(message.Message) []byte
 	output atomic.Pointer[output]
 	free   model.Model // the same, answering by a tool where the API takes no schema: see tooled
 	chosen model.Model
@@ -56,6 +59,10 @@ func New(name string, opts ...model.Option) *Model {
 		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
 		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
+	m.format, m.encode = format{}, encode
+	if !m.keeps() {
+		m.format, m.encode = inlineFormat{}, encodeInline
+	}
 	m.free, m.chosen = model.OutputByTool(plain{m, true}), model.OutputByTool(plain{m, false})
 	return m
 }

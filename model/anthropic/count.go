@@ -37,7 +37,7 @@ func (m *Model) counted(req model.Request) (httpapi.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := m.appendMessages(append(make(httpapi.Body, 0, req.Messages.Len()+7), h.bytes[:h.from], h.bytes[h.to:]), req)
+	pieces, err := m.appendMessages(append(httpapi.Room(req.Messages.Len()), h.bytes[:h.from], h.bytes[h.to:]), req)
 	if err != nil {
 		return nil, err
 	}

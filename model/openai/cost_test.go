@@ -22,10 +22,10 @@ func bodies(encoded *int) map[string]func(*model.Request) httpapi.Body {
 	}
 	return map[string]func(*model.Request) httpapi.Body{
 		"chat": func(req *model.Request) httpapi.Body {
-			return c.body(req, true, c.begin, func(m message.Message) []byte { return m.Encoded(chatCounted{}, count(chatFormat{}.encode)) })
+			return c.body(req, true, c.begin, chatCounted{}, count(chatFormat{}.encode))
 		},
 		"responses": func(req *model.Request) httpapi.Body {
-			return r.body(req, true, r.begin, func(m message.Message) []byte { return m.Encoded(responsesCounted{}, count(responsesFormat{}.encode)) })
+			return r.body(req, true, r.begin, responsesCounted{}, count(responsesFormat{}.encode))
 		},
 	}
 }
@@ -86,13 +86,13 @@ func TestAStepAllocatesTheListOfPiecesAlone(t *testing.T) {
 type buildChat struct{ m *Model }
 
 func (b buildChat) build(req *model.Request) httpapi.Body {
-	return b.m.body(req, true, b.m.begin, b.m.encoded)
+	return b.m.body(req, true, b.m.begin, b.m.format, b.m.encode)
 }
 
 type buildResponses struct{ m *Responses }
 
 func (b buildResponses) build(req *model.Request) httpapi.Body {
-	return b.m.body(req, true, b.m.begin, b.m.encoded)
+	return b.m.body(req, true, b.m.begin, b.m.format, b.m.encode)
 }
 
 func TestAnotherHeadIsMadeForWhateverDiffers(t *testing.T) {

@@ -126,8 +126,15 @@ func (c *client) admit(req *model.Request, can *model.Capabilities, file func(me
 			return errdefs.Validation.Errorf("%s: temperature, top_p and penalties have to be finite numbers", c.vendor.Name)
 		}
 	}
-	for i := range req.Messages.Len() { // without All: an iterator would be on the heap
-		m := req.Messages.At(i)
+	if req.Messages.HasZero() || req.Messages.HasFiles() {
+		return c.admitMessages(req.Messages, file)
+	}
+	return nil
+}
+
+// admitMessages finds what is wrong with messages.
+func (c *client) admitMessages(h message.History, file func(message.File) string) error {
+	for i, m := range h.All() {
 		if m.IsZero() {
 			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
 		}
