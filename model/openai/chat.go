@@ -47,7 +47,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
 
 func (m *Model) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }

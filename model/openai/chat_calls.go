@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -58,7 +59,7 @@ func (r *chatReply) call(data []byte) error {
 func (r *chatReply) add(c *chatCall, fn []byte) (alone []byte, err error) {
 	name := wire.Get(fn, "name")
 	if c.name == "" {
-		c.name = wire.String(name)
+		c.name = httpapi.ToolName(name, r.tools)
 	}
 	more := argumentText(wire.Get(fn, "arguments"))
 	if name == nil {
@@ -75,7 +76,9 @@ func (r *chatReply) find(index, rawID, fn []byte) *chatCall {
 		if n := len(r.calls); n > 0 {
 			id = r.calls[n-1].id
 		}
-		id = known(rawID, id)
+		if !wire.Quotes(rawID, id) {
+			id = r.words.Append(rawID)
+		}
 	}
 	if r.cb != nil { // in a whole reply, each element is a call of its own
 		for i := len(r.calls) - 1; i >= 0; i-- {

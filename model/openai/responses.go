@@ -46,7 +46,7 @@ func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb mo
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.encoded), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
 
 func (m *Responses) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -18,7 +19,7 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	if wire.IsNull(data) {
 		data = []byte("{}")
 	}
-	r := responsesReply{heard: s.text.String()}
+	r := responsesReply{heard: s.text.String(), tools: s.tools}
 	r.parts = r.first[:0]
 	var output, failure []byte
 	var why string
@@ -26,7 +27,7 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	for o.Next() {
 		switch string(o.Key) {
 		case "id":
-			r.ID = wire.String(o.Value)
+			r.ID = r.words.Append(o.Value)
 		case "model":
 			r.Model = known(o.Value, m.name)
 		case "status":
@@ -105,7 +106,9 @@ type responsesReply struct {
 	parts []message.Part
 	first [4]message.Part
 	calls bool
-	heard string // the text as a stream said it
+	words wire.Text // the ids, in one piece
+	heard string    // the text as a stream said it
+	tools []model.Tool
 }
 
 func (r *responsesReply) stop(status, why string) model.StopReason {
@@ -340,9 +343,9 @@ func (r *responsesReply) call(data []byte) bool {
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "call_id":
-			c.ID = wire.String(o.Value)
+			c.ID = r.words.Append(o.Value)
 		case "name":
-			c.Name = wire.String(o.Value)
+			c.Name = httpapi.ToolName(o.Value, r.tools)
 		case "arguments":
 			text = wire.String(argumentText(o.Value))
 		case "type":
