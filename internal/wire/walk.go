@@ -198,6 +198,17 @@ func Get(data []byte, path ...string) []byte {
 	return data
 }
 
+// First is [Get] of one name for data that is known to be valid, such as a part of
+// it that was handed out: it looks no further than that member.
+func First(data []byte, key string) []byte {
+	for m := Object(data); m.Next(); {
+		if string(m.Key) == key {
+			return m.Value
+		}
+	}
+	return nil
+}
+
 // trim returns data without white space around it.
 func trim(data []byte) []byte {
 	for len(data) > 0 && isSpace(data[0]) {

@@ -45,19 +45,9 @@ func word(raw []byte) string {
 	return wire.String(raw)
 }
 
-// kindOf is the type of a block, which is nearly always said first.
-func kindOf(raw []byte) string {
-	for m := wire.Object(raw); m.Next(); {
-		if string(m.Key) == "type" {
-			return word(m.Value)
-		}
-	}
-	return ""
-}
-
 // fill reads a block of a whole reply, or the beginning of one in a stream.
 func (b *block) fill(r *reply, index int64, raw []byte) {
-	b.index, b.kind = index, kindOf(raw)
+	b.index, b.kind = index, word(wire.First(raw, "type"))
 	if !b.known() {
 		if b.called() {
 			b.id, b.name = r.words.Append(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))

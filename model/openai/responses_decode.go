@@ -55,21 +55,17 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	if output == nil && s.done == nil {
 		return nil, m.api.Malformed("the reply has no output", data)
 	}
-	n := 0
+	var room [4][]byte
+	items := room[:0]
 	for e := wire.Array(output); e.Next(); {
-		n++
+		items = append(items, e.Value)
 	}
-	if n < len(s.done) {
-		for _, item := range s.done {
-			if !r.item(item) {
-				return nil, m.oddItem(item)
-			}
-		}
-	} else {
-		for e := wire.Array(output); e.Next(); {
-			if !r.item(e.Value) {
-				return nil, m.oddItem(e.Value)
-			}
+	if len(items) < len(s.done) {
+		items = s.done
+	}
+	for _, item := range items {
+		if !r.item(item) {
+			return nil, m.oddItem(item)
 		}
 	}
 	r.Message = message.New(message.RoleAssistant, r.parts...)
@@ -133,9 +129,9 @@ func (r *responsesReply) item(data []byte) bool {
 		return false
 	}
 	known := false
-	switch kind := word(wire.Get(data, "type")); kind {
+	switch kind := word(wire.First(data, "type")); kind {
 	case "message":
-		if !shaped(data) || wire.IsNull(wire.Get(data, "content")) {
+		if !shaped(data) || wire.IsNull(wire.First(data, "content")) {
 			return false
 		}
 		known = r.message(data)
@@ -180,8 +176,8 @@ func shaped(item []byte) bool {
 func typed(list []byte) bool {
 	l := wire.Array(list)
 	for l.Next() {
-		text, refusal := wire.Get(l.Value, "text"), wire.Get(l.Value, "refusal")
-		if word(wire.Get(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
+		text, refusal := wire.First(l.Value, "text"), wire.First(l.Value, "refusal")
+		if word(wire.First(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
 			return false
 		}
 	}
@@ -212,9 +208,9 @@ func (r *responsesReply) message(data []byte) bool {
 	}
 	said, mixed := false, false
 	for e := wire.Array(content); e.Next(); {
-		switch word(wire.Get(e.Value, "type")) {
+		switch word(wire.First(e.Value, "type")) {
 		case "output_text":
-			text := wire.Get(e.Value, "text")
+			text := wire.First(e.Value, "text")
 			said = said || len(text) > len(`""`) && text[0] == '"'
 			continue
 		case "refusal":
@@ -230,7 +226,7 @@ func (r *responsesReply) message(data []byte) bool {
 	}
 	x = x.add(noteItem, item.object())
 	for e := wire.Array(content); e.Next(); {
-		if word(wire.Get(e.Value, "type")) == "output_text" {
+		if word(wire.First(e.Value, "type")) == "output_text" {
 			r.parts = append(r.parts, r.textPart(e.Value, x))
 			x = x[:0]
 		}
@@ -245,7 +241,7 @@ func others(content []byte) []byte {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		if word(wire.Get(e.Value, "type")) == "output_text" {
+		if word(wire.First(e.Value, "type")) == "output_text" {
 			b = append(b, "null"...)
 		} else {
 			b = append(b, e.Value...)

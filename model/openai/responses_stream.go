@@ -162,8 +162,8 @@ func (s *responsesStream) event(e *streamEvent) error {
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return s.reasoning(e)
 	case "response.output_item.added":
-		if string(wire.Get(e.item, "type")) == `"function_call"` {
-			s.begin(string(e.output), httpapi.ToolName(wire.Get(e.item, "name"), s.tools))
+		if string(wire.First(e.item, "type")) == `"function_call"` {
+			s.begin(string(e.output), httpapi.ToolName(wire.First(e.item, "name"), s.tools))
 		}
 	case "response.function_call_arguments.delta":
 		for i := len(s.calls) - 1; i >= 0; i-- {
