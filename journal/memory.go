@@ -86,8 +86,8 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 	if session == "" || len(entries) == 0 {
 		return errdefs.Validation.Errorf("journal: append needs a session and entries")
 	}
-	for _, e := range entries {
-		if err := known(e.Data); err != nil {
+	for i := range entries {
+		if err := known(entries[i].Data); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 			}
 			e.Time = now
 		}
-		s.info.Apply(*e)
+		s.info.apply(e)
 	}
 	return nil
 }

@@ -16,9 +16,12 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, tools []model.T
 	r := replies.Get().(*reply)
 	r.asked, r.tools = m.name, tools
 	events := wire.NewEvents(resp.Body)
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		var said model.StreamResult
 		if more := r.like.Text(events.Data()); more != nil && r.last != nil { // nearly all deltas begin as the one before

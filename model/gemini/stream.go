@@ -14,9 +14,12 @@ func (m *Model) stream(ctx context.Context, tools []model.Tool, body io.Reader, 
 	r := replies.Get().(*reply)
 	r.api, r.asked, r.tools, r.cb = m.api, m.name, tools, cb
 	events := wire.NewEvents(body)
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := events.Data()
 		if len(data) == 0 || string(data) == "[DONE]" { // gateways put the latter at the end

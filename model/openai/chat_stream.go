@@ -14,9 +14,12 @@ import (
 func (m *Model) stream(ctx context.Context, tools []model.Tool, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
 	r := chatReplies.Get().(*chatReply)
 	r.m, r.tools, r.cb = m, tools, cb
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := bytes.TrimSpace(events.Data())
 		if string(data) == "[DONE]" {

@@ -17,9 +17,12 @@ import (
 func (m *Responses) stream(ctx context.Context, tools []model.Tool, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
 	s := responsesStreams.Get().(*responsesStream)
 	s.tools, s.cb = tools, cb
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := bytes.TrimSpace(events.Data())
 		if more := s.alike(data); more != nil {
