@@ -34,14 +34,20 @@ type stretch struct {
 	entries []Entry  // immutable once appended
 }
 
-// most is how many entries a stretch takes before the next one begins: what a session has is not moved when it grows.
-const most = 64
+// A stretch takes that many entries before the next one begins: what a session has is not moved when it grows. The first has room for a run of one answer.
+const (
+	first = 16
+	next  = 32
+)
 
 // add puts an entry behind the last, and gives it.
 func (s *stretch) add(e *Entry) *Entry {
-	if len(s.entries) == most {
+	switch {
+	case s.entries == nil:
+		s.entries = make([]Entry, 0, first)
+	case len(s.entries) == cap(s.entries):
 		full := *s
-		*s = stretch{&full, full.last(), make([]Entry, 0, most)}
+		*s = stretch{&full, full.last(), make([]Entry, 0, next)}
 	}
 	s.entries = append(s.entries, *e)
 	return &s.entries[len(s.entries)-1]
