@@ -349,7 +349,7 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 				t.Errorf("%d further deltas cost %.0f allocations", n, more)
 			}
 		}
-		if all := cost(n, block, piece, ""); all > 24 {
+		if all := cost(n, block, piece, ""); all > 12 {
 			t.Errorf("a reply of %d deltas costs %.0f allocations", n, all)
 		}
 	}

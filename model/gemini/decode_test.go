@@ -323,7 +323,7 @@ func TestADeltaCostsNoAllocation(t *testing.T) {
 		if more := cost(2*n) - cost(n); more > 3 { // for more room
 			t.Errorf("%s: %d further deltas cost %.0f allocations", name, n, more)
 		}
-		if all := cost(1); all > 14 {
+		if all := cost(1); all > 6 {
 			t.Errorf("%s: a small reply costs %.0f allocations", name, all)
 		}
 	}
