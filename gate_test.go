@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -105,6 +106,9 @@ func TestAStepOfALongSessionCostsAsMuchAsAnEarlyOne(t *testing.T) {
 		"bytes journaled": {lower(written, 10), lower(written, 400), lower(written, 4980), lower(written, 5020)},
 	} {
 		t.Logf("%s of a step: %.0f at 10, %.0f at 400, %.0f at 5,000, %.0f in the next run", name, c.early, c.at400, c.at5000, c.again)
+		if name == "bytes allocated" && raced.Enabled {
+			continue
+		}
 		if c.at400 > most*c.early || c.at5000 > most*c.early || c.again > most*c.early {
 			t.Errorf("%s of a step: %.0f at 10, %.0f at 400, %.0f at 5,000, %.0f in the next run", name, c.early, c.at400, c.at5000, c.again)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/bench/internal/load"
 	"github.com/pawl-dev/pawl/bench/internal/upstream"
+	"github.com/pawl-dev/pawl/internal/raced"
 )
 
 // most is how many modules the program of a small agent is made of, besides its own. It may only become less: the target is 4.
@@ -91,7 +92,7 @@ func TestComingBackCostsInProportionAndAForkNothingMore(t *testing.T) {
 			t.Errorf("%s, %s: %+v", r.workload, r.system, got.Sizes)
 		}
 		of := grows(func(s load.Sized) float64 { return float64(s.Bytes) })(got)
-		if most := map[bool]float64{true: .1, false: 1.15}[r.workload == "W9-fork"]; of > most && !racing {
+		if most := map[bool]float64{true: .1, false: 1.15}[r.workload == "W9-fork"]; of > most && !raced.Enabled {
 			t.Errorf("%s, %s: allocations grow with the exponent %.2f, want %.2f: %+v", r.workload, r.system, of, most, got.Sizes)
 		}
 	}

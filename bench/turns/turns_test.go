@@ -25,6 +25,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/anthropic"
@@ -137,7 +138,7 @@ func TestATurnIsPutOnRecordInFivePieces(t *testing.T) {
 
 // A floor that costs more than it has to would make everything beside it look good.
 func TestTheFloorsAllocateWhatFloorsDo(t *testing.T) {
-	if racing {
+	if raced.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	b := &bench{pairs: 1, times: 1, models: map[time.Duration]*child.Process{}}

@@ -21,8 +21,5 @@ func Inspect(t *testing.T, fault *Fault, scenarios ...Scenario) map[string]Findi
 	return out
 }
 
-// CanDie says whether there is SIGKILL, Raced whether this is a build with the race detector.
-const (
-	CanDie = canDie
-	Raced  = raced
-)
+// CanDie says whether there is SIGKILL.
+const CanDie = canDie

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/crashtest"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
@@ -28,7 +29,7 @@ func noticed(t *testing.T, fault crashtest.Fault, lies map[string]lie) {
 	if !crashtest.CanDie || runtime.GOOS != "linux" {
 		t.Skip("faults are made on Linux only")
 	}
-	if testing.Short() || crashtest.Raced {
+	if testing.Short() || raced.Enabled {
 		t.Skip("it needs all points: run it without -short and -race")
 	}
 	var scenarios []crashtest.Scenario

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/internal/crashtest"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -23,7 +24,7 @@ func TestTheMatrixNotices(t *testing.T) {
 	if !crashtest.CanDie {
 		t.Skip("there is no SIGKILL on this system")
 	}
-	if testing.Short() || crashtest.Raced {
+	if testing.Short() || raced.Enabled {
 		t.Skip("it needs all points: run it without -short and -race")
 	}
 	pay := func(p *crashtest.Process) tool.Tool { return p.Tool("pay") }

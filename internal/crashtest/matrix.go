@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/raced"
 )
 
 const (
@@ -52,7 +53,7 @@ func try(t *testing.T, fault *Fault, scenarios []Scenario) {
 	for i := range scenarios {
 		s := &scenarios[i]
 		t.Run(s.Name, func(t *testing.T) {
-			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, effort{short: testing.Short() || raced, enough: 50})
+			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, effort{short: testing.Short() || raced.Enabled, enough: 50})
 			for _, problem := range r.problems {
 				t.Error(problem)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/internal/wires"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -32,7 +33,7 @@ func (p Provider) faults(t *testing.T) {
 }
 
 // sample reports whether a part of the cases that take long will do.
-func sample() bool { return race || testing.Short() }
+func sample() bool { return raced.Enabled || testing.Short() }
 
 // answer is a reply as an HTTP client gives it.
 type answer struct {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/internal/raced"
 )
 
 // delta is the commonest event of a streamed answer.
@@ -224,7 +226,7 @@ func TestEventsAreUsedAgainWithNothingOfTheOnesBefore(t *testing.T) {
 			t.Errorf("%q, %q", name, data)
 		}
 	}
-	if raceEnabled {
+	if raced.Enabled {
 		return // a pool forgets at random then
 	}
 	in := strings.NewReader("")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -119,7 +120,7 @@ func Steps(t *testing.T, s journal.Store, stored func() int64) {
 func OneMore(t *testing.T, at func(t *testing.T, length int) Meter) {
 	t.Helper()
 	lengths := []int{10, 1000, 100_000}
-	if testing.Short() || Raced {
+	if testing.Short() || raced.Enabled {
 		lengths = []int{10, 5000}
 	}
 	var first price
