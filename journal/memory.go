@@ -34,14 +34,20 @@ type stretch struct {
 	entries []Entry  // immutable once appended
 }
 
-// most is how many entries a stretch takes before the next one begins: what a session has is not moved when it grows.
-const most = 64
+// A stretch takes that many entries before the next one begins: what a session has is not moved when it grows. The first has room for a run of one answer.
+const (
+	first = 16
+	next  = 32
+)
 
 // add puts an entry behind the last, and gives it.
 func (s *stretch) add(e *Entry) *Entry {
-	if len(s.entries) == most {
+	switch {
+	case s.entries == nil:
+		s.entries = make([]Entry, 0, first)
+	case len(s.entries) == cap(s.entries):
 		full := *s
-		*s = stretch{&full, full.last(), make([]Entry, 0, most)}
+		*s = stretch{&full, full.last(), make([]Entry, 0, next)}
 	}
 	s.entries = append(s.entries, *e)
 	return &s.entries[len(s.entries)-1]
@@ -86,8 +92,8 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 	if session == "" || len(entries) == 0 {
 		return errdefs.Validation.Errorf("journal: append needs a session and entries")
 	}
-	for _, e := range entries {
-		if err := known(e.Data); err != nil {
+	for i := range entries {
+		if err := known(entries[i].Data); err != nil {
 			return err
 		}
 	}
@@ -131,7 +137,7 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 			}
 			e.Time = now
 		}
-		s.info.Apply(*e)
+		s.info.apply(e)
 	}
 	return nil
 }

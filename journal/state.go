@@ -155,7 +155,8 @@ func (s *State) free(entries []Entry) error {
 	if len(entries) > 1 {
 		now = make(map[Key]taken, len(entries))
 	}
-	for _, e := range entries {
+	for i := range entries {
+		e := &entries[i]
 		if err := known(e.Data); err != nil {
 			return err
 		}

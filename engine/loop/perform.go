@@ -373,12 +373,17 @@ func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listene
 	}
 	room := rooms.Get().(*[]byte)
 	seen.text = (*room)[:0]
+	over := ctx.Done()
 	err = l.model.CompleteStream(ctx, *req, func(r model.StreamResult) error {
-		seen.take(ctx, &seen.to, r)
-		if r.Final {
+		if seen.take(ctx, &seen.to, r); r.Final {
 			return nil // all of it is here
 		}
-		return ctx.Err() // for a model that does not look itself
+		select {
+		case <-over: // for a model that does not look itself
+			return ctx.Err()
+		default:
+			return nil
+		}
 	})
 	if err != nil {
 		text = string(seen.text)

@@ -73,6 +73,9 @@ func sane(u model.Usage) model.Usage {
 	return u
 }
 
+// few is how many calls are looked at for each.
+const few = 8
+
 // fit reports whether a reply surely is as [own] would make it.
 func fit(log *journal.Log, m message.Message) bool {
 	if m.Len() > 64 { // each is looked at for each
@@ -104,8 +107,16 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 	}
 	calls := m.ToolCalls()
 	changed := false
-	seen := make(map[string]bool, len(calls))
-	taken := func(id string) bool { return id == "" || seen[id] || log != nil && log.HasCall(id) }
+	var seen map[string]bool // the ids before, when there are many; a few are looked at each
+	if len(calls) > few {
+		seen = make(map[string]bool, len(calls))
+	}
+	taken := func(i int, id string) bool {
+		if id == "" || seen[id] || log != nil && log.HasCall(id) {
+			return true
+		}
+		return seen == nil && slices.ContainsFunc(calls[:i], func(c message.ToolCall) bool { return c.ID == id })
+	}
 	for i := range calls {
 		c := &calls[i]
 		if !wire.Compact([]byte(c.Input)) {
@@ -121,9 +132,9 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 		if strings.Contains(c.ID, "/") { // it stands between calls, and their questions, in the names of what is below
 			c.ID, changed = strings.ReplaceAll(c.ID, "/", "_"), true
 		}
-		if taken(c.ID) {
+		if taken(i, c.ID) {
 			stem := cmp.Or(c.ID, "call")
-			for n := 0; taken(c.ID); n++ {
+			for n := 0; taken(i, c.ID); n++ {
 				c.ID = stem + "_" + strconv.Itoa(step) + "_" + strconv.Itoa(i+1)
 				if n > 0 {
 					c.ID += "_" + strconv.Itoa(n)
@@ -131,14 +142,18 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 			}
 			changed = true
 		}
-		seen[c.ID] = true
+		if seen != nil {
+			seen[c.ID] = true
+		}
 	}
 	if !changed {
 		return m
 	}
-	parts := make([]message.Part, 0, m.Len())
+	var room [few]message.Part // the message copies them
+	parts := room[:0]
 	k := 0
-	for p := range m.Parts() {
+	for i := range m.Len() {
+		p := m.Part(i)
 		if _, ok := p.(message.ToolCall); ok {
 			p = calls[k]
 			k++

@@ -147,7 +147,7 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 			defer Finish(resp)
 			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
 		}
-		switch how := resp.Header.Get("Content-Encoding"); how {
+		switch how := first(resp.Header, "Content-Encoding"); how {
 		case "", "identity":
 		case "gzip": // nobody asked for it, but all can read it
 			resp.Body = &bounded{body: &unzipped{ReadCloser: resp.Body}, left: MaxStream, began: time.Now()}
@@ -199,7 +199,7 @@ func IsJSON(resp *http.Response) bool {
 
 // mediaType is what a response says that it is; the usual ones are known as they stand.
 func mediaType(h http.Header) string {
-	switch said := h.Get("Content-Type"); said {
+	switch said := first(h, "Content-Type"); said {
 	case "text/event-stream", "application/json":
 		return said
 	case "text/event-stream; charset=utf-8":
@@ -208,6 +208,14 @@ func mediaType(h http.Header) string {
 		kind, _, _ := mime.ParseMediaType(said)
 		return kind
 	}
+}
+
+// first is h.Get for a name in the form in which headers have it: Get looks first whether it is.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }
 
 // ReadAll reads a whole reply and finishes the response.

@@ -40,6 +40,12 @@ func String(raw []byte) string {
 	return text.String()
 }
 
+// Quotes reports whether raw is the JSON string of s, written without an escape. It
+// spares a copy where a text is known already.
+func Quotes(raw []byte, s string) bool {
+	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
+}
+
 // AppendText appends to dst the text that [String] would return for raw. It
 // allocates only when dst lacks room.
 func AppendText(dst, raw []byte) []byte {

@@ -140,3 +140,21 @@ func FuzzInt(f *testing.F) {
 		}
 	})
 }
+
+func TestQuotesKnowsATextThatIsWrittenAsItIs(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`"a text"`: true, `"a texT"`: false, `"a text`: false, `a text"`: false, `"a text" `: false, `"\u0061 text"`: false, ``: false, `null`: false,
+	} {
+		if Quotes([]byte(raw), "a text") != want {
+			t.Errorf("%s: %v", raw, !want)
+		}
+	}
+	for _, s := range []string{`a"b`, `a\n`} { // such a text stands for another one
+		if Quotes([]byte(`"`+s+`"`), s) {
+			t.Errorf("%q", s)
+		}
+	}
+	if !Quotes([]byte(`""`), "") {
+		t.Error("the empty text")
+	}
+}

@@ -111,7 +111,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	var r *model.Response
 	if httpapi.IsJSON(resp) {
 		r, err = m.whole(ctx, resp)
-	} else if r, err = m.listen(ctx, resp, cb); err == nil {
+	} else if r, err = m.listen(ctx, resp, req.Tools, cb); err == nil {
 		httpapi.Finish(resp)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -45,11 +46,11 @@ func word(raw []byte) string {
 }
 
 // fill reads a block of a whole reply, or the beginning of one in a stream.
-func (b *block) fill(index int64, raw []byte) {
-	b.index, b.kind = index, word(wire.Get(raw, "type"))
+func (b *block) fill(r *reply, index int64, raw []byte) {
+	b.index, b.kind = index, word(wire.First(raw, "type"))
 	if !b.known() {
 		if b.called() {
-			b.id, b.name = wire.String(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
+			b.id, b.name = r.words.Append(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
 		}
 		b.raw, _ = wire.AppendCompact(nil, raw)
 		return
@@ -62,9 +63,9 @@ func (b *block) fill(index int64, raw []byte) {
 		case b.kind == "thinking" && string(m.Key) == "signature":
 			b.sign = wire.AppendText(b.sign, m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "id":
-			b.id = wire.String(m.Value)
+			b.id = r.words.Append(m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "name":
-			b.name = wire.String(m.Value)
+			b.name = httpapi.ToolName(m.Value, r.tools)
 		case b.kind == "tool_use" && string(m.Key) == "input" && m.Value[0] == '"': // some gateways send the text of it
 			b.input = wire.String(m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "input":

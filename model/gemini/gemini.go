@@ -108,7 +108,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 		}
 	} else {
 		defer func() { _ = resp.Body.Close() }() // not drained: a stream that somebody leaves early may have no end
-		r, err = m.stream(ctx, resp.Body, cb)
+		r, err = m.stream(ctx, req.Tools, resp.Body, cb)
 	}
 	if err != nil {
 		return err

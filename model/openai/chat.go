@@ -47,7 +47,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.format, m.encode), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.format, m.encode), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
 
 func (m *Model) admit(req *model.Request) error {

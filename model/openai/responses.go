@@ -46,7 +46,7 @@ func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb mo
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.format, m.encode), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.format, m.encode), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
 
 func (m *Responses) admit(req *model.Request) error {
