@@ -114,6 +114,22 @@ func TestEachOutcomeThatWaitedIsToldOnceInItsPlace(t *testing.T) {
 	same(t, "where they stand", []int64{2, 3, 5, 7}, seqs)
 }
 
+// An effect that was begun, and whose end nobody knows, has its outcome on record with what waits, and in its place.
+func TestALostOutcomeComesBehindWhatWaits(t *testing.T) {
+	store, host := journal.Memory(), &place{}
+	run := begun(t, store)
+	steps := engine.Ahead(engine.Local(run, host, performs(decides)))
+	b := use("b", writes)
+	if err := run.Log.Append(t.Context(), journal.Entry{Run: "r", Key: b.Key(), Data: b.Intent()}); err != nil {
+		t.Fatal(err)
+	}
+	does(t, steps, use("a", writes), b)
+	same(t, "on record", []string{"tool.started tool/b", "tool.started tool/a", "tool.finished tool/a", "tool.finished tool/b"}, read(t, store))
+	if c := host.checkpoints; len(c) != 2 || c[0].Step != "tool/a" || c[0].Seq != 4 || c[1].Step != "tool/b" || c[1].Seq != 5 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestWhatIsToldOfAnOutcomeThatWaitedHasItsOwnContext(t *testing.T) {
 	type key struct{}
 	var got []any
