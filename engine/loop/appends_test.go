@@ -79,7 +79,7 @@ func TestAStepTakesFewAppends(t *testing.T) {
 	}{
 		"one call":                   {uses(call("c1", "x", `{}`)), nil, nil, []string{"judged c1, started c1", "finished c1, model.started"}},
 		"three calls, one by one":    {threeCalls(), nil, nil, []string{"judged c1, judged c2, judged c3, started c1", "finished c1", "started c2", "finished c2", "started c3", "finished c3, model.started"}},
-		"three calls, side by side":  {threeCalls(), nil, []tool.Option{tool.ReadOnly}, []string{"judged c1, judged c2, judged c3, started c1, started c2, started c3", "finished", "finished", "finished", "model.started"}},
+		"three calls, side by side":  {threeCalls(), nil, []tool.Option{tool.ReadOnly}, []string{"judged c1, judged c2, judged c3, started c1, started c2, started c3", "finished", "model.started"}},
 		"one of three is asked for":  {threeCalls(), []hook.Middleware{asks}, nil, []string{"judged c1, judged c2, judged c3, started c1", "finished c1", "started c3", "finished c3, asked", "answered", "started c2", "finished c2, model.started"}},
 		"three calls, none of which": {threeCalls(), []hook.Middleware{refuses}, nil, []string{"judged c1, judged c2, judged c3, model.started"}},
 	} {
@@ -91,12 +91,13 @@ func TestAStepTakesFewAppends(t *testing.T) {
 			d := play{cfg: loop.Config{Model: plays(c.reply, says("done")), Tools: []tool.Tool{constant("x", c.opts...)}, Hooks: c.hooks}, host: host, store: store}.do(t)
 			want := slices.Concat([]string{"run.started, said", "prepared", "model.started", "model.finished"}, c.want, []string{"model.finished", "stopped"})
 			got := store.appends
-			if c.opts != nil { // which of them is done first is chance
+			if c.opts != nil { // which of them is done first is chance, and which meet
 				for i, a := range got {
 					if strings.HasPrefix(a, "finished ") {
 						got[i] = "finished"
 					}
 				}
+				got = slices.Compact(got)
 			}
 			if diff := cmp.Diff(want, got); diff != "" || d.err != nil {
 				t.Errorf("%v, appends (-want +got):\n%s", d.err, diff)
