@@ -17,7 +17,13 @@ func Ahead(s Steps) Steps {
 	if !ok || l.ahead {
 		return s
 	}
-	return &local{run: l.run, host: l.host, p: l.p, scopes: l.scopes, beside: l.beside, intr: l.intr, driver: l.driver, ahead: true}
+	a := &local{run: l.run, host: l.host, p: l.p, scopes: l.scopes, beside: l.beside, intr: l.intr, driver: l.driver, ahead: true}
+	room := new(struct {
+		held [2]journal.Entry // the usual: what came of one effect, and the intent of the next
+		by   [1]context.Context
+	})
+	a.held, a.heldBy = room.held[:0], room.by[:0]
+	return a
 }
 
 // Settle puts on record what waits in steps of [Ahead], whether or not ctx has ended.
@@ -43,23 +49,19 @@ func (s *local) hold(ctx context.Context, e journal.Entry) {
 	s.held, s.heldBy = append(s.held, e), append(s.heldBy, ctx)
 }
 
-// first puts on record what waits, unless it may come together with what e begins with. Judgments wait for each other. What a call came to is told before the next one begins, so that who hears it can stop that.
-func (s *local) first(ctx context.Context, e Effect) error {
+// first puts on record what waits, unless it may come together with the intent of e. Judgments wait for each other. What a call came to is told before the next one begins, so that who hears it can stop that.
+func (s *local) first(ctx context.Context, e Effect, intent bool) error {
 	if len(s.held) == 0 {
 		return nil
 	}
 	_, called := s.held[len(s.held)-1].Data.(journal.ToolFinished)
 	switch Bare(e).(type) {
-	case Judge:
-		if !called {
-			return nil
-		}
-	case UseTool:
+	case Judge, UseTool:
 		if !called {
 			return nil
 		}
 	default:
-		if e.Intent() != nil {
+		if intent {
 			return nil
 		}
 	}

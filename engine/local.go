@@ -124,16 +124,16 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data,
 	if err != nil || missing == 0 {
 		return err
 	}
-	if err := s.first(ctx, effects[0]); err != nil {
-		return err
-	}
-	if err := s.stopped(ctx); err != nil {
-		return err
-	}
 	for i, e := range effects {
 		if in := e.Intent(); in != nil && out[i] == nil && !begun[i] {
 			intents = append(intents, s.entry(e, in))
 		}
+	}
+	if err := s.first(ctx, effects[0], len(intents) > 0); err != nil {
+		return err
+	}
+	if err := s.stopped(ctx); err != nil {
+		return err
 	}
 	if err := s.begin(ctx, effects[0], intents); err != nil {
 		if errdefs.Conflict.Is(err) && s.overtaken(intents) {
