@@ -9,9 +9,11 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 )
 
-// Ahead gives steps for one path that only decides between its effects, and looks at nothing but their outcomes: what calls came to, and what was judged of them, waits there for the path's next entries and is put on record with them, in one append and before them.
-// To the record, and to listeners, such an effect takes as much longer. All else holds as with s: before anything begins that acts, what was done is on record, and known before another call is; only what is judged beside each other is on record together, at the
-// latest with the first call that begins, or the first question. Whoever has such steps calls [Settle] when the path ends, however it does. Steps that are not Local's own are given back as they are: there each effect ends on record.
+// Ahead gives steps for one path that only decides between its effects and looks at nothing but their outcomes, as a loop does. What was judged there, and what a call came to, waits for the path's next entries, and goes on record with them, before them and in
+// one append; to the record, and to listeners, the effect has taken as much longer. All else of [Steps] holds: whatever acts finds what was done before it on record, but that what is judged one after the other comes together, at the latest with the first call that begins or the
+// first question. What a call came to is told before another call begins. Whoever has such steps calls [Settle] when the path ends, however it does. Where an outcome was on record before it got there, under the same driver, it is errdefs.Conflict: such steps are for one process at a time.
+//
+// Steps that are not Local's own are given back as they are, and branches of these steps are not ahead: there each effect ends on record.
 func Ahead(s Steps) Steps {
 	l, ok := s.(*local)
 	if !ok || l.ahead {
@@ -101,7 +103,7 @@ func (s *local) write(ctx context.Context, host Host, entries ...journal.Entry) 
 	}
 	on := Listening(host)
 	for i := range entries {
-		by := ctx
+		by := ctx //nolint:contextcheck // each is told with the context of its own step
 		if i < n {
 			by = s.heldBy[i]
 		}
