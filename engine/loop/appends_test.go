@@ -285,6 +285,45 @@ func TestARunWhoseJournalEndsAtAnyAppendIsResumed(t *testing.T) {
 	}
 }
 
+// Journals of before have each entry by itself: a run goes on behind any of them.
+func TestARunThatEndsBehindAnyEntryIsResumed(t *testing.T) {
+	ran := map[string]int{}
+	x := tool.Func("x", "", func(ctx context.Context, _ map[string]any) (string, error) {
+		ran[tool.FromContext(ctx).ID]++
+		return "ok", nil
+	})
+	cfg := loop.Config{Model: &stub{replies: times(100, byLength)}, Tools: []tool.Tool{x}}
+	whole := play{cfg: cfg}.do(t)
+	var all []journal.Entry
+	for e, err := range whole.store.Read(t.Context(), "s", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	for n := 2; n < len(all); n++ {
+		d := played{store: journal.Memory(), eng: whole.eng, run: whole.run}
+		if err := d.store.Append(t.Context(), "s", 0, all[:n]...); err != nil {
+			t.Fatal(err)
+		}
+		clear(ran)
+		d.goOn(t)
+		begun, lost := 0, 0
+		for _, e := range all[:n] {
+			switch e.Data.(type) {
+			case journal.ToolStarted:
+				begun, lost = begun+1, lost+1
+			case journal.ToolFinished:
+				lost--
+			}
+		}
+		got := strings.Join(d.since(), "\n")
+		if len(ran) != 4-begun || strings.Count(got, "Whether it took effect is unknown") != lost || !strings.HasSuffix(got, "done") {
+			t.Errorf("behind entry %d, %s: %d calls ran, and %d had begun\n%s", n, all[n-1].Data.Kind(), len(ran), begun, got)
+		}
+	}
+}
+
 // byLength is a reply that goes by the request: two calls, two more, and the answer.
 func byLength(_ context.Context, req model.Request) (*model.Response, error) {
 	n := req.Messages.Len()
