@@ -82,13 +82,18 @@ func TestNothingWaitsElsewhere(t *testing.T) {
 	does(t, engine.Ahead(engine.Keep(local)), judge("b"))
 	want = append(want, "tool.judged judge/b")
 	same(t, "by steps that keep failures", want, read(t, store))
-	if err := engine.Ahead(local).Branch(t.Context(), engine.Branch{Scope: "x", Run: func(_ context.Context, s engine.Steps) error {
-		does(t, s, judge("c"))
+	ahead := engine.Ahead(local)
+	does(t, ahead, judge("c"))
+	same(t, "by a path that is ahead", want, read(t, store))
+	want = append(want, "tool.judged judge/c")
+	if err := ahead.Branch(t.Context(), engine.Branch{Scope: "x", Run: func(_ context.Context, s engine.Steps) error {
+		same(t, "before a branch", want, read(t, store))
+		does(t, s, judge("d"))
 		return nil
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "in a branch", append(want, "tool.judged x:judge/c"), read(t, store))
+	same(t, "in a branch", append(want, "tool.judged x:judge/d"), read(t, store))
 }
 
 func TestEachOutcomeThatWaitedIsToldOnceInItsPlace(t *testing.T) {

@@ -378,6 +378,9 @@ func (s *local) checkpoint(ctx context.Context, host Host, e *journal.Entry) {
 }
 
 func (s *local) Branch(ctx context.Context, branches ...Branch) error {
+	if err := Settle(ctx, s); err != nil {
+		return err
+	}
 	return pump(ctx, s.host, len(branches), func(ctx context.Context, i int, host Host) (err error) {
 		defer func() {
 			if v := recover(); v != nil { // in a goroutine of ours it would end the process
