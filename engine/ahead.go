@@ -19,13 +19,13 @@ func Ahead(s Steps) Steps {
 	if !ok || l.ahead {
 		return s
 	}
-	a := &local{run: l.run, host: l.host, p: l.p, scopes: l.scopes, beside: l.beside, intr: l.intr, driver: l.driver, ahead: true}
-	room := new(struct {
+	a := &struct {
+		local
 		held [2]journal.Entry // the usual: what came of one effect, and the intent of the next
 		by   [1]context.Context
-	})
-	a.held, a.heldBy = room.held[:0], room.by[:0]
-	return a
+	}{local: local{run: l.run, host: l.host, p: l.p, scopes: l.scopes, beside: l.beside, intr: l.intr, driver: l.driver, ahead: true}}
+	a.local.held, a.heldBy = a.held[:0], a.by[:0]
+	return &a.local
 }
 
 // Settle puts on record what waits in steps of [Ahead], whether or not ctx has ended.
