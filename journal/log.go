@@ -15,6 +15,7 @@ type Log struct {
 	*folded
 	owner  string // the driver that this Log is; guarded by mu, as failed is
 	failed error
+	queue  queue
 }
 
 // folded is what the Logs of one session share that were opened one behind the other.
@@ -153,16 +154,16 @@ func driver(entries []Entry) (owner string) {
 
 // Append adds entries of the driver and returns when they are durable; Seq, Time and Session are filled in. What other processes wrote
 // in between (answers) is folded in and the append tried again. It fails with errdefs.Conflict when another driver took over, or
-// when a key has such an entry already.
+// when a key has such an entry already. Appends of this Log that come while one is under way, and whose contexts have no end, are made durable together.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.note(ctx, l.append(ctx, func(st *State) error {
-		if l.owner != "" && st.Driver != l.owner {
-			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
+	if !l.mu.TryLock() {
+		if ctx.Done() == nil {
+			return l.join(ctx, entries)
 		}
-		return st.free(entries)
-	}, nil, entries))
+		l.mu.Lock()
+	}
+	defer l.mu.Unlock()
+	return l.add(ctx, entries)
 }
 
 // Failed gives the first error of Drive or Append that was the store's own: not a Conflict, not a Validation, not that of a context that ended; or what

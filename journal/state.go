@@ -149,12 +149,7 @@ func (s *State) clip() {
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
 func (s *State) free(entries []Entry) error {
-	type taken struct{ intent, outcome bool }
-	old := s.effects
-	var now map[Key]taken // of these entries; one by itself is free of the others
-	if len(entries) > 1 {
-		now = make(map[Key]taken, len(entries))
-	}
+	old, attempt := s.effects, 0 // where the attempt's own begin
 	for i := range entries {
 		e := &entries[i]
 		if err := known(e.Data); err != nil {
@@ -164,20 +159,19 @@ func (s *State) free(entries []Entry) error {
 			return errdefs.Conflict.Errorf("journal: the session is there already")
 		}
 		if _, fresh := e.Data.(RunStarted); fresh { // an attempt has its own keys
-			old = nil
-			clear(now)
+			old, attempt = nil, i
 		}
 		if e.Key == (Key{}) {
 			continue
 		}
-		r, t, part := old[e.Key], now[e.Key], roleOf(e.Data)
-		if part == intent && (r.begun > 0 || t.intent) || part == outcome && (r.outcome != nil || t.outcome) {
+		r, part := old[e.Key], roleOf(e.Data)
+		taken := part == intent && r.begun > 0 || part == outcome && r.outcome != nil
+		for k := attempt; k < i && !taken; k++ { // there are few
+			taken = part != note && entries[k].Key == e.Key && roleOf(entries[k].Data) == part
+		}
+		if taken {
 			return errdefs.Conflict.Errorf("journal: %v has a %s already", e.Key, e.Data.Kind())
 		}
-		if now == nil {
-			continue
-		}
-		now[e.Key] = taken{t.intent || part == intent, t.outcome || part == outcome}
 	}
 	return nil
 }

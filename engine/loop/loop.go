@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -34,7 +35,18 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 	return l.converse(ctx, do, &run, board)
 }
 
-func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
+// converse talks on steps whose outcomes may wait for what is done next, and leaves none of them waiting.
+func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) (err error) {
+	do = engine.Ahead(do)
+	defer func() {
+		if lost := engine.Settle(ctx, do); lost != nil {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return l.turns(ctx, do, run, board)
+}
+
+func (l *Engine) turns(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
 	talk := board.Channel(l.cfg.Channel)
 	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
 	say := func(ms ...message.Message) { talk = talk.Append(ms...) }
