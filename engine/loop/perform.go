@@ -371,8 +371,6 @@ func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listene
 		resp, err = l.model.Complete(ctx, *req)
 		return resp, "", reply(l.caps.Name, resp, err)
 	}
-	room := rooms.Get().(*[]byte)
-	seen.text = (*room)[:0]
 	err = l.model.CompleteStream(ctx, *req, func(r model.StreamResult) error {
 		seen.take(ctx, &seen.to, r)
 		if r.Final {
@@ -383,11 +381,7 @@ func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listene
 	if err != nil {
 		text = string(seen.text)
 	}
-	if cap(seen.text) <= largeRoom {
-		*room = seen.text
-	}
-	seen.text = nil // whatever the model still says has no room
-	rooms.Put(room)
+	seen.leave() // whatever the model still says has no room
 	return seen.final, text, reply(l.caps.Name, seen.final, err)
 }
 
