@@ -136,7 +136,7 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 	if err != nil {
 		return nil, err
 	}
-	req := at.request(ctx, method, content)
+	req := at.request(ctx, method, content, a.send.client == nil)
 	resp, err := a.send.do(req)
 	if err != nil {
 		return nil, a.broken(ctx, err, "no answer")

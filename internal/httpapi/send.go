@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -104,8 +105,12 @@ func (a *API) place(path string, extra http.Header) (*place, error) {
 	return p, nil
 }
 
-// request makes a request whose header nobody may write to.
-func (p *place) request(ctx context.Context, method string, content Content) *http.Request {
+// request makes a request whose header nobody may write to. A transport of ours reads a body once, and says when it has.
+func (p *place) request(ctx context.Context, method string, content Content, ours bool) *http.Request {
+	var body io.ReadCloser
+	if ours && content.small != nil {
+		ctx, body = content.small.first(ctx)
+	}
 	req := (&http.Request{Method: method, URL: p.url, Host: p.url.Host, Header: p.header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	if content.Open == nil {
 		req.Header = p.header.Clone()
@@ -113,6 +118,8 @@ func (p *place) request(ctx context.Context, method string, content Content) *ht
 		return req
 	}
 	req.ContentLength, req.GetBody = content.Len, content.Open
-	req.Body, _ = content.Open()
+	if req.Body = body; body == nil {
+		req.Body, _ = content.Open()
+	}
 	return req
 }
