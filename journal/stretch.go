@@ -33,6 +33,9 @@ func (s *stretch) add(e *Entry) {
 		full := *s
 		*s = stretch{shared: &full, after: full.last(), session: s.session, entries: make([]kept, 0, most), words: make([]string, 0, cap(s.words))}
 	}
+	if n := len(s.entries); n == cap(s.entries) { // append would make room for more than there may be
+		s.entries = append(make([]kept, 0, min(max(8, 2*n), most)), s.entries...)
+	}
 	s.entries = append(s.entries, kept{
 		data: e.Data, id: e.Key.ID, sec: e.Time.Unix(), nanos: int32(e.Time.Nanosecond()), //nolint:gosec // below a billion
 		run: s.word(e.Run), scope: s.word(e.Key.Scope), op: s.word(e.Key.Op),

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/httpapi"
@@ -25,6 +26,17 @@ type reply struct {
 		blocks [2]block
 		list   [4]*block
 	}
+}
+
+// replies are for streams, one after the other: what they are made of is large, and of no use once there is a response.
+var replies = sync.Pool{New: func() any { return new(reply) }}
+
+// done is the response of a reply from replies, which goes back there.
+func (r *reply) done() *model.Response {
+	resp := r.response()
+	*r = reply{}
+	replies.Put(r)
+	return resp
 }
 
 // noBlock is the error for what stands where a block should. It can't be kept, as it can't be sent back.

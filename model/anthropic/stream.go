@@ -13,7 +13,8 @@ import (
 // listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: a delta
 // is a part of the text that it belongs to, and costs no allocation.
 func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
-	r := reply{asked: m.name}
+	r := replies.Get().(*reply)
+	r.asked = m.name
 	events := wire.NewEvents(resp.Body)
 	for events.Next() {
 		if err := ctx.Err(); err != nil {
@@ -22,11 +23,11 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 		var said model.StreamResult
 		if more := r.like.Text(events.Data()); more != nil && r.last != nil { // nearly all deltas begin as the one before
 			r.hear(r.last, more, &said)
-		} else if done, err := m.event(ctx, events, &r, &said); err != nil {
+		} else if done, err := m.event(ctx, events, r, &said); err != nil {
 			return nil, httpapi.WithID(err, resp)
 		} else if done {
 			events.Release() // all of it was copied
-			return r.response(), nil
+			return r.done(), nil
 		}
 		if said.Text != "" || said.Reasoning != "" || said.Input != "" {
 			if err := cb(said); err != nil {
