@@ -40,15 +40,20 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 func (s sender) do(req *http.Request) (*http.Response, error) {
 	if s.client != nil {
-		u := *req.URL
-		req.URL, req.Header = &u, req.Header.Clone() // a cookie jar or a round tripper of the caller's may write to them
-		return s.client.Do(req)
+		return s.client.Do(owned(req))
 	}
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil && plain(err) {
 		err = errScheme
 	}
 	return resp, err
+}
+
+// owned gives a request an address and a header of its own: a cookie jar or a round tripper of the caller's may write to them.
+func owned(req *http.Request) *http.Request {
+	u := *req.URL
+	req.URL, req.Header = &u, req.Header.Clone()
+	return req
 }
 
 // plain reports whether a server answered in HTTP where TLS was to begin.
