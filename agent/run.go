@@ -25,24 +25,6 @@ import (
 // and (res, err) when a decider, a committer or the journal failed. When the journal fails before the end, nothing more is begun and the run
 // stays open: res is interrupted, with engine.CauseJournal, no decider is asked, and Resume goes on once the journal can be written.
 func Run(ctx context.Context, ag Agent, eng engine.Engine, req Request, opts ...RunOption) (*Result, error) {
-	t, err := admitted(ag, eng, req, opts)
-	if err != nil {
-		return nil, err
-	}
-	ctx = t.within(ctx)
-	ctx, cancel, limit := limited(ctx, t.timeout)
-	defer cancel()
-	if t.limit = limit; limit == nil {
-		t.limit = t.config.limit
-	}
-	if t.relay == nil {
-		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
-	}
-	return t.run(ctx)
-}
-
-// admitted is a run that may begin. It is apart from Run, which stands in the stack for as long as the run takes, because of what it needs there.
-func admitted(ag Agent, eng engine.Engine, req Request, opts []RunOption) (*turn, error) {
 	t := new(turn)
 	t.config, t.ag, t.eng, t.req = configure(opts), ag, eng, &req
 	if err := guard("the engine", t.admit); err != nil {
@@ -54,13 +36,20 @@ func admitted(ag Agent, eng engine.Engine, req Request, opts []RunOption) (*turn
 	if req.ContextID == "" {
 		req.ContextID = req.RunID
 	}
+	ctx = t.within(ctx)
+	ctx, cancel, limit := limited(ctx, t.timeout)
+	defer cancel()
+	if t.limit = limit; limit == nil {
+		t.limit = t.config.limit
+	}
 	t.owner, t.info = "driver-"+name(), RunInfo{t.ag.ID, req.RunID, req.TaskID, req.ContextID}
 	if t.relay != nil {
 		t.lease = &t.relay.lease
 	} else {
 		t.lease = &lease{store: t.store, session: req.ContextID, owner: t.owner}
+		defer t.lease.release() //nolint:contextcheck // the run's context may have ended by then
 	}
-	return t, nil
+	return t.run(ctx)
 }
 
 // within puts what binds the run into its context.
@@ -305,7 +294,11 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	t.bounds.Budget.Enter(t.info.RunID, t.spent)
 	var end error // for those who trace
 	seed := board.Channel(engine.MainChannel)
-	run := t.under(n)
+	run := &engine.Run{
+		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
+		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
+		Unknown: t.unknown, AskTTL: t.askTTL,
+	}
 	ctx, traced := engine.TraceRun(ctx, run)
 	defer func() { traced(end) }()
 	run.Background = engine.NewBackground(ctx, t.host)
@@ -345,15 +338,6 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	}
 	res.Committed = err == nil && !d.DiscardOutput && (res.Status == StatusCompleted || d.AcceptOutput)
 	return res, false, t.finish(ctx, res, d, err)
-}
-
-// under is what an attempt runs under. Apart from attempt, as admitted is from Run.
-func (t *turn) under(n int) *engine.Run {
-	return &engine.Run{
-		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
-		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
-		Unknown: t.unknown, AskTTL: t.askTTL,
-	}
 }
 
 // isLeft reports whether the run above is left unfinished, so that this one has to be, too.

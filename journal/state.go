@@ -543,13 +543,13 @@ func (d ModelFinished) Cut() bool { return d.Partial || d.Stop == model.StopLeng
 func (s State) Unfinished() (keys []Key) {
 	var on []effect
 	for _, e := range s.effects.all {
-		if e.key.Op == "tool" && e.begun > 0 && (e.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == e.key.ID })) {
+		if e.op == "tool" && e.begun > 0 && (e.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == e.id })) {
 			on = append(on, e)
 		}
 	}
 	slices.SortFunc(on, func(a, b effect) int { return cmp.Compare(a.begun, b.begun) })
 	for _, e := range on {
-		keys = append(keys, e.key)
+		keys = append(keys, e.key())
 	}
 	return keys
 }
