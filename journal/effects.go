@@ -90,7 +90,7 @@ func (f *effects) kind(key Key) *kind {
 func (f *effects) fill(size int) {
 	f.table = make([]int32, size)
 	for i := range f.all {
-		f.table[f.slot(f.all[i].key())] = int32(i + 1) //nolint:gosec // as above
+		f.table[f.slot(f.all[i].key())] = int32(i + 1)
 	}
 }
 
