@@ -261,7 +261,7 @@ func (l *Log) Refresh(ctx context.Context) error {
 func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.st.effects[key]
+	r := l.st.effects.of(key)
 	return r.outcome, r.begun > 0
 }
 
@@ -269,7 +269,7 @@ func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
 func (l *Log) Begun(key Key) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.st.effects[key].begun
+	return l.st.effects.of(key).begun
 }
 
 // HasCall reports whether a tool call of that id was ever made in the session.

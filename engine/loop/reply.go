@@ -19,8 +19,9 @@ import (
 
 // stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
 type stream struct {
-	text      []byte // in a room
-	reasoning bool   // some was shown
+	text      []byte  // in a room
+	room      *[]byte // from the first text on: a call that waits for its model needs none
+	reasoning bool    // some was shown
 	final     *model.Response
 }
 
@@ -34,15 +35,14 @@ const (
 
 func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
 	if r.Void != nil {
-		*s = stream{text: s.text[:0]}
+		*s = stream{text: s.text[:0], room: s.room}
 		to.Again(ctx, r.Void.Error())
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
-	if n := cap(s.text); n-len(s.text) < len(r.Text) {
-		s.text = slices.Grow(s.text, max(firstRoom, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	if r.Text != "" {
+		s.keep(r.Text)
 	}
-	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
 	to.Emit(ctx, event.TextDelta, "", r.Text)
 	if !r.Final {
@@ -62,6 +62,30 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 	if len(s.text) == 0 {
 		to.Emit(ctx, event.TextDelta, "", s.final.Message.Text())
 	}
+}
+
+// keep adds to the text.
+func (s *stream) keep(text string) {
+	if s.room == nil {
+		s.room = rooms.Get().(*[]byte)
+		s.text = (*s.room)[:0]
+	}
+	if n := cap(s.text); n-len(s.text) < len(text) {
+		s.text = slices.Grow(s.text, max(firstRoom, 2*n, len(text))) // in big steps: a delta costs nothing
+	}
+	s.text = append(s.text, text...)
+}
+
+// leave gives the room to the next call.
+func (s *stream) leave() {
+	if s.room == nil {
+		return
+	}
+	if cap(s.text) <= largeRoom {
+		*s.room = s.text
+	}
+	rooms.Put(s.room)
+	s.room, s.text = nil, nil
 }
 
 // sane takes out of a provider's usage what would make sums wrong: budgets are kept by them.

@@ -1,9 +1,6 @@
 package httpapi
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // Body is a request's bytes in pieces: what was encoded before is sent from where it lies, and nothing is joined or copied but
 // into the socket.
@@ -36,10 +33,10 @@ const joined = 4<<10 - 512
 func (b Body) Content() Content {
 	n := b.Len()
 	if n > joined {
-		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }}
+		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }, nil}
 	}
-	whole := bytes.Join(b, nil)
-	return Content{n, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }}
+	j := &joint{pieces: b}
+	return Content{n, j.again, j}
 }
 
 // Pieces gives the body that r reads, if it is a Reader of one that nobody has read from: so a round tripper can change a request without joining

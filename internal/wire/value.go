@@ -93,6 +93,15 @@ func (t *Text) Len() int { return t.whole.Len() }
 // String is all of it, without a copy.
 func (t *Text) String() string { return t.whole.String() }
 
+// Kept is all of it, for who keeps it for long: a copy where a good part of what it
+// lies in is room for more.
+func (t *Text) Kept() string {
+	if n := t.whole.Len(); t.whole.Cap() > firstText && t.whole.Cap()-n > n/8 {
+		return strings.Clone(t.whole.String())
+	}
+	return t.whole.String()
+}
+
 // stringBody returns what stands between the quotes of raw, a JSON string, and
 // what is in it; nil when raw is no string.
 func stringBody(raw []byte) (body []byte, has contents) {

@@ -75,8 +75,8 @@ func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete gives the whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	if m.byTool(req) {
-		return m.tooled(req).Complete(ctx, req)
+	if m.byTool(&req) {
+		return m.tooled(&req).Complete(ctx, req)
 	}
 	body, err := m.body(req, false)
 	if err != nil {
@@ -96,8 +96,8 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 
 // CompleteStream gives the reply as it is written. See [model.Model].
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	if m.byTool(req) {
-		return m.tooled(req).CompleteStream(ctx, req, cb)
+	if m.byTool(&req) {
+		return m.streamByTool(ctx, &req, cb)
 	}
 	body, header, err := m.streamed(&req)
 	if err != nil {
@@ -119,6 +119,11 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	}
 	r.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: r})
+}
+
+// streamByTool is CompleteStream where the answer is to come by a tool; apart from it, which has no room for one more request on its stack.
+func (m *Model) streamByTool(ctx context.Context, req *model.Request, cb model.StreamHandler) error {
+	return m.tooled(req).CompleteStream(ctx, *req, cb)
 }
 
 // streamed is what is sent for a reply that comes as a stream.

@@ -202,9 +202,9 @@ func (b *block) part(names map[string]string) message.Part {
 	case b.text.Len() == 0 && len(b.sign) == 0 && from.Extra == "":
 		return nil
 	case b.kind == "thinking":
-		return message.Reasoning{Text: b.text.String(), Signature: string(b.sign), Origin: from}
+		return message.Reasoning{Text: b.text.Kept(), Signature: string(b.sign), Origin: from}
 	}
-	t := message.Text{Text: b.text.String(), Origin: from}
+	t := message.Text{Text: b.text.Kept(), Origin: from}
 	for _, m := range b.members {
 		if m.key == "citations" && !m.text {
 			t.Citations = cited(m.value)
@@ -216,7 +216,7 @@ func (b *block) part(names map[string]string) message.Part {
 func (b *block) arguments() string {
 	input := b.input
 	if b.deltas {
-		input = b.pieces.String()
+		input = b.pieces.Kept()
 	}
 	if strings.TrimSpace(input) == "" {
 		return "{}"

@@ -30,7 +30,7 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 
 // counted is the body of a call without what only an answer needs.
 func (m *Model) counted(req model.Request) (httpapi.Body, error) {
-	if m.byTool(req) { // as a tool it takes about as much, and the API would refuse it as a schema
+	if m.byTool(&req) { // as a tool it takes about as much, and the API would refuse it as a schema
 		req.Output = nil
 	}
 	h, err := m.headOf(req)

@@ -177,7 +177,7 @@ func (r *reply) add(p message.Part) {
 
 // close makes a part of what is open.
 func (r *reply) close() {
-	is, s := r.open, r.text.String()
+	is, s := r.open, r.text.Kept()
 	r.open, r.text = nothing, wire.Text{}
 	if s == "" {
 		return

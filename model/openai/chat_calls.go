@@ -166,7 +166,7 @@ func (c *chatCall) part(i int) message.ToolCall {
 	for _, o := range c.others {
 		x = x.add(o.name, o.value)
 	}
-	in, spelled := input(c.arguments.String())
+	in, spelled := input(c.arguments.Kept())
 	if spelled {
 		x = x.addString(noteArguments, c.arguments.String())
 	}

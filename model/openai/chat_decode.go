@@ -221,9 +221,9 @@ func (r *chatReply) response() (*model.Response, error) {
 		if len(r.details) > 0 {
 			x = x.add("reasoning_details", r.details.json())
 		}
-		parts = append(parts, message.Reasoning{Text: r.reasoning.String(), Origin: message.Origin{Provider: chat, Extra: x.String()}})
+		parts = append(parts, message.Reasoning{Text: r.reasoning.Kept(), Origin: message.Origin{Provider: chat, Extra: x.String()}})
 	}
-	if text := r.text.String(); text != "" {
+	if text := r.text.Kept(); text != "" {
 		parts = append(parts, message.Text{Text: text, Citations: citations(text, r.annotations...), Origin: message.Origin{Provider: chat}})
 	}
 	if len(r.refuse) > 0 {
