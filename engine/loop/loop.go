@@ -85,9 +85,7 @@ func (l *Engine) turns(ctx context.Context, do engine.Steps, run *engine.Run, bo
 		case useTools:
 			results, final, err := l.useTools(ctx, do, run, &turn, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
-				said := message.Results(results...)
-				run.Log.Expect(said)
-				say(said)
+				say(answered(run, results))
 			}
 			if err != nil {
 				return err
@@ -146,6 +144,13 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 		say(said.Message)
 	}
 	return err
+}
+
+// answered is the message of results, which the record is to have, too.
+func answered(run *engine.Run, results []message.ToolResult) message.Message {
+	m := message.Results(results...)
+	run.Log.Expect(m)
+	return m
 }
 
 // unanswered gives calls that will not run a result that says so; nothing when there are no calls.
