@@ -11,7 +11,7 @@ import (
 const lookEvery = 100 * time.Millisecond
 
 // Watch implements [journal.Watcher]. What this store appends wakes at once; what other stores append, of other processes most of all, within 100 ms. For that a store
-// that is followed asks SQLite ten times a second whether the file changed, on a connection of its own: some 20 µs. Only if it did, it looks how far the sessions are that are followed.
+// that is followed asks SQLite ten times a second whether the file changed, on a connection of its own: 7 µs. Only if it did, it looks how far the sessions are that are followed: 30 µs, and 4 µs for each (BenchmarkLook).
 func (s *Store) Watch(_ context.Context, session string) (woken <-chan struct{}, stop func()) {
 	return s.bell.Watch(session)
 }
