@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
@@ -130,4 +131,43 @@ func long(b *testing.B, length int64) (*postgres.Store, int64) {
 		n += int64(len(batch))
 	}
 	return s, length
+}
+
+// BenchmarkGettingRid shows what it takes to delete 1,000 sessions of 100 entries, some 1 KB each, beside 1,000 that stay: by what the page shows, one by one, and with their schema.
+func BenchmarkGettingRid(b *testing.B) {
+	for _, c := range []struct {
+		how string
+		do  func(s *postgres.Store, dsn string) error
+	}{
+		{"in bulk", func(_ *postgres.Store, dsn string) error { execute(b, dsn, page(b, "BEGIN")...); return nil }},
+		{"prune", func(s *postgres.Store, _ string) error {
+			gone, err := journal.Prune(ctx, s, journal.Retention{Before: time.Now().AddDate(0, 0, -90)})
+			if err == nil && len(gone) != 1000 {
+				err = fmt.Errorf("%d are gone", len(gone))
+			}
+			return err
+		}},
+		{"with the schema", func(_ *postgres.Store, dsn string) error { execute(b, dsn, "DROP SCHEMA pawl CASCADE"); return nil }},
+	} {
+		b.Run(c.how, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				dsn := pgtest.DSN(b)
+				s := open(b, dsn)
+				entries := make([]journal.Entry, 100)
+				for i := range 2000 {
+					for j := range entries {
+						entries[j] = said(output)
+						if i%2 == 0 {
+							entries[j].Time = time.Now().AddDate(0, 0, -91)
+						}
+					}
+					must(b, s.Append(ctx, fmt.Sprint(i), 0, entries...))
+				}
+				execute(b, dsn, "VACUUM ANALYZE", "CHECKPOINT")
+				b.StartTimer()
+				must(b, c.do(s, dsn))
+			}
+		})
+	}
 }
