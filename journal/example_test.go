@@ -83,7 +83,7 @@ func ExampleFollow() {
 			return
 		}
 		last = entry.Seq
-		fmt.Println(entry.Seq, entry.Data.Kind())
+		fmt.Println(last, entry.Data.Kind())
 		if _, over := entry.Data.(journal.RunFinished); over {
 			break
 		}

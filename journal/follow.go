@@ -12,7 +12,7 @@ import (
 // where a hint is lost, or comes late, [Follow] looks by itself in the end.
 type Watcher interface {
 	// Watch gives a channel that has something in it once there may be news of the session, whoever made them, from the moment when Watch
-	// returns until stop is called. A session that isn't there yet can be watched. Neither waits longer than ctx lasts; stop, which may be called again, leaves nothing running.
+	// returns until stop is called. A session that isn't there yet can be watched. Watch waits no longer than ctx lasts; stop, which may be called again, leaves nothing running.
 	Watch(ctx context.Context, session string) (woken <-chan struct{}, stop func())
 }
 

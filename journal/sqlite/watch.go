@@ -13,7 +13,7 @@ const lookEvery = 100 * time.Millisecond
 // Watch implements [journal.Watcher]. What this store appends wakes at once; what other stores append, of other processes most of all, within 100 ms. For that a store
 // that is followed asks SQLite ten times a second whether the file changed, on a connection of its own: 7 µs. Only if it did, it looks how far the sessions are that are followed: 30 µs, and 4 µs for each (BenchmarkLook).
 func (s *Store) Watch(_ context.Context, session string) (woken <-chan struct{}, stop func()) {
-	return s.bell.Watch(session)
+	return s.bell.Watch(session) //nolint:contextcheck // what listens serves all who watch: none of their contexts may end it
 }
 
 // listen rings for what other stores write, until ctx ends.
