@@ -242,3 +242,22 @@ func TestWithoutNotificationsFollowersLookByThemselves(t *testing.T) {
 		t.Errorf("notified %v: then this test shows nothing", got)
 	}
 }
+
+func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
+	s := open(t, pgtest.DSN(t))
+	woken, stop := s.Watch(ctx, "a")
+	defer stop()
+	wakes(t, woken, "the beginning")
+	for what, do := range []func() error{
+		func() error { return s.Append(ctx, "a", 0, said("x")) },
+		func() error { return s.Append(ctx, "a", 1, said("x")) },
+		func() error { return s.Delete(ctx, "a") },
+	} {
+		must(t, do())
+		select {
+		case <-woken:
+		default:
+			t.Errorf("change %d: nobody was woken", what)
+		}
+	}
+}

@@ -126,3 +126,22 @@ func BenchmarkLook(b *testing.B) {
 		}
 	}
 }
+
+func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "j.db"))
+	woken, stop := s.Watch(ctx, "a")
+	defer stop()
+	<-woken // of the beginning
+	for what, do := range []func() error{
+		func() error { return s.Append(ctx, "a", 0, said("x")) },
+		func() error { return s.Append(ctx, "a", 1, said("x")) },
+		func() error { return s.Delete(ctx, "a") },
+	} {
+		must(t, do())
+		select {
+		case <-woken:
+		default:
+			t.Errorf("change %d: nobody was woken", what)
+		}
+	}
+}
