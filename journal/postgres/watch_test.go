@@ -154,7 +154,13 @@ func TestWhoFollowsIsRenewedAndForgotten(t *testing.T) {
 	s, other := open(t, dsn), open(t, dsn)
 	const followed = "SELECT count(*) FROM pawl.followed WHERE until > now()"
 	_, stop := other.Watch(ctx, "a")
+	const listeners = "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	backends(t, dsn, 3)
+	before := ask(t, dsn, listeners)
 	time.Sleep(time.Second) // more than it lasts
+	if now := ask(t, dsn, listeners); now != before {
+		t.Errorf("renewing made new connections: %s, and before %s", now, before)
+	}
 	if n := number(t, dsn, followed); n != 1 {
 		t.Errorf("%d are followed, want 1", n)
 	}
@@ -259,5 +265,18 @@ func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
 		default:
 			t.Errorf("change %d: nobody was woken", what)
 		}
+	}
+}
+
+func TestClosingAStoreWakesItsFollowers(t *testing.T) {
+	s := open(t, pgtest.DSN(t))
+	woken, stop := s.Watch(ctx, "a")
+	defer stop()
+	<-woken // of the beginning
+	must(t, s.Close())
+	select {
+	case <-woken:
+	default:
+		t.Error("nobody was woken")
 	}
 }

@@ -145,3 +145,16 @@ func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
 		}
 	}
 }
+
+func TestClosingAStoreWakesItsFollowers(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "j.db"))
+	woken, stop := s.Watch(ctx, "a")
+	defer stop()
+	<-woken // of the beginning
+	must(t, s.Close())
+	select {
+	case <-woken:
+	default:
+		t.Error("nobody was woken")
+	}
+}
