@@ -23,7 +23,7 @@ func (s *Store) Watch(ctx context.Context, session string) (woken <-chan struct{
 		return nil, func() {}
 	}
 	woken, stop = s.bell.Watch(session) //nolint:contextcheck // what listens serves all who watch: none of their contexts may end it
-	// Before the caller reads: what is appended then is notified. Where it fails the listener tries again; should the store be gone, the caller's reading says so.
+	// Before the caller reads: what begins to be appended from then on is notified, and what was under way meanwhile is there when he looks by himself, a second later. Where it fails the listener tries again; should the store be gone, the caller's reading says so.
 	_ = s.use(ctx, "follow", func(ctx context.Context, conn *pgx.Conn) error {
 		return s.follow(ctx, conn, []string{session})
 	})
