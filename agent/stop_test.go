@@ -161,7 +161,7 @@ func TestANewRunAfterADeathKnowsWhatMayHaveHappened(t *testing.T) {
 	var w works
 	store := journal.Memory()
 	eng := looping(t, script{message.Assistant("", call("c1", "pay", `{}`), call("c2", "pay", `{}`))}, w.tool("pay"))
-	_, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(&dying{Store: store, n: 9}))
+	_, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(&dying{Store: store, n: 7}))
 	if total, _ := w.total(); !errors.Is(err, errDead) || total != 1 {
 		t.Fatal(err, total, kinds(read(t, store, "s")))
 	}

@@ -98,3 +98,35 @@ func TestABoardGoesThroughJSON(t *testing.T) {
 		t.Errorf("%v", again.Snapshot())
 	}
 }
+
+// A board that has the conversation alone keeps it beside its maps: nothing of that is to be seen.
+func TestABoardOfTheConversationAloneIsLikeAnyOther(t *testing.T) {
+	talk := message.NewHistory(message.User("a"))
+	board := func() *engine.Board {
+		return engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{"main": talk}, Vars: journal.Vars{"x": 1}})
+	}
+	for name, write := range map[string]func(*engine.Board){
+		"nothing":           func(*engine.Board) {},
+		"another channel":   func(b *engine.Board) { b.Append("side", message.User("b")) },
+		"a var":             func(b *engine.Board) { b.SetVar("x", 2) },
+		"a snapshot":        func(b *engine.Board) { b.Snapshot() },
+		"a change":          func(b *engine.Board) { b.Apply(journal.Board{Set: journal.Vars{"y": 3}}) },
+		"its own JSON":      func(b *engine.Board) { data, _ := b.MarshalJSON(); _ = b.UnmarshalJSON(data) },
+		"a channel emptied": func(b *engine.Board) { b.SetChannel("side", message.History{}) },
+	} {
+		b := board()
+		write(b)
+		same(t, name+": the conversation", []string{"a"}, texts(b.Channel("main")))
+		before := b.Snapshot()
+		b.Append("main", message.User("c"))
+		same(t, name+": appended to", []string{"a", "c"}, texts(b.Channel("main")))
+		same(t, name+": a snapshot after it", []string{"a", "c"}, texts(b.Snapshot().Channels["main"]))
+		same(t, name+": the snapshot before", []string{"a"}, texts(before.Channels["main"]))
+		write(b)
+		same(t, name+": and again", []string{"a", "c"}, texts(b.Channel("main")))
+		if x := b.Var("x"); x == nil {
+			t.Errorf("%s: the var is gone", name)
+		}
+	}
+	same(t, "what the boards were made of", []string{"a"}, texts(talk))
+}

@@ -46,6 +46,10 @@ type local struct {
 	driver string // of the session, when the steps began
 	kept   atomic.Pointer[endless]
 	spare  atomic.Pointer[room]
+
+	ahead  bool            // see Ahead
+	held   []journal.Entry // what waits for the next append
+	heldBy []context.Context
 }
 
 // together bounds how many effects, or branches of one Branch, run at the same time.
@@ -120,21 +124,18 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data,
 	if err != nil || missing == 0 {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := s.run.Log.Failed(); err != nil { // an outcome may be missing: what comes after it must not begin, whoever asks for it
-		return err
-	}
-	if i := s.intr.get(); i != nil {
-		return InterruptedError{*i}
-	}
 	for i, e := range effects {
 		if in := e.Intent(); in != nil && out[i] == nil && !begun[i] {
 			intents = append(intents, s.entry(e, in))
 		}
 	}
-	if err := s.write(ctx, s.host, intents...); err != nil {
+	if err := s.first(ctx, effects[0], len(intents) > 0); err != nil {
+		return err
+	}
+	if err := s.stopped(ctx); err != nil {
+		return err
+	}
+	if err := s.begin(ctx, effects[0], intents); err != nil {
 		if errdefs.Conflict.Is(err) && s.overtaken(intents) {
 			return s.group(ctx, effects, out, nil) // another attempt at this effect was faster: look again
 		}
@@ -156,6 +157,20 @@ func (s *local) group(ctx context.Context, effects []Effect, out []journal.Data,
 		return s.one(ctx, s.host, effects[0], &out[0], r)
 	}
 	return s.together(ctx, effects, out)
+}
+
+// stopped says why nothing more may begin.
+func (s *local) stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.run.Log.Failed(); err != nil { // an outcome may be missing: what comes after it must not begin, whoever asks for it
+		return err
+	}
+	if i := s.intr.get(); i != nil {
+		return InterruptedError{*i}
+	}
+	return nil
 }
 
 // together performs concurrent effects.
@@ -206,6 +221,11 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data,
 	d, err := do(ctx, s.p, &s.run, host, e)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {
 		d = e.Lost() // it was begun, and nobody knows how far it came
+	}
+	if s.ahead && r != nil && err == nil && waits(d) {
+		*out = d
+		s.hold(s.without(ctx), s.entry(e, d))
+		return nil
 	}
 	if d != nil {
 		var lost error
@@ -307,14 +327,15 @@ func (s *local) settle(ctx context.Context, host Host, e Effect, d journal.Data,
 	if r != nil {
 		entry = r.outcome[:0]
 	}
-	err := s.write(ctx, host, append(entry, s.entry(e, d))...)
+	entry = append(entry, s.entry(e, d))
+	err := s.write(ctx, host, entry...)
 	if errdefs.Conflict.Is(err) && s.drives() {
 		if first, _ := s.run.Log.Recorded(e.Key()); first != nil {
 			return first, nil
 		}
 	}
 	if err == nil && keepsCheckpoints(host) {
-		s.checkpoint(ctx, host, e)
+		s.checkpoint(ctx, host, &entry[0])
 	}
 	return d, err
 }
@@ -345,11 +366,11 @@ func (s *local) without(ctx context.Context) context.Context {
 
 type endless struct{ of, without context.Context }
 
-// checkpoint tells the host how far the run is. The journal has it already: neither an error nor a panic fails the run.
-func (s *local) checkpoint(ctx context.Context, host Host, e Effect) {
+// checkpoint tells the host how far the run is, which the journal has already: neither an error nor a panic fails the run.
+func (s *local) checkpoint(ctx context.Context, host Host, e *journal.Entry) {
 	at := s.run.Log.Mark()
 	c := Checkpoint{
-		ExecID: s.run.ID, Step: e.Key().String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: at.Seq,
+		ExecID: s.run.ID, Step: e.Key.String(), Session: s.run.Session, Attributes: s.run.Attributes, Seq: e.Seq,
 		Iteration: at.Steps, Timestamp: time.Now().UTC(), OriginalStartedAt: at.Started,
 	}
 	defer func() { _ = recover() }()
@@ -357,6 +378,9 @@ func (s *local) checkpoint(ctx context.Context, host Host, e Effect) {
 }
 
 func (s *local) Branch(ctx context.Context, branches ...Branch) error {
+	if err := Settle(ctx, s); err != nil {
+		return err
+	}
 	return pump(ctx, s.host, len(branches), func(ctx context.Context, i int, host Host) (err error) {
 		defer func() {
 			if v := recover(); v != nil { // in a goroutine of ours it would end the process
@@ -370,21 +394,6 @@ func (s *local) Branch(ctx context.Context, branches ...Branch) error {
 
 func (s *local) entry(e Effect, d journal.Data) journal.Entry {
 	return journal.Entry{Run: s.run.ID, Key: e.Key(), Data: d}
-}
-
-func (s *local) write(ctx context.Context, host Host, entries ...journal.Entry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	if err := s.run.Log.Append(ctx, entries...); err != nil {
-		return err
-	}
-	if Listening(host) {
-		for _, e := range entries {
-			publish(ctx, host, event.Event{Entry: e, ParentRun: s.run.ParentRunID})
-		}
-	}
-	return nil
 }
 
 // join gives the one error there is as it is, and joins several.

@@ -15,6 +15,7 @@ type Log struct {
 	*folded
 	owner  string // the driver that this Log is; guarded by mu, as failed is
 	failed error
+	queue  queue
 }
 
 // folded is what the Logs of one session share that were opened one behind the other.
@@ -156,21 +157,16 @@ func driver(entries []Entry) (owner string) {
 
 // Append adds entries of the driver and returns when they are durable; Seq, Time and Session are filled in. What other processes wrote
 // in between (answers) is folded in and the append tried again. It fails with errdefs.Conflict when another driver took over, or
-// when a key has such an entry already.
+// when a key has such an entry already. Appends of this Log that come while one is under way, and whose contexts have no end, are made durable together.
 func (l *Log) Append(ctx context.Context, entries ...Entry) error {
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		if ctx.Done() == nil {
+			return l.join(ctx, entries)
+		}
+		l.mu.Lock()
+	}
 	defer l.mu.Unlock()
-	return l.note(ctx, l.append(ctx, func(st *State) error {
-		if l.owner != "" && st.Driver != l.owner {
-			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
-		}
-		for _, e := range entries { // one driver may be several processes: only the first ends it
-			if _, ends := e.Data.(RunFinished); ends && l.owner != "" && st.Run != e.Run {
-				return errdefs.Conflict.Errorf("journal: run %s of session %s has ended: %s", e.Run, l.session, st.Status)
-			}
-		}
-		return st.free(entries)
-	}, nil, entries))
+	return l.add(ctx, entries)
 }
 
 // Failed gives the first error of Drive or Append that was the store's own: not a Conflict, not a Validation, not that of a context that ended; or what
@@ -268,22 +264,15 @@ func (l *Log) Refresh(ctx context.Context) error {
 func (l *Log) Recorded(key Key) (outcome Data, begun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.st.effects[key]
+	r := l.st.effects.of(key)
 	return r.outcome, r.begun > 0
-}
-
-// Done gives the number of the entry that has the outcome of an effect; 0 when none has. As with Recorded.
-func (l *Log) Done(key Key) int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.st.effects[key].done
 }
 
 // Begun gives the number of the entry that began an effect; 0 when none did.
 func (l *Log) Begun(key Key) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.st.effects[key].begun
+	return l.st.effects.of(key).begun
 }
 
 // HasCall reports whether a tool call of that id was ever made in the session.
@@ -334,6 +323,17 @@ func (l *Log) Transcript() message.History {
 		return l.st.Messages
 	}
 	return l.st.Messages.Append(l.st.open.message())
+}
+
+// Expect tells of the message that the driver has made of the results of the last reply's calls, before they are on record: if they come to the same there, the transcript has this very message, so that the run and its record have one and not two. A nil Log takes no
+// notice.
+func (l *Log) Expect(m message.Message) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.st.expected = m
 }
 
 // Mark says how far the last run is.

@@ -9,15 +9,22 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal/internal/wake"
 )
 
 // Memory is a Store for tests and for those who want no persistence. A fork shares its parent's entries by reference. It has no Close:
-// dropping it frees it.
+// dropping it frees it. It is a [Watcher].
 func Memory() Store { return &memory{sessions: map[string]*memorySession{}} }
 
 type memory struct {
 	mu       sync.Mutex
 	sessions map[string]*memorySession
+	bell     wake.Bell
+}
+
+// Watch implements [Watcher]: an append wakes at once.
+func (m *memory) Watch(_ context.Context, session string) (<-chan struct{}, func()) {
+	return m.bell.Watch(session) //nolint:contextcheck // it takes no time
 }
 
 type memorySession struct {
@@ -27,58 +34,6 @@ type memorySession struct {
 	until time.Time
 }
 
-// stretch are entries of a session, behind those before, which it shares with the sessions that are forks of it, or that it is a fork of.
-type stretch struct {
-	shared  *stretch // nil: none; full, or the other session's
-	after   int64    // how many these are
-	entries []Entry  // immutable once appended
-}
-
-// most is how many entries a stretch takes before the next one begins: what a session has is not moved when it grows.
-const most = 64
-
-// add puts an entry behind the last, and gives it.
-func (s *stretch) add(e *Entry) *Entry {
-	if len(s.entries) == most {
-		full := *s
-		*s = stretch{&full, full.last(), make([]Entry, 0, most)}
-	}
-	s.entries = append(s.entries, *e)
-	return &s.entries[len(s.entries)-1]
-}
-
-// upTo gives the entries up to number at, which is not behind the last.
-func (s *stretch) upTo(at int64) *stretch {
-	for s.shared != nil && at <= s.after { // what is shared of these the session shares itself
-		s = s.shared
-	}
-	return &stretch{s.shared, s.after, s.entries[: at-s.after : at-s.after]}
-}
-
-// last is the number of the last entry.
-func (s *stretch) last() int64 { return s.after + int64(len(s.entries)) }
-
-// behind gives the entries behind number after, in stretches, the first of them first.
-func (s *stretch) behind(after int64) (all [][]Entry) {
-	for ; s != nil && after < s.last(); s = s.shared {
-		all = append(all, s.entries[max(after-s.after, 0):])
-	}
-	slices.Reverse(all)
-	return all
-}
-
-// lastRun is the last run that was opened.
-func (s *stretch) lastRun() (run RunStarted) {
-	for ; s != nil; s = s.shared {
-		for _, e := range slices.Backward(s.entries) {
-			if d, ok := e.Data.(RunStarted); ok {
-				return d
-			}
-		}
-	}
-	return run
-}
-
 func (m *memory) Append(ctx context.Context, session string, after int64, entries ...Entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -86,8 +41,8 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 	if session == "" || len(entries) == 0 {
 		return errdefs.Validation.Errorf("journal: append needs a session and entries")
 	}
-	for _, e := range entries {
-		if err := known(e.Data); err != nil {
+	for i := range entries {
+		if err := known(entries[i].Data); err != nil {
 			return err
 		}
 	}
@@ -107,7 +62,7 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 			return errdefs.NotFound.Errorf("journal: fork of %s at %d: there is no such entry", fork.Parent, fork.At)
 		}
 		have = fork.At
-		s = &memorySession{stretch: stretch{shared: parent.upTo(fork.At), after: fork.At}}
+		s = &memorySession{stretch: stretch{shared: parent.upTo(fork.At), after: fork.At, session: session}}
 		s.info = Info{Session: session, Agent: parent.info.Agent, User: parent.info.User}
 		if fork.At < parent.last() {
 			run := s.lastRun()
@@ -118,12 +73,12 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 		return errdefs.Conflict.Errorf("journal: append to %s after entry %d: its last is %d", session, after, have)
 	}
 	if s == nil {
-		s = &memorySession{}
+		s = &memorySession{stretch: stretch{session: session}}
 	}
 	m.sessions[session] = s
 	var now time.Time // when an entry does not say it
 	for i := range entries {
-		e := s.add(&entries[i])
+		e := entries[i]
 		e.Seq, e.Session = after+int64(i)+1, session
 		if e.Time = e.Time.UTC().Round(0); e.Time.IsZero() {
 			if now.IsZero() {
@@ -131,8 +86,10 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 			}
 			e.Time = now
 		}
-		s.info.Apply(*e)
+		s.info.apply(&e)
+		s.add(&e)
 	}
+	m.bell.Ring(session)
 	return nil
 }
 
@@ -143,18 +100,18 @@ func (m *memory) Read(ctx context.Context, session string, after int64) iter.Seq
 			return
 		}
 		m.mu.Lock()
-		var have [][]Entry
+		var have []stretch
 		if s := m.sessions[session]; s != nil {
 			have = s.behind(after)
 		}
 		m.mu.Unlock()
-		for _, entries := range have {
-			for _, e := range entries {
+		for i := range have {
+			for k := max(after-have[i].after, 0); k < int64(len(have[i].entries)); k++ {
 				if err := ctx.Err(); err != nil {
 					yield(Entry{}, err)
 					return
 				}
-				if !yield(e, nil) {
+				if !yield(have[i].entry(k), nil) {
 					return
 				}
 			}
@@ -203,6 +160,7 @@ func (m *memory) Delete(ctx context.Context, session string) error {
 		return errdefs.NotFound.Errorf("journal: there is no session %q", session)
 	}
 	delete(m.sessions, session)
+	m.bell.Ring(session)
 	return nil
 }
 

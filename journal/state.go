@@ -44,15 +44,16 @@ type State struct {
 	Commands         []CommandStarted // that go on in the background, whichever run started them
 	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
 
-	effects map[Key]record // of the unfinished run's attempt
-	calls   map[string]bool
-	runs    map[string]bool
-	moves   map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
-	open    openCalls         // the calls of the last reply, until all have a result
-	heard   []Steering        // by the attempt under way: a further one hears it again
-	aside   []Steering        // those of them that were heard in a scope, and the transcript has not got yet
-	own     int               // where the attempt's own messages begin in Messages
-	gone    []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
+	effects  effects // of the unfinished run's attempt
+	calls    map[string]bool
+	runs     map[string]bool
+	moves    map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
+	open     openCalls         // the calls of the last reply, until all have a result
+	expected message.Message   // see Log.Expect
+	heard    []Steering        // by the attempt under way: a further one hears it again
+	aside    []Steering        // those of them that were heard in a scope, and the transcript has not got yet
+	own      int               // where the attempt's own messages begin in Messages
+	gone     []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
 }
 
 // Closed is a run that was unfinished when a prompt began another one.
@@ -113,12 +114,6 @@ func (p Pending) Expired(now time.Time) bool {
 	return p.TTL > 0 && !now.Before(p.Deadline())
 }
 
-type record struct {
-	begun   int64 // number of the intent; 0: none
-	done    int64 // number of the outcome; 0: none
-	outcome Data
-}
-
 // Fold folds entries from the beginning of a session: for readings at a position in the past, stop feeding it there.
 func Fold(entries ...Entry) State {
 	var s State
@@ -131,7 +126,7 @@ func Fold(entries ...Entry) State {
 
 // With is the state after further entries; s stays as it is.
 func (s State) With(entries ...Entry) State {
-	s.effects, s.calls, s.runs, s.moves, s.open = maps.Clone(s.effects), maps.Clone(s.calls), maps.Clone(s.runs), maps.Clone(s.moves), s.open.clone()
+	s.effects, s.calls, s.runs, s.moves, s.open = s.effects.clone(), maps.Clone(s.calls), maps.Clone(s.runs), maps.Clone(s.moves), s.open.clone()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
@@ -150,13 +145,9 @@ func (s *State) clip() {
 
 // free fails with Conflict when a key among entries has such an entry already, on record or among them.
 func (s *State) free(entries []Entry) error {
-	type taken struct{ intent, outcome bool }
-	old := s.effects
-	var now map[Key]taken // of these entries; one by itself is free of the others
-	if len(entries) > 1 {
-		now = make(map[Key]taken, len(entries))
-	}
-	for _, e := range entries {
+	old, attempt := &s.effects, 0 // where the attempt's own begin
+	for i := range entries {
+		e := &entries[i]
 		if err := known(e.Data); err != nil {
 			return err
 		}
@@ -164,20 +155,19 @@ func (s *State) free(entries []Entry) error {
 			return errdefs.Conflict.Errorf("journal: the session is there already")
 		}
 		if _, fresh := e.Data.(RunStarted); fresh { // an attempt has its own keys
-			old = nil
-			clear(now)
+			old, attempt = new(effects), i
 		}
 		if e.Key == (Key{}) {
 			continue
 		}
-		r, t, part := old[e.Key], now[e.Key], roleOf(e.Data)
-		if part == intent && (r.begun > 0 || t.intent) || part == outcome && (r.outcome != nil || t.outcome) {
+		r, part := old.of(e.Key), roleOf(e.Data)
+		taken := part == intent && r.begun > 0 || part == outcome && r.outcome != nil
+		for k := attempt; k < i && !taken; k++ { // there are few
+			taken = part != note && entries[k].Key == e.Key && roleOf(entries[k].Data) == part
+		}
+		if taken {
 			return errdefs.Conflict.Errorf("journal: %v has a %s already", e.Key, e.Data.Kind())
 		}
-		if now == nil {
-			continue
-		}
-		now[e.Key] = taken{t.intent || part == intent, t.outcome || part == outcome}
 	}
 	return nil
 }
@@ -188,7 +178,7 @@ func (s *State) apply(e *Entry) {
 		s.Created = e.Time
 	}
 	s.Seq, s.Updated = e.Seq, e.Time
-	if e.Key != (Key{}) && s.effects != nil {
+	if e.Key != (Key{}) && s.effects.table != nil {
 		s.record(e)
 	}
 	switch e.Data.(type) {
@@ -211,17 +201,16 @@ func (s *State) apply(e *Entry) {
 
 // record notes what an entry is to the effect of its key.
 func (s *State) record(e *Entry) {
-	r := s.effects[e.Key]
+	r := s.effects.put(e.Key)
 	switch roleOf(e.Data) {
 	case intent:
 		r.begun = cmp.Or(r.begun, e.Seq)
 	case outcome:
 		if r.outcome == nil { // the first counts
-			r.done, r.outcome = e.Seq, e.Data
+			r.outcome = e.Data
 		}
 	case note:
 	}
-	s.effects[e.Key] = r
 }
 
 // main reports whether an entry is of the session's own conversation: that of a graph's node is not.
@@ -393,12 +382,12 @@ func (s *State) start(run string, d *RunStarted) {
 	s.runs[run] = true
 	s.Seed, s.Inputs, s.Seeded = s.Messages, d.Inputs, Board{}
 	s.Status, s.Class, s.Error = "", "", ""
-	s.effects, s.Pending, s.heard, s.aside, s.Background = map[Key]record{}, nil, nil, nil, nil
+	s.effects, s.Pending, s.heard, s.aside, s.Background = newEffects(), nil, nil, nil, nil
 }
 
 func (s *State) end(status, class, err string) {
 	s.Run, s.Status, s.Class, s.Error = "", status, class, err
-	s.effects, s.Pending, s.Background = nil, nil, nil
+	s.effects, s.Pending, s.Background = effects{}, nil, nil
 	s.Inputs, s.Seeded = nil, Board{}
 }
 
@@ -548,11 +537,15 @@ func (d ModelFinished) Cut() bool { return d.Partial || d.Stop == model.StopLeng
 
 // Unfinished gives the keys of the tool calls that have begun and go on: those without an outcome, and those in the background, in the order in which they began.
 func (s State) Unfinished() (keys []Key) {
-	for key, r := range s.effects {
-		if key.Op == "tool" && r.begun > 0 && (r.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == key.ID })) {
-			keys = append(keys, key)
+	var on []effect
+	for _, e := range s.effects.all {
+		if e.op == "tool" && e.begun > 0 && (e.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == e.id })) {
+			on = append(on, e)
 		}
 	}
-	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(s.effects[a].begun, s.effects[b].begun) })
+	slices.SortFunc(on, func(a, b effect) int { return cmp.Compare(a.begun, b.begun) })
+	for _, e := range on {
+		keys = append(keys, e.key())
+	}
 	return keys
 }

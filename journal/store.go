@@ -61,7 +61,10 @@ type Info struct {
 }
 
 // Apply notes an entry of the session.
-func (i *Info) Apply(e Entry) {
+func (i *Info) Apply(e Entry) { i.apply(&e) }
+
+// apply is Apply of an entry where it lies.
+func (i *Info) apply(e *Entry) {
 	if i.Session == "" {
 		i.Session, i.Created = e.Session, e.Time
 	}

@@ -3,14 +3,23 @@ package message
 import (
 	"iter"
 	"slices"
-	"sync/atomic"
 )
 
 // History is an immutable sequence of messages. The zero History is empty. Safe for concurrent use.
 type History struct {
-	s   []Message
-	tip *atomic.Int64 // how much of the backing array is taken; shared by all that view it; nil: a view that may not grow in place
+	s    []Message
+	line *line // shared by all that go on from each other; nil: a view that none goes on from
+	has  facts
 }
+
+// facts are what a message of a History may have, so that nobody looks through all of it for what is hardly ever there.
+type facts uint8
+
+const (
+	hasZero facts = 1 << iota // the zero Message is in it
+	hasFiles
+	hasExtra
+)
 
 // NewHistory copies ms.
 func NewHistory(ms ...Message) History { return History{}.Append(ms...) }
@@ -22,16 +31,21 @@ func (h History) Append(ms ...Message) History {
 	if k == 0 {
 		return h
 	}
-	if h.tip != nil && n+k <= cap(h.s) && h.tip.CompareAndSwap(int64(n), int64(n+k)) {
-		s := h.s[:n+k]
-		copy(s[n:], ms)
-		return History{s, h.tip}
+	for _, m := range ms {
+		h.has |= m.facts()
+	}
+	first := h.line.take(n, k)
+	if first && n+k <= cap(h.s) {
+		h.s = h.s[:n+k]
+		copy(h.s[n:], ms)
+		return h
 	}
 	s := make([]Message, n+k, max(8, 2*(n+k)))
 	copy(s[copy(s, h.s):], ms)
-	tip := new(atomic.Int64)
-	tip.Store(int64(n + k))
-	return History{s, tip}
+	if !first {
+		h.line = h.line.fork(n, k)
+	}
+	return History{s, h.line, h.has}
 }
 
 // Len is the number of messages.
@@ -48,8 +62,20 @@ func (h History) Last() Message {
 	return h.s[len(h.s)-1]
 }
 
-// Slice is the part from i up to j, in O(1). Appending to it never disturbs h.
-func (h History) Slice(i, j int) History { return History{s: h.s[i:j:j]} }
+// Slice is the part from i up to j, in O(1). Appending to it never disturbs h. It panics out of range.
+func (h History) Slice(i, j int) History {
+	own := h.s[:len(h.s):len(h.s)] // behind it there may be messages of others
+	return History{s: own[i:j:j], has: h.has}
+}
+
+// HasZero reports whether the zero Message may be in h. It looks at nothing, and false is certain; so with the two below. A part that [History.Slice] gives may have it from what was cut off.
+func (h History) HasZero() bool { return h.has&hasZero != 0 }
+
+// HasFiles reports whether a message of h may have a file, as [Message.HasFiles] says.
+func (h History) HasFiles() bool { return h.has&hasFiles != 0 }
+
+// HasExtra reports whether a message of h may have an Extra, as [Message.HasExtra] says.
+func (h History) HasExtra() bool { return h.has&hasExtra != 0 }
 
 // Messages are the messages in order, as a slice of the caller's own.
 func (h History) Messages() []Message { return slices.Clone(h.s) }

@@ -19,15 +19,15 @@ func (m Message) AppendJSON(dst []byte) []byte {
 		return append(dst, "null"...)
 	}
 	dst = append(dst, `{"role":`...)
-	dst = wire.AppendString(dst, string(m.b.role))
+	dst = wire.AppendString(dst, string(m.b.speaks()))
 	dst = append(dst, `,"parts":`...)
-	return append(appendParts(dst, m.b.parts), '}')
+	return append(appendParts(dst, m.b.all()), '}')
 }
 
 // MarshalJSON is AppendJSON. A role that is none is an error: it could not be read back.
 func (m Message) MarshalJSON() ([]byte, error) {
-	if !m.IsZero() && !m.b.role.Valid() {
-		return nil, errdefs.Validation.Errorf("message: role %q: want user, assistant or tool", m.b.role)
+	if !m.IsZero() && !m.b.speaks().Valid() {
+		return nil, errdefs.Validation.Errorf("message: role %q: want user, assistant or tool", m.b.speaks())
 	}
 	return m.AppendJSON(make([]byte, 0, 256)), nil
 }

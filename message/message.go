@@ -25,58 +25,93 @@ func (r Role) Valid() bool { return r == RoleUser || r == RoleAssistant || r == 
 // are the same utterance, not when they say the same. Safe for concurrent use.
 type Message struct{ b *body }
 
+// body is a message. There are many in a program's memory, and most have one or two parts, in one of the roles, and are encoded in one format: these take 96 bytes.
 type body struct {
-	role  Role
-	files bool // has a File part
-	extra bool // has a Text with something of its provider's own
+	memo  atomic.Pointer[memo] // encodings, but for the first
+	first encoding             // as taken says
+	room  [2]Part              // for few parts
+	more  *more                // for what has no room here; nil: all has
+	taken atomic.Uint32        // of first: free, being written, there
+	role  uint8                // of roles
+	parts uint8                // in room
+	has   facts
+}
+
+// more is what a body has that few have: more parts, or a role that is none.
+type more struct {
 	parts []Part
-	memo  atomic.Pointer[memo]
-	first memo // room for the first of them
-	taken atomic.Bool
+	role  Role
+}
+
+type encoding struct {
+	format any
+	bytes  []byte
 }
 
 type memo struct {
-	format any
-	bytes  []byte
-	next   *memo
+	encoding
+	next *memo
 }
+
+// What body.taken says.
+const (
+	free uint32 = iota
+	writing
+	there
+)
+
+// roles by what a body has for them.
+var roles = [...]Role{"", RoleUser, RoleAssistant, RoleTool}
 
 // New makes a message of parts, which it copies.
 func New(role Role, parts ...Part) Message {
-	b := bodyOf(role, len(parts))
+	b, own := bodyOf(role, len(parts))
 	for i, p := range parts {
-		b.parts[i] = p
+		own[i] = p
 		switch p := p.(type) {
 		case File:
-			b.files = true
+			b.has |= hasFiles
 		case ToolResult:
-			b.files = b.files || len(p.Files) > 0
+			if len(p.Files) > 0 {
+				b.has |= hasFiles
+			}
 		case Text:
-			b.extra = b.extra || p.Extra != ""
+			if p.Extra != "" {
+				b.has |= hasExtra
+			}
 		}
 	}
 	return Message{b}
 }
 
-// bodyOf makes room for n parts; with few of them, as there are in most messages, all is in one piece.
-func bodyOf(role Role, n int) *body {
-	switch n {
-	case 1:
-		b := &struct {
-			body
-			room [1]Part
-		}{body: body{role: role}}
-		b.parts = b.room[:]
-		return &b.body
-	case 2:
-		b := &struct {
-			body
-			room [2]Part
-		}{body: body{role: role}}
-		b.parts = b.room[:]
-		return &b.body
+// bodyOf makes a body with room for n parts, which it gives.
+func bodyOf(role Role, n int) (b *body, parts []Part) {
+	code := slices.Index(roles[:], role)
+	if n <= len(b.room) && code >= 0 {
+		b = &body{role: uint8(code), parts: uint8(n)} //nolint:gosec // there are few
+		return b, b.room[:n]
 	}
-	return &body{role: role, parts: make([]Part, n)}
+	both := &struct {
+		body
+		more
+	}{more: more{make([]Part, n), role}}
+	both.body.more = &both.more
+	return &both.body, both.more.parts
+}
+
+// all are the parts.
+func (b *body) all() []Part {
+	if b.more != nil {
+		return b.more.parts
+	}
+	return b.room[:b.parts]
+}
+
+func (b *body) speaks() Role {
+	if b.more != nil {
+		return b.more.role
+	}
+	return roles[b.role]
 }
 
 // User is a user's text.
@@ -97,9 +132,11 @@ func Assistant(text string, calls ...ToolCall) Message {
 
 // Results is the tool message that answers an assistant message: all of its results, in the order of its calls.
 func Results(rs ...ToolResult) Message {
-	b := bodyOf(RoleTool, len(rs))
+	b, own := bodyOf(RoleTool, len(rs))
 	for i, r := range rs {
-		b.parts[i], b.files = r, b.files || len(r.Files) > 0
+		if own[i] = r; len(r.Files) > 0 {
+			b.has |= hasFiles
+		}
 	}
 	return Message{b}
 }
@@ -112,7 +149,7 @@ func (m Message) Role() Role {
 	if m.b == nil {
 		return ""
 	}
-	return m.b.role
+	return m.b.speaks()
 }
 
 // Len is the number of parts.
@@ -120,18 +157,18 @@ func (m Message) Len() int {
 	if m.b == nil {
 		return 0
 	}
-	return len(m.b.parts)
+	return len(m.b.all())
 }
 
 // Part gives part i; it panics out of range.
-func (m Message) Part(i int) Part { return m.b.parts[i] }
+func (m Message) Part(i int) Part { return m.b.all()[i] }
 
 // Parts yields the parts in order.
 func (m Message) Parts() iter.Seq[Part] {
 	if m.b == nil {
 		return func(func(Part) bool) {}
 	}
-	return slices.Values(m.b.parts)
+	return slices.Values(m.b.all())
 }
 
 // Of yields the parts of one type: for call := range message.Of[message.ToolCall](m).
@@ -146,10 +183,17 @@ func Of[P Part](m Message) iter.Seq[P] {
 }
 
 // HasFiles reports whether a part of m, or a result in it, is a file. It looks at nothing: it was noted when m was made.
-func (m Message) HasFiles() bool { return m.b != nil && m.b.files }
+func (m Message) HasFiles() bool { return m.b != nil && m.b.has&hasFiles != 0 }
 
 // HasExtra reports whether a Text of m has an [Origin] with an Extra. It looks at nothing, as HasFiles.
-func (m Message) HasExtra() bool { return m.b != nil && m.b.extra }
+func (m Message) HasExtra() bool { return m.b != nil && m.b.has&hasExtra != 0 }
+
+func (m Message) facts() facts {
+	if m.b == nil {
+		return hasZero
+	}
+	return m.b.has
+}
 
 // Text joins the text parts.
 func (m Message) Text() string {
@@ -158,7 +202,7 @@ func (m Message) Text() string {
 	}
 	var only string
 	var n int
-	for _, p := range m.b.parts {
+	for _, p := range m.b.all() {
 		if t, ok := p.(Text); ok {
 			only = t.Text
 			n++
@@ -180,7 +224,7 @@ func (m Message) ToolCalls() []ToolCall {
 		return nil
 	}
 	var n int
-	for _, p := range m.b.parts {
+	for _, p := range m.b.all() {
 		if _, ok := p.(ToolCall); ok {
 			n++
 		}
@@ -189,7 +233,7 @@ func (m Message) ToolCalls() []ToolCall {
 		return nil
 	}
 	calls := make([]ToolCall, 0, n)
-	for _, p := range m.b.parts {
+	for _, p := range m.b.all() {
 		if c, ok := p.(ToolCall); ok {
 			calls = append(calls, c)
 		}
@@ -234,19 +278,36 @@ func (m Message) Blank() bool {
 // neighbours: roles that merge, cache marks and commas are the joiner's, so forks, compaction, repair and injected messages
 // re-use every byte, and nothing is ever invalidated. The bytes are read-only. It panics on the zero Message.
 func (m Message) Encoded(format any, encode func(Message) []byte) []byte {
-	head := m.b.memo.Load()
-	for e := head; e != nil; e = e.next {
+	b, ok := m.kept(format)
+	if !ok {
+		b = m.keep(format, encode(m))
+	}
+	return slices.Clip(b)
+}
+
+// kept gives m in a wire format if it was encoded before.
+func (m Message) kept(format any) ([]byte, bool) {
+	b := m.b
+	if b.taken.Load() == there && b.first.format == format {
+		return b.first.bytes, true
+	}
+	for e := b.memo.Load(); e != nil; e = e.next {
 		if e.format == format {
-			return e.bytes
+			return e.bytes, true
 		}
 	}
-	var e *memo
-	if m.b.taken.CompareAndSwap(false, true) { // most messages are only ever encoded once
-		e = &m.b.first
-	} else {
-		e = new(memo)
+	return nil, false
+}
+
+// keep remembers m in a wire format.
+func (m Message) keep(format any, bytes []byte) []byte {
+	b, one := m.b, encoding{format, bytes}
+	if b.taken.CompareAndSwap(free, writing) { // most messages are only ever encoded once
+		b.first = one
+		b.taken.Store(there)
+		return bytes
 	}
-	e.format, e.bytes, e.next = format, encode(m), head
-	m.b.memo.CompareAndSwap(head, e) // a lost race costs one more encoding, never a wrong one
-	return e.bytes
+	head := b.memo.Load()
+	b.memo.CompareAndSwap(head, &memo{one, head}) // a lost race costs one more encoding, never a wrong one
+	return bytes
 }

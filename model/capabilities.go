@@ -42,7 +42,7 @@ func CapabilitiesOf(m Model) (c Capabilities, ok bool) {
 }
 
 // Admit fails with errdefs.Validation, naming everything at once, when req asks for what c cannot do. Files are looked for in
-// messages only; it costs nothing for a message without one.
+// messages only, and not where [message.History.HasFiles] says that there is none.
 func (c Capabilities) Admit(req Request) error {
 	var no lacking
 	no.want(len(req.Tools) > 0, c.Tools, "tools")
@@ -61,10 +61,8 @@ func (c Capabilities) Admit(req Request) error {
 			no = append(no, c.providerTool(t.Name))
 		}
 	}
-	for i := range req.Messages.Len() {
-		if m := req.Messages.At(i); m.HasFiles() {
-			no = append(no, c.filesOf(m, i+1)...)
-		}
+	if req.Messages.HasFiles() {
+		no = append(no, c.filesIn(req.Messages)...)
 	}
 	if len(no) == 0 {
 		return nil
@@ -79,6 +77,16 @@ func (l *lacking) want(asked, can bool, what string) {
 	if asked && !can {
 		*l = append(*l, what)
 	}
+}
+
+// filesIn are the files of all messages that can't be sent.
+func (c Capabilities) filesIn(h message.History) (no lacking) {
+	for i, m := range h.All() {
+		if m.HasFiles() {
+			no = append(no, c.filesOf(m, i+1)...)
+		}
+	}
+	return no
 }
 
 // filesOf are the files of a message that can't be sent.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -199,7 +200,11 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 		return nil, application(err, true)
 	}
 	log = log.As(in.Driver)
-	if seq := log.Done(in.Key); seq > 0 && log.Run() == in.Run { // by an attempt of this activity that could not say so
+	if d, begun := log.Recorded(in.Key); d != nil && log.Run() == in.Run { // by an attempt of this activity that could not say so
+		seq, err := w.find(ctx, in, log.Begun(in.Key), begun)
+		if err != nil {
+			return nil, application(err, true)
+		}
 		return &did{Seq: seq}, nil
 	}
 	options := append(slices.Clip(m.Options), agent.WithAttributes(in.Attrs), agent.WithUnknown(engine.Unknown(in.Unknown)), agent.WithAskTTL(in.AskTTL))
@@ -215,9 +220,16 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 			return nil, application(err, false)
 		}
 	}
-	host := engine.NoopHost{}
+	host := &noting{step: in.Key.String()}
 	_, err = engine.Local(part.Run, host, m.Engine.(engine.Performer)).Do(ctx, e)
-	d := &did{Seq: log.Done(in.Key), Error: failureOf(err)}
+	d := &did{Seq: host.seq.Load(), Error: failureOf(err)}
+	if done, begun := log.Recorded(in.Key); d.Seq == 0 && done != nil { // another attempt was faster
+		seq, findErr := w.find(context.WithoutCancel(ctx), in, log.Begun(in.Key), begun)
+		if findErr != nil {
+			return nil, application(findErr, true)
+		}
+		d.Seq = seq
+	}
 	switch {
 	case err == nil, d.Seq > 0:
 		return d, nil
@@ -232,6 +244,51 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 		return nil, application(err, true)
 	}
 	return nil, application(err, passes(err))
+}
+
+// find gives the entry that has the outcome of an effect. It stands behind its intent, if it has one.
+func (w *Worker) find(ctx context.Context, in step, from int64, begun bool) (int64, error) {
+	if !begun {
+		from = 0
+	}
+	intent := begun
+	for e, err := range w.store.Read(ctx, in.Session, max(from-1, 0)) {
+		switch {
+		case err != nil:
+			return 0, err
+		case e.Run != in.Run || e.Key != in.Key:
+		case intent:
+			intent = false
+		case isNote(e.Data):
+		default:
+			return e.Seq, nil
+		}
+	}
+	return 0, errdefs.Internal.Errorf("temporal: the outcome of %v is not in the journal of session %s", in.Key, in.Session)
+}
+
+// isNote reports whether an entry says that an effect came to nothing.
+func isNote(d journal.Data) bool {
+	_, note := d.(journal.ModelFailed)
+	return note
+}
+
+// noting is the host of an effect in a worker: it notes where its outcome is.
+type noting struct {
+	engine.NoopHost
+	step string
+	seq  atomic.Int64
+}
+
+// Listening reports that nobody listens.
+func (*noting) Listening() bool { return false }
+
+// Checkpoint comes after each outcome.
+func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
+	if c.Step == n.step {
+		n.seq.Store(c.Seq)
+	}
+	return nil
 }
 
 // passes reports whether an effect that failed may be tried again.

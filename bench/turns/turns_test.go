@@ -114,9 +114,9 @@ func TestEverySystemAnswersEveryWorkload(t *testing.T) {
 	}
 }
 
-// What is on the disk before the next step: a call of the model, its reply, the judgment of a tool call, its begin and its end. The rest is once for a session: that there is one, the run and what was
-// said, what the model is told, the stop, and the run's end.
-func TestATurnIsPutOnRecordInFivePieces(t *testing.T) {
+// What is on the disk before the next step: the model's reply; the judgment of a tool call, with its begin; its end, with the next call of the model. The rest is once for a session: that there is one, the
+// run and what was said, what the model is told, the first call of it, the stop, and the run's end.
+func TestATurnIsPutOnRecordInThreePieces(t *testing.T) {
 	for _, turns := range []int{1, 4} {
 		w, err := load.Named("W1", 1)
 		if err != nil {
@@ -127,7 +127,7 @@ func TestATurnIsPutOnRecordInFivePieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := len(f.(*f3sqlite).sizes), 5*(turns-1)+7; got != want {
+		if got, want := len(f.(*f3sqlite).sizes), 3*(turns-1)+7; got != want {
 			t.Errorf("%d turns: %d appends, want %d", turns, got, want)
 		}
 		if err := f.Close(); err != nil {

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -34,7 +35,18 @@ func (l *Engine) Converse(ctx context.Context, do engine.Steps, run engine.Run, 
 	return l.converse(ctx, do, &run, board)
 }
 
-func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
+// converse talks on steps whose outcomes may wait for what is done next, and leaves none of them waiting.
+func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) (err error) {
+	do = engine.Ahead(do)
+	defer func() {
+		if lost := engine.Settle(ctx, do); lost != nil {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return l.turns(ctx, do, run, board)
+}
+
+func (l *Engine) turns(ctx context.Context, do engine.Steps, run *engine.Run, board *engine.Board) error {
 	talk := board.Channel(l.cfg.Channel)
 	defer func() { board.SetChannel(l.cfg.Channel, talk) }()
 	say := func(ms ...message.Message) { talk = talk.Append(ms...) }
@@ -73,7 +85,7 @@ func (l *Engine) converse(ctx context.Context, do engine.Steps, run *engine.Run,
 		case useTools:
 			results, final, err := l.useTools(ctx, do, run, &turn, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
-				say(message.Results(results...))
+				say(answered(run, results))
 			}
 			if err != nil {
 				return err
@@ -132,6 +144,13 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 		say(said.Message)
 	}
 	return err
+}
+
+// answered is the message of results, which the record is to have, too.
+func answered(run *engine.Run, results []message.ToolResult) message.Message {
+	m := message.Results(results...)
+	run.Log.Expect(m)
+	return m
 }
 
 // unanswered gives calls that will not run a result that says so; nothing when there are no calls.

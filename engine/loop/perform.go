@@ -235,7 +235,8 @@ func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host
 		}
 	}
 	began := time.Now()
-	req := l.request(run, e.System, e.Messages.Append(out.Heard...))
+	var req model.Request
+	l.fill(&req, run, e.System, e.Messages.Append(out.Heard...))
 	req.CacheKey = l.cacheKey(run, key.Scope, len(req.Tools))
 	resp, text, err := l.complete(ctx, &req, listening(ctx, run, host, key))
 	out.Millis = time.Since(began).Milliseconds()
@@ -290,15 +291,20 @@ func (l *Engine) spend(budget *engine.Budget, usage model.Usage, by string) (*in
 }
 
 // request is what the model is asked.
-func (l *Engine) request(run *engine.Run, system string, messages message.History) model.Request {
-	req := model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
+func (l *Engine) request(run *engine.Run, system string, messages message.History) (req model.Request) {
+	l.fill(&req, run, system, messages)
+	return req
+}
+
+// fill makes a request in its place: a call that waits has it on its stack once.
+func (l *Engine) fill(req *model.Request, run *engine.Run, system string, messages message.History) {
+	*req = model.Request{System: system, Messages: messages, Tools: l.shown(run, messages), Settings: l.cfg.Settings, Output: l.cfg.Output}
 	if len(req.ProviderTools) > 0 {
 		req.ProviderTools = l.providerTools(run)
 	}
 	if len(req.Tools)+len(req.ProviderTools) == 0 {
 		req.ToolChoice = model.ToolsAuto // a choice among nothing is an error with most providers
 	}
-	return req
 }
 
 // providerTools are those that the agent's gate admits: nothing else stands before what they do.
@@ -371,23 +377,22 @@ func (l *Engine) complete(ctx context.Context, req *model.Request, seen *listene
 		resp, err = l.model.Complete(ctx, *req)
 		return resp, "", reply(l.caps.Name, resp, err)
 	}
-	room := rooms.Get().(*[]byte)
-	seen.text = (*room)[:0]
+	over := ctx.Done()
 	err = l.model.CompleteStream(ctx, *req, func(r model.StreamResult) error {
-		seen.take(ctx, &seen.to, r)
-		if r.Final {
+		if seen.take(ctx, &seen.to, r); r.Final {
 			return nil // all of it is here
 		}
-		return ctx.Err() // for a model that does not look itself
+		select {
+		case <-over: // for a model that does not look itself
+			return ctx.Err()
+		default:
+			return nil
+		}
 	})
 	if err != nil {
 		text = string(seen.text)
 	}
-	if cap(seen.text) <= largeRoom {
-		*room = seen.text
-	}
-	seen.text = nil // whatever the model still says has no room
-	rooms.Put(room)
+	seen.leave() // whatever the model still says has no room
 	return seen.final, text, reply(l.caps.Name, seen.final, err)
 }
 

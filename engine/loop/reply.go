@@ -19,8 +19,9 @@ import (
 
 // stream takes a model's stream apart: deltas go to who listens, text is kept in case the call is cancelled.
 type stream struct {
-	text      []byte // in a room
-	reasoning bool   // some was shown
+	text      []byte  // in a room
+	room      *[]byte // from the first text on: a call that waits for its model needs none
+	reasoning bool    // some was shown
 	final     *model.Response
 }
 
@@ -34,15 +35,14 @@ const (
 
 func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
 	if r.Void != nil {
-		*s = stream{text: s.text[:0]}
+		*s = stream{text: s.text[:0], room: s.room}
 		to.Again(ctx, r.Void.Error())
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""
-	if n := cap(s.text); n-len(s.text) < len(r.Text) {
-		s.text = slices.Grow(s.text, max(firstRoom, 2*n, len(r.Text))) // in big steps: a delta costs nothing
+	if r.Text != "" {
+		s.keep(r.Text)
 	}
-	s.text = append(s.text, r.Text...)
 	to.Emit(ctx, event.ReasoningDelta, "", r.Reasoning)
 	to.Emit(ctx, event.TextDelta, "", r.Text)
 	if !r.Final {
@@ -64,6 +64,30 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 	}
 }
 
+// keep adds to the text.
+func (s *stream) keep(text string) {
+	if s.room == nil {
+		s.room = rooms.Get().(*[]byte)
+		s.text = (*s.room)[:0]
+	}
+	if n := cap(s.text); n-len(s.text) < len(text) {
+		s.text = slices.Grow(s.text, max(firstRoom, 2*n, len(text))) // in big steps: a delta costs nothing
+	}
+	s.text = append(s.text, text...)
+}
+
+// leave gives the room to the next call.
+func (s *stream) leave() {
+	if s.room == nil {
+		return
+	}
+	if cap(s.text) <= largeRoom {
+		*s.room = s.text
+	}
+	rooms.Put(s.room)
+	s.room, s.text = nil, nil
+}
+
 // sane takes out of a provider's usage what would make sums wrong: budgets are kept by them.
 func sane(u model.Usage) model.Usage {
 	const most = 1 << 40 // tokens
@@ -72,6 +96,9 @@ func sane(u model.Usage) model.Usage {
 	}
 	return u
 }
+
+// few is how many calls are looked at for each.
+const few = 8
 
 // fit reports whether a reply surely is as [own] would make it.
 func fit(log *journal.Log, m message.Message) bool {
@@ -104,8 +131,16 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 	}
 	calls := m.ToolCalls()
 	changed := false
-	seen := make(map[string]bool, len(calls))
-	taken := func(id string) bool { return id == "" || seen[id] || log != nil && log.HasCall(id) }
+	var seen map[string]bool // the ids before, when there are many; a few are looked at each
+	if len(calls) > few {
+		seen = make(map[string]bool, len(calls))
+	}
+	taken := func(i int, id string) bool {
+		if id == "" || seen[id] || log != nil && log.HasCall(id) {
+			return true
+		}
+		return seen == nil && slices.ContainsFunc(calls[:i], func(c message.ToolCall) bool { return c.ID == id })
+	}
 	for i := range calls {
 		c := &calls[i]
 		if !wire.Compact([]byte(c.Input)) {
@@ -121,9 +156,9 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 		if strings.Contains(c.ID, "/") { // it stands between calls, and their questions, in the names of what is below
 			c.ID, changed = strings.ReplaceAll(c.ID, "/", "_"), true
 		}
-		if taken(c.ID) {
+		if taken(i, c.ID) {
 			stem := cmp.Or(c.ID, "call")
-			for n := 0; taken(c.ID); n++ {
+			for n := 0; taken(i, c.ID); n++ {
 				c.ID = stem + "_" + strconv.Itoa(step) + "_" + strconv.Itoa(i+1)
 				if n > 0 {
 					c.ID += "_" + strconv.Itoa(n)
@@ -131,14 +166,18 @@ func own(log *journal.Log, m message.Message, scope string, step int) message.Me
 			}
 			changed = true
 		}
-		seen[c.ID] = true
+		if seen != nil {
+			seen[c.ID] = true
+		}
 	}
 	if !changed {
 		return m
 	}
-	parts := make([]message.Part, 0, m.Len())
+	var room [few]message.Part // the message copies them
+	parts := room[:0]
 	k := 0
-	for p := range m.Parts() {
+	for i := range m.Len() {
+		p := m.Part(i)
 		if _, ok := p.(message.ToolCall); ok {
 			p = calls[k]
 			k++

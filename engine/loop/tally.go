@@ -186,7 +186,8 @@ func (t *tally) repeated(calls []message.ToolCall, results []message.ToolResult)
 		return "", nil
 	}
 	if !slices.EqualFunc(calls, t.lastCalls, sameCall) || !slices.EqualFunc(results, t.lastResults, sameResult) {
-		t.same, t.lastCalls, t.lastResults = 0, calls, results
+		clear(t.lastResults)
+		t.same, t.lastCalls, t.lastResults = 0, calls, append(t.lastResults[:0], results...) // a copy: with the results themselves all that was in one piece with them would stay
 	}
 	switch t.same++; {
 	case t.same == t.limits.Repeats:

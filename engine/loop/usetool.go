@@ -116,6 +116,9 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 		}
 		return nil
 	}
+	if err := ctx.Err(); err != nil { // since its start was put on record
+		return l.unbegun(ctx, e, out, err)
+	}
 	began := time.Now()
 	e.Call.Name, key.Op, key.ID = def.Name, "tool", e.Call.ID // run again, it is the same call to whom it acts on, and to listeners
 	res, err := l.attend(ctx, run, host, key, cmp.Or(e.Repeats, key), e.Call, background)
@@ -160,6 +163,20 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
 	out.Final = res.Final && !res.IsError
+	return nil
+}
+
+// unbegun is what a call comes to whose run was cancelled before the tool began.
+func (l *Engine) unbegun(ctx context.Context, e *engine.UseTool, out *journal.ToolFinished, err error) error {
+	switch {
+	case e.Annotations.Repeatable() && errors.Is(context.Cause(ctx), engine.ErrLeft):
+		return err // it runs when the run is resumed
+	case e.Again > 0: // what it did before stays unknown
+		out.Content, out.Outcome = journal.Unknown(message.ToolCall{}).Content+" It was not run again.", journal.OutcomeUnknown
+	default:
+		out.Content, out.Outcome = journal.NotRun(message.ToolCall{}).Content, journal.OutcomeCanceled
+	}
+	out.IsError = true
 	return nil
 }
 

@@ -1,13 +1,18 @@
 package httpapi
 
-import (
-	"bytes"
-	"io"
-)
+import "io"
 
 // Body is a request's bytes in pieces: what was encoded before is sent from where it lies, and nothing is joined or copied but
 // into the socket.
 type Body [][]byte
+
+// Room is an empty body with room for what a request of so many messages has, as a rule: a piece for each, or one for many where they are many ([message.History.Encoded]), besides cache marks, a beginning and an end.
+func Room(messages int) Body {
+	if messages > 48 {
+		messages = 8 + messages/32
+	}
+	return make(Body, 0, messages+7)
+}
 
 // Len is the number of bytes.
 func (b Body) Len() (n int64) {
@@ -28,10 +33,10 @@ const joined = 4<<10 - 512
 func (b Body) Content() Content {
 	n := b.Len()
 	if n > joined {
-		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }}
+		return Content{n, func() (io.ReadCloser, error) { return b.Reader(), nil }, nil}
 	}
-	whole := bytes.Join(b, nil)
-	return Content{n, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }}
+	j := &joint{pieces: b}
+	return Content{n, j.again, j}
 }
 
 // Pieces gives the body that r reads, if it is a Reader of one that nobody has read from: so a round tripper can change a request without joining

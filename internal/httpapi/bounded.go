@@ -3,6 +3,7 @@ package httpapi
 import (
 	"compress/gzip"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -10,16 +11,23 @@ import (
 
 // bounded is a body that fails where it goes on for too long: a server must not fill our memory.
 type bounded struct {
-	body  io.ReadCloser
-	left  int64
-	began time.Time // when the headers were there
+	body   io.ReadCloser
+	left   int64
+	began  time.Time // when the headers were there
+	closed atomic.Bool
 	// What was read of it to have a look, which comes again.
 	first  [1]byte
 	peeked int
 	err    error
 }
 
-func (b *bounded) Close() error { return b.body.Close() }
+// Close closes the body once: who finished a reply and who reads it both do.
+func (b *bounded) Close() error {
+	if b.closed.Swap(true) {
+		return nil
+	}
+	return b.body.Close()
+}
 
 // peek gives the first byte, for which it waits; 0 if there is none.
 func (b *bounded) peek() byte {

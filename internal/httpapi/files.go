@@ -30,6 +30,8 @@ func Uploadable(who string, f message.File, most int) error {
 type Content struct {
 	Len  int64                         // the number of bytes
 	Open func() (io.ReadCloser, error) // reads them from the beginning, each time; it never fails
+
+	small *joint // a body that is joined; nil: it is not
 }
 
 // Form is a multipart form (RFC 7578), or another body of several parts, with a file. The file's bytes are sent from where they lie.
@@ -78,5 +80,5 @@ func (f *Form) Reader() io.ReadCloser {
 
 // Content is what is sent.
 func (f *Form) Content() Content {
-	return Content{f.Len(), func() (io.ReadCloser, error) { return f.Reader(), nil }}
+	return Content{f.Len(), func() (io.ReadCloser, error) { return f.Reader(), nil }, nil}
 }

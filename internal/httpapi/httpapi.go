@@ -136,31 +136,41 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 	if err != nil {
 		return nil, err
 	}
-	req := at.request(ctx, method, content)
+	req := at.request(ctx, method, content, a.send.client == nil)
 	resp, err := a.send.do(req)
 	if err != nil {
 		return nil, a.broken(ctx, err, "no answer")
 	}
 	if resp.StatusCode/100 == 2 {
-		resp.Body = &bounded{body: resp.Body, left: MaxStream, began: time.Now()}
-		if mediaType(resp.Header) == "text/html" {
-			defer Finish(resp)
-			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
-		}
-		switch how := resp.Header.Get("Content-Encoding"); how {
-		case "", "identity":
-		case "gzip": // nobody asked for it, but all can read it
-			resp.Body = &bounded{body: &unzipped{ReadCloser: resp.Body}, left: MaxStream, began: time.Now()}
-		default:
-			defer Finish(resp)
-			return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "content_encoding", Message: "the reply is encoded as " + strconv.Quote(clip(how, 40)) + ", which was not asked for"}
-		}
-		return resp, nil
+		return a.taken(req, resp)
 	}
+	return nil, a.refused(ctx, req, resp)
+}
+
+// taken is a response with status 2xx, if it is one of an API. What it and refused need on the stack is not there while Do waits.
+func (a *API) taken(req *http.Request, resp *http.Response) (*http.Response, error) {
+	resp.Body = &bounded{body: resp.Body, left: MaxStream, began: time.Now()}
+	if mediaType(resp.Header) == "text/html" {
+		defer Finish(resp)
+		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "not_an_api", Message: req.URL.Redacted() + " answered with a web page: is the base URL right?"}
+	}
+	switch how := first(resp.Header, "Content-Encoding"); how {
+	case "", "identity":
+	case "gzip": // nobody asked for it, but all can read it
+		resp.Body = &bounded{body: &unzipped{ReadCloser: resp.Body}, left: MaxStream, began: time.Now()}
+	default:
+		defer Finish(resp)
+		return nil, &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "content_encoding", Message: "the reply is encoded as " + strconv.Quote(clip(how, 40)) + ", which was not asked for"}
+	}
+	return resp, nil
+}
+
+// refused is the error of a response with another status than 2xx.
+func (a *API) refused(ctx context.Context, req *http.Request, resp *http.Response) error {
 	defer Finish(resp)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	e := a.Failed(resp.StatusCode, resp.Header, text)
 	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
@@ -169,7 +179,7 @@ func (a *API) Do(ctx context.Context, method, path string, content Content, head
 	if resp.StatusCode == http.StatusNotFound && e.Code == "" { // no API said so: the path may be wrong
 		e.Message += " (asked " + req.URL.Redacted() + ")"
 	}
-	return nil, e
+	return e
 }
 
 // Call is [API.Do] where the answer is a JSON document, which it gives.
@@ -199,7 +209,7 @@ func IsJSON(resp *http.Response) bool {
 
 // mediaType is what a response says that it is; the usual ones are known as they stand.
 func mediaType(h http.Header) string {
-	switch said := h.Get("Content-Type"); said {
+	switch said := first(h, "Content-Type"); said {
 	case "text/event-stream", "application/json":
 		return said
 	case "text/event-stream; charset=utf-8":
@@ -208,6 +218,14 @@ func mediaType(h http.Header) string {
 		kind, _, _ := mime.ParseMediaType(said)
 		return kind
 	}
+}
+
+// first is h.Get for a name in the form in which headers have it: Get looks first whether it is.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
 }
 
 // ReadAll reads a whole reply and finishes the response.

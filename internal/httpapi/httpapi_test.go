@@ -394,3 +394,37 @@ func TestAServerWithoutTLSIsSaidToBeOne(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// closes counts how often it is closed.
+type closes struct {
+	io.Reader
+	times int
+}
+
+func (c *closes) Close() error {
+	c.times++
+	return nil
+}
+
+// answers answers with a body.
+type answers struct{ body io.ReadCloser }
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: a.body, Request: r}, nil
+}
+
+func TestABodyIsClosedOnce(t *testing.T) {
+	body := &closes{Reader: strings.NewReader("data: 1\n\n")}
+	client := &http.Client{Transport: answers{body}}
+	resp, err := newAPI(model.WithHTTPClient(client), model.WithKey("k")).Post(t.Context(), "/x", nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	httpapi.Finish(resp)
+	if err := resp.Body.Close(); err != nil || body.times != 1 {
+		t.Errorf("%v, closed %d times", err, body.times)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl/model"
@@ -18,44 +19,62 @@ func RateOf(resp *http.Response) model.Rate {
 	return rate(resp.Header, at)
 }
 
-// Names are in the form in which http.Header has them, so that looking costs nothing.
-const (
-	limitName, remainingName, resetName = "X-Ratelimit-Limit-", "X-Ratelimit-Remaining-", "X-Ratelimit-Reset-"
+// limits are what headers say of a key, by what is limited.
+type limits struct{ requests, tokens, input, output limit }
 
-	requestsName, tokensName = "Anthropic-Ratelimit-Requests-", "Anthropic-Ratelimit-Tokens-" // #nosec G101: of headers
-	inputName, outputName    = "Anthropic-Ratelimit-Input-Tokens-", "Anthropic-Ratelimit-Output-Tokens-"
-)
+// limit is how much of something there is, how much of that is left, and when all of it is there again: as headers say it, "" where they don't.
+type limit struct{ all, left, reset string }
 
-// rate reads the headers of Anthropic, and those of OpenAI, which many others have, too. They came at the time began.
+// take notes what a header says. What a name is that is none of these says nothing.
+func (l *limits) take(what, field, value string) {
+	var of *limit
+	switch what {
+	case "Requests":
+		of = &l.requests
+	case "Tokens":
+		of = &l.tokens
+	case "Input-Tokens":
+		of = &l.input
+	case "Output-Tokens":
+		of = &l.output
+	default:
+		return
+	}
+	switch field {
+	case "Limit":
+		of.all = value
+	case "Remaining":
+		of.left = value
+	case "Reset":
+		of.reset = value
+	}
+}
+
+// rate reads the headers of Anthropic, and those of OpenAI, which many others have, too. They came at the time began. It goes over the headers once, since a name costs more to be looked up than to be passed over, and many servers say nothing of limits.
 func rate(h http.Header, began time.Time) (r model.Rate) {
+	var shared, own limits
+	for name, values := range h { // which has names in one form
+		if len(values) == 0 {
+			continue
+		}
+		if name, ok := strings.CutPrefix(name, "X-Ratelimit-"); ok {
+			field, what, _ := strings.Cut(name, "-")
+			shared.take(what, field, values[0])
+		} else if name, ok := strings.CutPrefix(name, "Anthropic-Ratelimit-"); ok {
+			i := max(strings.LastIndexByte(name, '-'), 0)
+			own.take(name[:i], name[min(i+1, len(name)):], values[0])
+		}
+	}
+	if shared == (limits{}) && own == (limits{}) {
+		return r
+	}
 	now := time.Now()
-	get := func(name string) string { // as h.Get, which looks first whether the name has its form
-		if v := h[name]; len(v) > 0 {
-			return v[0]
-		}
-		return ""
-	}
-	quota := func(limit, remaining, reset string) model.Quota {
-		q := model.Quota{Limit: count(get(limit)), Remaining: count(get(remaining))}
-		left := untilReset(get(reset), began, now)
-		if left < 0 { // all of it is there again
-			q.Remaining = 0
-			return q
-		}
-		q.Spent = get(remaining) == "0"
-		if q.Spent || q.Remaining > 0 {
-			q.Reset = left
-		}
-		return q
-	}
-	r.Requests = quota(limitName+"Requests", remainingName+"Requests", resetName+"Requests")
-	r.Tokens = quota(limitName+"Tokens", remainingName+"Tokens", resetName+"Tokens")
+	r.Requests, r.Tokens = shared.requests.quota(began, now), shared.tokens.quota(began, now)
 	if r != (model.Rate{}) {
 		return r
 	}
-	r.Requests = quota(requestsName+"Limit", requestsName+"Remaining", requestsName+"Reset")
-	r.Tokens = quota(tokensName+"Limit", tokensName+"Remaining", tokensName+"Reset")
-	in, out := quota(inputName+"Limit", inputName+"Remaining", inputName+"Reset"), quota(outputName+"Limit", outputName+"Remaining", outputName+"Reset")
+	r.Requests, r.Tokens = own.requests.quota(began, now), own.tokens.quota(began, now)
+	in, out := own.input.quota(began, now), own.output.quota(began, now)
 	if r.Tokens == (model.Quota{}) && in.Limit > 0 && out.Limit > 0 && in.Limit <= math.MaxInt-out.Limit { // their sum is what the provider says itself where it says it
 		r.Tokens.Limit = in.Limit + out.Limit
 	}
@@ -65,6 +84,21 @@ func rate(h http.Header, began time.Time) (r model.Rate) {
 		}
 	}
 	return r
+}
+
+// quota is what l says as of now.
+func (l *limit) quota(began, now time.Time) model.Quota {
+	q := model.Quota{Limit: count(l.all), Remaining: count(l.left)}
+	left := untilReset(l.reset, began, now)
+	if left < 0 { // all of it is there again
+		q.Remaining = 0
+		return q
+	}
+	q.Spent = l.left == "0"
+	if q.Spent || q.Remaining > 0 {
+		q.Reset = left
+	}
+	return q
 }
 
 // count reads a number of requests or tokens; 0 for what is none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -39,15 +40,20 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 func (s sender) do(req *http.Request) (*http.Response, error) {
 	if s.client != nil {
-		u := *req.URL
-		req.URL, req.Header = &u, req.Header.Clone() // a cookie jar or a round tripper of the caller's may write to them
-		return s.client.Do(req)
+		return s.client.Do(owned(req))
 	}
 	resp, err := s.transport.RoundTrip(req)
 	if err != nil && plain(err) {
 		err = errScheme
 	}
 	return resp, err
+}
+
+// owned gives a request an address and a header of its own: a cookie jar or a round tripper of the caller's may write to them.
+func owned(req *http.Request) *http.Request {
+	u := *req.URL
+	req.URL, req.Header = &u, req.Header.Clone()
+	return req
 }
 
 // plain reports whether a server answered in HTTP where TLS was to begin.
@@ -104,8 +110,12 @@ func (a *API) place(path string, extra http.Header) (*place, error) {
 	return p, nil
 }
 
-// request makes a request whose header nobody may write to.
-func (p *place) request(ctx context.Context, method string, content Content) *http.Request {
+// request makes a request whose header nobody may write to. A transport of ours reads a body once, and says when it has.
+func (p *place) request(ctx context.Context, method string, content Content, ours bool) *http.Request {
+	var body io.ReadCloser
+	if ours && content.small != nil {
+		ctx, body = content.small.first(ctx)
+	}
 	req := (&http.Request{Method: method, URL: p.url, Host: p.url.Host, Header: p.header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
 	if content.Open == nil {
 		req.Header = p.header.Clone()
@@ -113,6 +123,8 @@ func (p *place) request(ctx context.Context, method string, content Content) *ht
 		return req
 	}
 	req.ContentLength, req.GetBody = content.Len, content.Open
-	req.Body, _ = content.Open()
+	if req.Body = body; body == nil {
+		req.Body, _ = content.Open()
+	}
 	return req
 }

@@ -52,7 +52,8 @@
 // The cases, by their names: system, tool_round, reasoning_back, foreign_parts, image, image_url, pdf, result_files, max_tokens,
 // temperature, top_p, top_k, seed, stop, tool_choice_auto, tool_choice_none, tool_choice_required, tool_choice_name, output,
 // invalid_input, consecutive, unicode, prefix. Outside of them stand reasoning_level (each level that the model takes says something of its own, any other
-// one is refused), provider_tools (all that the model has, and what is refused), and file_id (what the provider keeps is sent by its ID).
+// one is refused), provider_tools (all that the model has, and what is refused), file_id (what the provider keeps is sent by its ID), and long: a history of thousands of messages, however it came
+// to be, says what its messages say one by one, in few pieces, and the call costs as many allocations as that of a short one.
 //
 // # Besides
 //

@@ -70,7 +70,9 @@ type SeenPart struct {
 // Run runs the matrix. Each case is a subtest named after it, so that -run finds it.
 func Run(t *testing.T, p Provider) {
 	t.Run("replies", p.replies)
+	t.Run("again", p.again)
 	t.Run("requests", p.requests)
+	t.Run("long", p.long)
 	t.Run("rates", p.rates)
 	t.Run("reasoning_level", p.reasoningLevels)
 	t.Run("provider_tools", p.providerTools)

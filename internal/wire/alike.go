@@ -22,7 +22,10 @@ func (a *Alike) Keep(data, text []byte) {
 		return
 	}
 	end := start + len(text)
-	last := end + len(bytes.TrimRight(data[end:], " \t\r\n}]")) // where only brackets are left
+	last := len(data) // where only brackets are left
+	for last > end && (isSpace(data[last-1]) || data[last-1] == '}' || data[last-1] == ']') {
+		last--
+	}
 	if start+1+last-end > len(a.room) {
 		return
 	}
@@ -47,13 +50,12 @@ func placeOf(data, part []byte) int {
 	if len(part) == 0 {
 		return -1
 	}
-	for {
-		i := bytes.LastIndex(data, part)
-		if i < 0 || &data[i] == &part[0] {
+	for i := range len(data) - len(part) + 1 {
+		if &data[i] == &part[0] {
 			return i
 		}
-		data = data[:i+len(part)-1]
 	}
+	return -1
 }
 
 // Text returns what stands in data in the place of the text that Keep was given,

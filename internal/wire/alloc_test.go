@@ -62,6 +62,8 @@ func TestScanningAndAppendingDoNotAllocate(t *testing.T) {
 	})
 	gate(t, "Valid", 0, func() { Valid(list) })
 	gate(t, "Get", 0, func() { Get(data, "delta", "text") })
+	gate(t, "First", 0, func() { First(data, "delta") })
+	gate(t, "Quotes", 0, func() { Quotes(data[8:29], "content_block_delta") })
 	gate(t, "Int, Bool and IsNull", 0, func() { Int(list[1:2]); Bool(list); IsNull(list) })
 	gate(t, "AppendText", 0, func() { AppendText(AppendText(room, plain), escaped) })
 	gate(t, "AppendString", 0, func() { AppendString(room, long) })

@@ -40,6 +40,12 @@ func String(raw []byte) string {
 	return text.String()
 }
 
+// Quotes reports whether raw is the JSON string of s, written without an escape. It
+// spares a copy where a text is known already.
+func Quotes(raw []byte, s string) bool {
+	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
+}
+
 // AppendText appends to dst the text that [String] would return for raw. It
 // allocates only when dst lacks room.
 func AppendText(dst, raw []byte) []byte {
@@ -86,6 +92,15 @@ func (t *Text) Len() int { return t.whole.Len() }
 
 // String is all of it, without a copy.
 func (t *Text) String() string { return t.whole.String() }
+
+// Kept is all of it, for who keeps it for long: a copy where a good part of what it
+// lies in is room for more.
+func (t *Text) Kept() string {
+	if n := t.whole.Len(); t.whole.Cap() > firstText && t.whole.Cap()-n > n/8 {
+		return strings.Clone(t.whole.String())
+	}
+	return t.whole.String()
+}
 
 // stringBody returns what stands between the quotes of raw, a JSON string, and
 // what is in it; nil when raw is no string.

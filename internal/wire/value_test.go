@@ -140,3 +140,40 @@ func FuzzInt(f *testing.F) {
 		}
 	})
 }
+
+func TestQuotesKnowsATextThatIsWrittenAsItIs(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`"a text"`: true, `"a texT"`: false, `"a text`: false, `a text"`: false, `"a text" `: false, `"\u0061 text"`: false, ``: false, `null`: false,
+	} {
+		if Quotes([]byte(raw), "a text") != want {
+			t.Errorf("%s: %v", raw, !want)
+		}
+	}
+	for _, s := range []string{`a"b`, `a\n`} { // such a text stands for another one
+		if Quotes([]byte(`"`+s+`"`), s) {
+			t.Errorf("%q", s)
+		}
+	}
+	if !Quotes([]byte(`""`), "") {
+		t.Error("the empty text")
+	}
+}
+
+func TestWhatIsKeptOfATextTakesLittleMoreThanTheText(t *testing.T) {
+	kept := func(pieces int) (string, float64) {
+		var text Text
+		for range pieces {
+			text.Append([]byte(`"a piece of a text, "`))
+		}
+		if text.Kept() != text.String() {
+			t.Fatalf("%q is kept of %q", text.Kept(), text.String())
+		}
+		return text.Kept(), testing.AllocsPerRun(1, func() { _ = text.Kept() })
+	}
+	if text, allocs := kept(3); len(text) != 57 || allocs != 0 {
+		t.Errorf("a short text of %d bytes is copied: %v allocations", len(text), allocs)
+	}
+	if text, allocs := kept(1000); len(text) != 19_000 || allocs != 1 { // it lies in twice as much
+		t.Errorf("a text of %d bytes takes %v allocations, want 1", len(text), allocs)
+	}
+}

@@ -94,7 +94,10 @@ type Members struct {
 // Object returns a cursor before the first member of the object that data is,
 // white space around allowed. It looks at nothing yet: that data is no object at
 // all is for [Members.Err] to say.
-func Object(data []byte) Members { return Members{cursor: cursor{data: data}} }
+//
+// It is a pointer, and stays on the stack where it is used: a loop that declares a
+// cursor copies what it declares at each turn.
+func Object(data []byte) *Members { return &Members{cursor: cursor{data: data}} }
 
 // Next moves to the next member and sets Key and Value. It returns false, and
 // sets both to nil, after the last member and at the first fault.
@@ -143,7 +146,7 @@ type Elements struct {
 // Array returns a cursor before the first element of the array that data is,
 // white space around allowed. It looks at nothing yet: that data is no array at
 // all is for [Elements.Err] to say.
-func Array(data []byte) Elements { return Elements{cursor: cursor{data: data}} }
+func Array(data []byte) *Elements { return &Elements{cursor: cursor{data: data}} }
 
 // Next moves to the next element and sets Value. It returns false, and sets
 // Value to nil, after the last element and at the first fault.
@@ -193,6 +196,17 @@ func Get(data []byte, path ...string) []byte {
 		data = found
 	}
 	return data
+}
+
+// First is [Get] of one name for data that is known to be valid, such as a part of
+// it that was handed out: it looks no further than that member.
+func First(data []byte, key string) []byte {
+	for m := Object(data); m.Next(); {
+		if string(m.Key) == key {
+			return m.Value
+		}
+	}
+	return nil
 }
 
 // trim returns data without white space around it.

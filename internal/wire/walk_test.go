@@ -270,3 +270,21 @@ func TestAMemberKnowsWhereItStands(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestFirstIsTheFirstMemberOfAName(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"b":1,"a":[2],"a":3}`:  `[2]`,
+		`{"\u0061":1}`:           `1`,
+		`{"a":null}`:             `null`,
+		`{"b":{"a":1}}`:          ``,
+		`{}`:                     ``,
+		`["a"]`:                  ``,
+		`"a"`:                    ``,
+		``:                       ``,
+		` { "b" : 1 , "a" : 2 }`: `2`,
+	} {
+		if got := string(First([]byte(data), "a")); got != want || got != string(Get([]byte(data), "a")) {
+			t.Errorf("%s: %q, want %q", data, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -22,6 +23,8 @@ type Model struct {
 	api    *httpapi.API
 	can    model.Capabilities
 	family family
+	format any // the key of messages' encodings
+	encode func(message.Message) []byte
 	output atomic.Pointer[output]
 	free   model.Model // the same, answering by a tool where the API takes no schema: see tooled
 	chosen model.Model
@@ -56,6 +59,10 @@ func New(name string, opts ...model.Option) *Model {
 		Tools: true, Images: true, Documents: true, Schema: f.schema, TopK: true, Stop: true, MaxTokens: true,
 		Reasoning: f.levels, ProviderTools: f.providerTools(),
 	}}
+	m.format, m.encode = format{}, encode
+	if !m.keeps() {
+		m.format, m.encode = inlineFormat{}, encodeInline
+	}
 	m.free, m.chosen = model.OutputByTool(plain{m, true}), model.OutputByTool(plain{m, false})
 	return m
 }
@@ -68,8 +75,8 @@ func (m *Model) Capabilities() model.Capabilities { return m.can }
 
 // Complete gives the whole reply.
 func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	if m.byTool(req) {
-		return m.tooled(req).Complete(ctx, req)
+	if m.byTool(&req) {
+		return m.tooled(&req).Complete(ctx, req)
 	}
 	body, err := m.body(req, false)
 	if err != nil {
@@ -89,8 +96,8 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 
 // CompleteStream gives the reply as it is written. See [model.Model].
 func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	if m.byTool(req) {
-		return m.tooled(req).CompleteStream(ctx, req, cb)
+	if m.byTool(&req) {
+		return m.streamByTool(ctx, &req, cb)
 	}
 	body, header, err := m.streamed(&req)
 	if err != nil {
@@ -104,7 +111,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	var r *model.Response
 	if httpapi.IsJSON(resp) {
 		r, err = m.whole(ctx, resp)
-	} else if r, err = m.listen(ctx, resp, cb); err == nil {
+	} else if r, err = m.listen(ctx, resp, req.Tools, cb); err == nil {
 		httpapi.Finish(resp)
 	}
 	if err != nil {
@@ -112,6 +119,11 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	}
 	r.Rate = httpapi.RateOf(resp)
 	return cb(model.StreamResult{Final: true, Response: r})
+}
+
+// streamByTool is CompleteStream where the answer is to come by a tool; apart from it, which has no room for one more request on its stack.
+func (m *Model) streamByTool(ctx context.Context, req *model.Request, cb model.StreamHandler) error {
+	return m.tooled(req).CompleteStream(ctx, *req, cb)
 }
 
 // streamed is what is sent for a reply that comes as a stream.

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strings"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -45,11 +46,11 @@ func word(raw []byte) string {
 }
 
 // fill reads a block of a whole reply, or the beginning of one in a stream.
-func (b *block) fill(index int64, raw []byte) {
-	b.index, b.kind = index, word(wire.Get(raw, "type"))
+func (b *block) fill(r *reply, index int64, raw []byte) {
+	b.index, b.kind = index, word(wire.First(raw, "type"))
 	if !b.known() {
 		if b.called() {
-			b.id, b.name = wire.String(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
+			b.id, b.name = r.words.Append(wire.Get(raw, "id")), wire.String(wire.Get(raw, "name"))
 		}
 		b.raw, _ = wire.AppendCompact(nil, raw)
 		return
@@ -62,9 +63,9 @@ func (b *block) fill(index int64, raw []byte) {
 		case b.kind == "thinking" && string(m.Key) == "signature":
 			b.sign = wire.AppendText(b.sign, m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "id":
-			b.id = wire.String(m.Value)
+			b.id = r.words.Append(m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "name":
-			b.name = wire.String(m.Value)
+			b.name = httpapi.ToolName(m.Value, r.tools)
 		case b.kind == "tool_use" && string(m.Key) == "input" && m.Value[0] == '"': // some gateways send the text of it
 			b.input = wire.String(m.Value)
 		case b.kind == "tool_use" && string(m.Key) == "input":
@@ -201,9 +202,9 @@ func (b *block) part(names map[string]string) message.Part {
 	case b.text.Len() == 0 && len(b.sign) == 0 && from.Extra == "":
 		return nil
 	case b.kind == "thinking":
-		return message.Reasoning{Text: b.text.String(), Signature: string(b.sign), Origin: from}
+		return message.Reasoning{Text: b.text.Kept(), Signature: string(b.sign), Origin: from}
 	}
-	t := message.Text{Text: b.text.String(), Origin: from}
+	t := message.Text{Text: b.text.Kept(), Origin: from}
 	for _, m := range b.members {
 		if m.key == "citations" && !m.text {
 			t.Citations = cited(m.value)
@@ -215,7 +216,7 @@ func (b *block) part(names map[string]string) message.Part {
 func (b *block) arguments() string {
 	input := b.input
 	if b.deltas {
-		input = b.pieces.String()
+		input = b.pieces.Kept()
 	}
 	if strings.TrimSpace(input) == "" {
 		return "{}"

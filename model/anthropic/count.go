@@ -30,14 +30,14 @@ func (m *Model) CountTokens(ctx context.Context, req model.Request) (int, error)
 
 // counted is the body of a call without what only an answer needs.
 func (m *Model) counted(req model.Request) (httpapi.Body, error) {
-	if m.byTool(req) { // as a tool it takes about as much, and the API would refuse it as a schema
+	if m.byTool(&req) { // as a tool it takes about as much, and the API would refuse it as a schema
 		req.Output = nil
 	}
 	h, err := m.headOf(req)
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := m.appendMessages(append(make(httpapi.Body, 0, req.Messages.Len()+7), h.bytes[:h.from], h.bytes[h.to:]), req)
+	pieces, err := m.appendMessages(append(httpapi.Room(req.Messages.Len()), h.bytes[:h.from], h.bytes[h.to:]), req)
 	if err != nil {
 		return nil, err
 	}

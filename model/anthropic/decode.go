@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/httpapi"
@@ -15,8 +16,10 @@ type reply struct {
 	id, model, stop, reason string
 	usage                   model.Usage
 	blocks                  []*block
-	asked                   string // the model that was asked: mostly it is the one that answers
-	odd                     []byte // what stands where a block should
+	words                   wire.Text    // the ids, in one piece
+	asked                   string       // the model that was asked: mostly it is the one that answers
+	tools                   []model.Tool // that it was offered: mostly it calls one of these
+	odd                     []byte       // what stands where a block should
 
 	last *block     // that the last event said more of; nil when it was another one
 	like wire.Alike // that event
@@ -25,6 +28,15 @@ type reply struct {
 		blocks [2]block
 		list   [4]*block
 	}
+}
+
+// replies are those that were read to their end, to be used again: one is large, and all that is kept of it is copied.
+var replies = sync.Pool{New: func() any { return new(reply) }}
+
+// release gives r to the next who needs one.
+func (r *reply) release() {
+	*r = reply{}
+	replies.Put(r)
 }
 
 // noBlock is the error for what stands where a block should. It can't be kept, as it can't be sent back.
@@ -50,9 +62,9 @@ func (r *reply) read(raw []byte) {
 	for m := wire.Object(raw); m.Next(); {
 		switch string(m.Key) {
 		case "id":
-			r.id = wire.String(m.Value)
+			r.id = r.words.Append(m.Value)
 		case "model":
-			if r.model = r.asked; !quotes(m.Value, r.model) {
+			if r.model = r.asked; !wire.Quotes(m.Value, r.model) {
 				r.model = wire.String(m.Value)
 			}
 		case "stop_reason":
@@ -91,11 +103,6 @@ func (r *reply) count(usage []byte) {
 	}
 }
 
-// quotes reports whether raw is the JSON string of s, without an escape.
-func quotes(raw []byte, s string) bool {
-	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
-}
-
 func take(n *int, raw []byte) {
 	if v := httpapi.Tokens(raw); v > 0 {
 		*n = v
@@ -116,7 +123,7 @@ func (r *reply) begin(index int64, raw []byte) *block {
 	} else {
 		b = new(block)
 	}
-	if b.fill(index, raw); b.kind == "" {
+	if b.fill(r, index, raw); b.kind == "" {
 		r.odd = raw
 		return nil
 	}

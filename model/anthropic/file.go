@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -14,8 +15,26 @@ func isText(mime string) bool { return strings.HasPrefix(mime, "text/") }
 
 func isImage(mime string) bool { return strings.HasPrefix(mime, "image/") }
 
-// sendable fails when message i has a file that has no place on this wire.
-func (m *Model) sendable(msg message.Message, i int) error {
+// sendable fails when a message has a file that has no place on this wire.
+func (m *Model) sendable(h message.History) error {
+	if !h.HasFiles() {
+		return nil
+	}
+	for i, msg := range h.All() {
+		if !msg.HasFiles() {
+			continue
+		}
+		if !m.keeps() {
+			msg = httpapi.Inline(msg)
+		}
+		if err := m.filesSendable(msg, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) filesSendable(msg message.Message, i int) error {
 	check := func(f message.File) error {
 		why := unsendable(f)
 		if why == "" && msg.Role() == message.RoleAssistant {

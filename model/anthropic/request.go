@@ -26,14 +26,14 @@ var (
 	sseTail   = []byte(`],"stream":true}`)
 )
 
-// body is a request's bytes: the head, each message's own bytes, and a tail. It joins nothing. Neighbours of one role stay apart:
+// body is a request's bytes: the head, the messages' own bytes, and a tail. It joins nothing. Neighbours of one role stay apart:
 // the API takes consecutive user or assistant messages as one, which is documented for the parameter "messages".
 func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 	h, err := m.headOf(req)
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := m.appendMessages(append(make(httpapi.Body, 0, req.Messages.Len()+6), h.bytes), req)
+	pieces, err := m.appendMessages(append(httpapi.Room(req.Messages.Len()), h.bytes), req)
 	if err != nil {
 		return nil, err
 	}
@@ -43,50 +43,42 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 	return append(pieces, wholeTail), nil
 }
 
-// appendMessages appends each message's own bytes, and the cache marks.
+// appendMessages appends the messages' own bytes, and the cache marks.
 func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.Body, error) {
-	last, earlier := marks(req)
-	before := len(pieces)
-	for i := range req.Messages.Len() {
-		msg := req.Messages.At(i)
-		if msg.IsZero() {
-			continue
-		}
-		b, err := m.encoded(msg, i)
-		if err != nil {
-			return nil, err
-		}
-		if len(b) == 0 {
-			continue
-		}
-		if len(pieces) == before {
-			b = b[1:] // the comma
-		}
-		if (i == last || i == earlier) && markable(msg) {
-			end := len(b) - len(`}]}`)
-			pieces = append(pieces, b[:end], mark, b[end:])
-			continue
-		}
-		pieces = append(pieces, b)
+	h := req.Messages
+	if err := m.sendable(h); err != nil {
+		return nil, err
 	}
+	before, at := len(pieces), 0
+	last, earlier := marks(req)
+	for _, i := range [...]int{earlier, last} {
+		if i < 0 || !markable(h.At(i)) {
+			continue
+		}
+		pieces = h.Encoded(pieces, at, i, m.format, m.encode)
+		n := len(pieces)
+		pieces = h.Encoded(pieces, i, i+1, m.format, m.encode)
+		if at = i + 1; len(pieces) > n {
+			b := pieces[n]
+			end := len(b) - len(`}]}`)
+			pieces = append(pieces[:n], b[:end], mark, b[end:])
+		}
+	}
+	pieces = h.Encoded(pieces, at, h.Len(), m.format, m.encode)
 	if len(pieces) == before {
 		return nil, errdefs.Validation.Errorf("%s: the conversation says nothing: it needs a message with a text, file or result", m.can.Name)
 	}
+	pieces[before] = pieces[before][1:] // the comma
 	return pieces, nil
 }
 
-// encoded gives a message's bytes, if it can be sent. Only the API itself keeps files under the IDs that it gave them: a cloud that has its models is sent what they are.
-func (m *Model) encoded(msg message.Message, i int) ([]byte, error) {
-	switch {
-	case !msg.HasFiles():
-		return msg.Encoded(format{}, encode), nil
-	case m.keeps():
-		return msg.Encoded(format{}, encode), m.sendable(msg, i)
+// encodeInline is encode for a server that keeps no files.
+func encodeInline(m message.Message) []byte {
+	if m.HasFiles() {
+		m = httpapi.Inline(m)
 	}
-	return msg.Encoded(inlineFormat{}, encodeInline), m.sendable(httpapi.Inline(msg), i)
+	return encode(m)
 }
-
-func encodeInline(m message.Message) []byte { return encode(httpapi.Inline(m)) }
 
 // marks says which messages end with a cache mark: the last one that is not the model's and, when that is far from it, the one
 // that ended the request before. The API looks for what it cached at up to 20 blocks before a mark, so a step of many calls would
@@ -118,6 +110,9 @@ func marks(req model.Request) (last, earlier int) {
 
 // marksItself reports whether a message has a mark of the caller's own. Marks that last longer have to come before those that don't, and there is no more room than for four: so none of ours stands before it.
 func marksItself(h message.History) bool {
+	if !h.HasExtra() {
+		return false
+	}
 	for k := range h.Len() {
 		msg := h.At(k)
 		if !msg.HasExtra() {

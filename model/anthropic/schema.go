@@ -32,12 +32,12 @@ func (m *Model) outputOf(schema json.RawMessage) *output {
 }
 
 // byTool reports whether the answer is to come by a tool: the schema is none that the API takes.
-func (m *Model) byTool(req model.Request) bool {
+func (m *Model) byTool(req *model.Request) bool {
 	return len(req.Output) > 0 && m.can.Schema && wire.Valid(req.Output) && !m.outputOf(req.Output).native
 }
 
 // tooled is the model as it answers req by a tool.
-func (m *Model) tooled(req model.Request) model.Model {
+func (m *Model) tooled(req *model.Request) model.Model {
 	if req.ToolChoice == model.ToolsAuto {
 		return m.free
 	}

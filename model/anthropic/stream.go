@@ -12,21 +12,27 @@ import (
 
 // listen reads an event stream up to message_stop and passes each delta on as it comes. It copies nothing but texts: a delta
 // is a part of the text that it belongs to, and costs no allocation.
-func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.StreamHandler) (*model.Response, error) {
-	r := reply{asked: m.name}
+func (m *Model) listen(ctx context.Context, resp *http.Response, tools []model.Tool, cb model.StreamHandler) (*model.Response, error) {
+	r := replies.Get().(*reply)
+	r.asked, r.tools = m.name, tools
 	events := wire.NewEvents(resp.Body)
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		var said model.StreamResult
 		if more := r.like.Text(events.Data()); more != nil && r.last != nil { // nearly all deltas begin as the one before
 			r.hear(r.last, more, &said)
-		} else if done, err := m.event(ctx, events, &r, &said); err != nil {
+		} else if done, err := m.event(ctx, events, r, &said); err != nil {
 			return nil, httpapi.WithID(err, resp)
 		} else if done {
+			whole := r.response()
 			events.Release() // all of it was copied
-			return r.response(), nil
+			r.release()
+			return whole, nil
 		}
 		if said.Text != "" || said.Reasoning != "" || said.Input != "" {
 			if err := cb(said); err != nil {
@@ -40,11 +46,11 @@ func (m *Model) listen(ctx context.Context, resp *http.Response, cb model.Stream
 // event reads an event, adds it to the reply, and what the listener hears of it to said.
 func (m *Model) event(ctx context.Context, events *wire.Events, r *reply, said *model.StreamResult) (done bool, err error) {
 	data := events.Data()
-	if len(bytes.TrimSpace(data)) == 0 {
-		return false, nil
-	}
-	e, err := readEvent(data)
-	if err != nil {
+	var e event
+	if err := e.read(data); err != nil {
+		if len(bytes.TrimSpace(data)) == 0 {
+			return false, nil
+		}
 		broken := m.api.Malformed("an event is not JSON", data)
 		if !events.Next() { // it was the last thing to come: the stream was cut off in its middle
 			return false, m.api.Truncated(ctx, events.Err())
@@ -79,8 +85,8 @@ type event struct {
 // piece is what a delta says, in place, and all of it.
 type piece struct{ kind, text, thinking, signature, input, all []byte }
 
-// readEvent reads an event in one pass.
-func readEvent(data []byte) (e event, err error) {
+// read reads an event in one pass. It is made where it is used: it is too large to be handed around.
+func (e *event) read(data []byte) error {
 	e.data = data
 	r := wire.Read(data)
 	for key := range r.Object {
@@ -103,7 +109,7 @@ func readEvent(data []byte) (e event, err error) {
 			e.usage = r.Value()
 		}
 	}
-	return e, r.Err()
+	return r.Err()
 }
 
 func (d *piece) read(r *wire.Reader) {

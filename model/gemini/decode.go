@@ -3,7 +3,7 @@ package gemini
 import (
 	"cmp"
 	"strconv"
-	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
@@ -27,6 +27,7 @@ func (m *Model) decode(raw []byte) (*model.Response, error) {
 type reply struct {
 	api   *httpapi.API
 	asked string              // the model that was asked, for servers that don't say which one answered
+	tools []model.Tool        // that it was offered: mostly it calls one of these
 	cb    model.StreamHandler // nil: nobody listens
 
 	now   chunk
@@ -51,6 +52,15 @@ type reply struct {
 		parts [4]message.Part
 		wire  [2]wirePart
 	}
+}
+
+// replies are those that were read to their end, to be used again: one is large, and all that is kept of it is copied.
+var replies = sync.Pool{New: func() any { return new(reply) }}
+
+// release gives r to the next who needs one.
+func (r *reply) release() {
+	*r = reply{}
+	replies.Put(r)
 }
 
 // kind is what an open part is.
@@ -86,7 +96,7 @@ func (r *reply) object(data []byte) error {
 		return r.checked(err, data)
 	}
 	if r.modelName == "" {
-		if r.modelName = r.asked; !quotes(c.model, r.asked) {
+		if r.modelName = r.asked; !wire.Quotes(c.model, r.asked) {
 			r.modelName = wire.String(c.model)
 		}
 	}
@@ -149,11 +159,6 @@ func finishReason(raw []byte) string {
 	return wire.String(raw)
 }
 
-// quotes reports whether raw is the JSON string of s, without an escape.
-func quotes(raw []byte, s string) bool {
-	return len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`)
-}
-
 // response gives what was gathered.
 func (r *reply) response() *model.Response {
 	r.close()
@@ -214,7 +219,12 @@ func usage(data []byte) model.Usage {
 }
 
 // callID names the n-th call of a reply that Gemini gave no id.
-func callID(n int) string { return noID + strconv.Itoa(n) }
+func callID(n int) string {
+	if n == 1 { // as nearly always
+		return noID + "1"
+	}
+	return noID + strconv.Itoa(n)
+}
 
 // arguments gives a call's input as the model wrote it, compact.
 func arguments(raw []byte) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// The keys of the two encodings of a message: they differ in a call without a signature.
+// The keys of the encodings of a message: they differ in a call without a signature, and in files.
 type (
 	plainFormat  struct{}
 	signedFormat struct{}
@@ -37,42 +37,36 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	encode := encodePlain
-	if m.signed {
-		encode = encodeSigned
+	if err := m.checkFiles(req.Messages); err != nil {
+		return nil, err
 	}
-	body := append(make(httpapi.Body, 0, n+2), head)
-	for i := range n { // without All: an iterator would be on the heap
-		msg := req.Messages.At(i)
-		if msg.IsZero() {
-			continue
-		}
-		key, encode := m.format, encode
-		if msg.HasFiles() {
-			sent := msg
-			if !m.keeps() { // a cloud knows none of the files that the API keeps, and is sent what they are
-				sent, key = httpapi.Inline(msg), inlineFormat{m.signed}
-				encode = encodeInline(m.signed)
-			}
-			if err := checkFiles(i, sent); err != nil {
-				return nil, err
-			}
-		}
-		b := msg.Encoded(key, encode)
-		if len(body) == 1 && len(b) > 0 {
-			b = b[1:] // the comma
-		}
-		if len(b) > 0 {
-			body = append(body, b)
-		}
-	}
+	body := req.Messages.Encoded(append(httpapi.Room(n), head), 0, n, m.format, m.encode)
 	if len(body) == 1 {
 		return nil, errdefs.Validation.Errorf("gemini: none of the %d messages says anything", n)
 	}
+	body[1] = body[1][1:] // the comma
 	return append(body, tail), nil
 }
 
 // checkFiles wants each file's bytes or address.
+func (m *Model) checkFiles(h message.History) error {
+	if !h.HasFiles() {
+		return nil
+	}
+	for i, msg := range h.All() {
+		if !msg.HasFiles() {
+			continue
+		}
+		if !m.keeps() {
+			msg = httpapi.Inline(msg)
+		}
+		if err := checkFiles(i, msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func checkFiles(i int, m message.Message) error {
 	check := func(fs ...message.File) error {
 		for _, f := range fs {
@@ -97,11 +91,27 @@ func checkFiles(i int, m message.Message) error {
 	return nil
 }
 
+// encoder gives a model's key, and what encodes under it: without a signature, with one where a call has none, and for a cloud, which knows none of the files that the API keeps, and is sent what they are.
+func (m *Model) encoder() (format any, encode func(message.Message) []byte) {
+	switch {
+	case m.keeps() && m.signed:
+		return signedFormat{}, encodeSigned
+	case m.keeps():
+		return plainFormat{}, encodePlain
+	}
+	return inlineFormat{m.signed}, encodeInline(m.signed)
+}
+
 func encodePlain(m message.Message) []byte  { return encode(m, false) }
 func encodeSigned(m message.Message) []byte { return encode(m, true) }
 
 func encodeInline(signed bool) func(message.Message) []byte {
-	return func(m message.Message) []byte { return encode(httpapi.Inline(m), signed) }
+	return func(m message.Message) []byte {
+		if m.HasFiles() {
+			m = httpapi.Inline(m)
+		}
+		return encode(m, signed)
+	}
 }
 
 // encode gives a comma and m as one content; nil when nothing of m is for Gemini.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
 
@@ -25,6 +26,7 @@ type Model struct {
 	streams string // the path of a call that streams
 	can     model.Capabilities
 	format  any // the key of messages' encodings
+	encode  func(message.Message) []byte
 	family  family
 	signed  bool // every turn's first call needs a signature
 	head    atomic.Pointer[head]
@@ -52,10 +54,7 @@ func New(name string, opts ...model.Option) *Model {
 		Tools: true, Images: true, Documents: true, Audio: true, Schema: true, TopK: true, Seed: true, Stop: true, MaxTokens: true, Penalties: true,
 		Reasoning: m.family.levels, ProviderTools: m.family.tools(),
 	}
-	m.format = plainFormat{}
-	if m.signed {
-		m.format = signedFormat{}
-	}
+	m.format, m.encode = m.encoder()
 	return m
 }
 
@@ -109,7 +108,7 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 		}
 	} else {
 		defer func() { _ = resp.Body.Close() }() // not drained: a stream that somebody leaves early may have no end
-		r, err = m.stream(ctx, resp.Body, cb)
+		r, err = m.stream(ctx, req.Tools, resp.Body, cb)
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/base64"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -112,7 +113,7 @@ func (r *reply) callPart(p *wirePart) error {
 		case "id":
 			c.ID = wire.String(m.Value)
 		case "name":
-			c.Name = wire.String(m.Value)
+			c.Name = httpapi.ToolName(m.Value, r.tools)
 		case "args":
 			c.Input = arguments(m.Value)
 		default:
@@ -176,7 +177,7 @@ func (r *reply) add(p message.Part) {
 
 // close makes a part of what is open.
 func (r *reply) close() {
-	is, s := r.open, r.text.String()
+	is, s := r.open, r.text.Kept()
 	r.open, r.text = nothing, wire.Text{}
 	if s == "" {
 		return

@@ -10,12 +10,16 @@ import (
 
 // stream reads server-sent events, each of which is a GenerateContentResponse with the next pieces. The stream has ended well when
 // one of them had a finishReason or said that the prompt was blocked; what comes after that, such as the last usage, still counts.
-func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandler) (*model.Response, error) {
-	r := reply{api: m.api, asked: m.name, cb: cb}
+func (m *Model) stream(ctx context.Context, tools []model.Tool, body io.Reader, cb model.StreamHandler) (*model.Response, error) {
+	r := replies.Get().(*reply)
+	r.api, r.asked, r.tools, r.cb = m.api, m.name, tools, cb
 	events := wire.NewEvents(body)
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := events.Data()
 		if len(data) == 0 || string(data) == "[DONE]" { // gateways put the latter at the end
@@ -40,6 +44,7 @@ func (m *Model) stream(ctx context.Context, body io.Reader, cb model.StreamHandl
 	}
 	final := r.response()
 	events.Release() // it is made of copies
+	r.release()
 	return final, nil
 }
 

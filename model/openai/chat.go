@@ -35,7 +35,7 @@ func (m *Model) Complete(ctx context.Context, req model.Request) (*model.Respons
 	if err := m.admit(&req); err != nil {
 		return nil, err
 	}
-	resp, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.encoded), m.decode)
+	resp, err := m.complete(ctx, chatPath, m.body(&req, false, m.begin, m.format, m.encode), m.decode)
 	if err == nil && boxed.Needed(req.Output) {
 		resp = unbox(resp)
 	}
@@ -47,10 +47,8 @@ func (m *Model) CompleteStream(ctx context.Context, req model.Request, cb model.
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, chatPath, m.body(&req, true, m.begin, m.format, m.encode), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
-
-func (m *Model) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
 
 func (m *Model) admit(req *model.Request) error {
 	if err := m.client.admit(req, &m.can, m.chatFile); err != nil {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -56,11 +57,11 @@ func (r *chatReply) call(data []byte) error {
 
 // add takes more of a call: its function's name, which comes once, or again and again, and arguments. It gives these where they came alone.
 func (r *chatReply) add(c *chatCall, fn []byte) (alone []byte, err error) {
-	name := wire.Get(fn, "name")
+	name := wire.First(fn, "name")
 	if c.name == "" {
-		c.name = wire.String(name)
+		c.name = httpapi.ToolName(name, r.tools)
 	}
-	more := argumentText(wire.Get(fn, "arguments"))
+	more := argumentText(wire.First(fn, "arguments"))
 	if name == nil {
 		alone = more
 	}
@@ -75,7 +76,9 @@ func (r *chatReply) find(index, rawID, fn []byte) *chatCall {
 		if n := len(r.calls); n > 0 {
 			id = r.calls[n-1].id
 		}
-		id = known(rawID, id)
+		if !wire.Quotes(rawID, id) {
+			id = r.words.Append(rawID)
+		}
 	}
 	if r.cb != nil { // in a whole reply, each element is a call of its own
 		for i := len(r.calls) - 1; i >= 0; i-- {
@@ -117,14 +120,14 @@ func (c *chatCall) begins(id string, fn []byte) bool {
 	if id != "" && id == c.id {
 		return false
 	}
-	name := known(wire.Get(fn, "name"), c.name)
+	name := known(wire.First(fn, "name"), c.name)
 	if name == "" || c.name == "" {
 		return false
 	}
 	if name != c.name {
 		return true
 	}
-	text := wire.String(argumentText(wire.Get(fn, "arguments")))
+	text := wire.String(argumentText(wire.First(fn, "arguments")))
 	return len(text) > 0 && text[0] == '{' && wire.Valid(wire.View(c.arguments.String()))
 }
 
@@ -163,7 +166,7 @@ func (c *chatCall) part(i int) message.ToolCall {
 	for _, o := range c.others {
 		x = x.add(o.name, o.value)
 	}
-	in, spelled := input(c.arguments.String())
+	in, spelled := input(c.arguments.Kept())
 	if spelled {
 		x = x.addString(noteArguments, c.arguments.String())
 	}

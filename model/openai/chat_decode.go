@@ -30,9 +30,11 @@ func (m *Model) decode(body []byte) (*model.Response, error) {
 // chatReply gathers a reply. A whole one is a stream of one chunk, whose "message" is a delta that has everything: so both ways
 // come to the same.
 type chatReply struct {
-	m  *Model
-	cb model.StreamHandler // nil: a whole reply
+	m     *Model
+	tools []model.Tool        // that it was offered: mostly it calls one of these
+	cb    model.StreamHandler // nil: a whole reply
 
+	words           wire.Text // the ids, in one piece
 	id, model       string
 	text, reasoning wire.Text
 	refuse          []byte
@@ -85,7 +87,7 @@ func (r *chatReply) chunk(data []byte) error {
 		return r.m.api.InStream(data)
 	}
 	if r.id == "" {
-		r.id = wire.String(c.id)
+		r.id = r.words.Append(c.id)
 	}
 	if r.model == "" {
 		r.model = known(c.model, r.m.name)
@@ -219,9 +221,9 @@ func (r *chatReply) response() (*model.Response, error) {
 		if len(r.details) > 0 {
 			x = x.add("reasoning_details", r.details.json())
 		}
-		parts = append(parts, message.Reasoning{Text: r.reasoning.String(), Origin: message.Origin{Provider: chat, Extra: x.String()}})
+		parts = append(parts, message.Reasoning{Text: r.reasoning.Kept(), Origin: message.Origin{Provider: chat, Extra: x.String()}})
 	}
-	if text := r.text.String(); text != "" {
+	if text := r.text.Kept(); text != "" {
 		parts = append(parts, message.Text{Text: text, Citations: citations(text, r.annotations...), Origin: message.Origin{Provider: chat}})
 	}
 	if len(r.refuse) > 0 {

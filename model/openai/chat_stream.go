@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/model"
@@ -10,18 +11,22 @@ import (
 
 // stream reads a stream. [DONE] ends it; but many servers never say that and close the connection after the finish reason, and a reply
 // that has one is whole.
-func (m *Model) stream(ctx context.Context, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
-	r := chatReply{m: m, cb: cb}
+func (m *Model) stream(ctx context.Context, tools []model.Tool, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
+	r := chatReplies.Get().(*chatReply)
+	r.m, r.tools, r.cb = m, tools, cb
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := bytes.TrimSpace(events.Data())
 		if string(data) == "[DONE]" {
 			if !r.begun {
 				return nil, m.api.Malformed("the stream has no choice", data)
 			}
-			return r.response()
+			return r.end()
 		}
 		if string(events.Name()) == "error" {
 			return nil, m.api.InStream(data)
@@ -39,7 +44,18 @@ func (m *Model) stream(ctx context.Context, events *wire.Events, cb model.Stream
 	if r.finish == "" || ctx.Err() != nil {
 		return nil, m.api.Truncated(ctx, events.Err())
 	}
-	return r.response()
+	return r.end()
+}
+
+// chatReplies are those that were read to their end, to be used again: one is large, and all that is kept of it is copied.
+var chatReplies = sync.Pool{New: func() any { return new(chatReply) }}
+
+// end gives what was gathered, and r to the next who needs one.
+func (r *chatReply) end() (*model.Response, error) {
+	whole, err := r.response()
+	*r = chatReply{}
+	chatReplies.Put(r)
+	return whole, err
 }
 
 // cut makes the error for an event that is no JSON object; the last one of a stream was cut off.

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -172,7 +171,7 @@ func TestAConnectionThatBreaksAfterTheFinishReasonLostNothing(t *testing.T) {
 	sse := events(delta(`{"content":"Hi"}`), finish("stop"))
 	read := func(sse string) (*model.Response, error) {
 		r := io.MultiReader(strings.NewReader(sse), brokenReader{})
-		return compatible().stream(t.Context(), wire.NewEvents(r), func(model.StreamResult) error { return nil })
+		return compatible().stream(t.Context(), nil, wire.NewEvents(r), func(model.StreamResult) error { return nil })
 	}
 	if r, err := read(sse); err != nil || r.Message.Text() != "Hi" {
 		t.Errorf("%v", err)
@@ -341,7 +340,7 @@ func FuzzChatStream(f *testing.F) {
 }
 
 // alike wants chunks that are like the one before to say what they say with others between.
-func alike(t *testing.T, stream func(context.Context, *wire.Events, model.StreamHandler) (*model.Response, error), sse string) {
+func alike(t *testing.T, stream listener, sse string) {
 	t.Helper()
 	near := play(t.Context(), stream, sse)
 	apart := play(t.Context(), stream, strings.ReplaceAll(sse, "\n\n", "\n\ndata: {}\n\n"))
@@ -384,7 +383,7 @@ func TestChunksThatAreAlikeAreReadAsAnyOthers(t *testing.T) {
 }
 
 // fuzz wants an error or a reply of any bytes, and of the reply that it can be sent back.
-func fuzz(t *testing.T, stream func(context.Context, *wire.Events, model.StreamHandler) (*model.Response, error), encode func(message.Message) []byte, sse string) {
+func fuzz(t *testing.T, stream listener, encode func(message.Message) []byte, sse string) {
 	h := play(t.Context(), stream, sse)
 	if (h.err == nil) == (h.final == nil) {
 		t.Fatalf("%+v", h)

@@ -16,7 +16,7 @@ func (m *Responses) CountTokens(ctx context.Context, req model.Request) (int, er
 		return 0, err
 	}
 	head := m.beginInput(wire.AppendString([]byte(`{"model":`), m.name), &req)
-	reply, err := m.api.Call(ctx, http.MethodPost, countPath, m.join(head, &req, m.encoded).Content(), nil)
+	reply, err := m.api.Call(ctx, http.MethodPost, countPath, m.join(head, &req, m.format, m.encode).Content(), nil)
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -118,7 +117,7 @@ func validObject(s string) bool {
 
 // known is wire.String, which costs nothing where raw says what is known already.
 func known(raw []byte, s string) string {
-	if len(raw) == len(s)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == s && !strings.ContainsAny(s, `"\`) {
+	if wire.Quotes(raw, s) {
 		return s
 	}
 	return wire.String(raw)

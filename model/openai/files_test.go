@@ -70,7 +70,8 @@ func TestAServerKnowsItsOwnFilesAlone(t *testing.T) {
 		}
 	}
 	kept := message.New(message.RoleUser, message.File{MIME: "application/pdf", Data: "x", Provider: "openai", ID: "file-1"})
-	if got := string(New("m").encoded(kept)) + string(groq.New("m").encoded(kept)); strings.Count(got, "file_id") != 1 || strings.Count(got, "file_data") != 1 {
+	one, other := New("m"), groq.New("m")
+	if got := string(kept.Encoded(one.format, one.encode)) + string(kept.Encoded(other.format, other.encode)); strings.Count(got, "file_id") != 1 || strings.Count(got, "file_data") != 1 {
 		t.Errorf("one server got what was encoded for another: %s", got)
 	}
 }

@@ -30,7 +30,7 @@ type head struct {
 func (c *client) body(
 	req *model.Request, stream bool,
 	begin func(dst []byte, req *model.Request, stream bool) []byte,
-	encoded func(message.Message) []byte,
+	format any, encode func(message.Message) []byte,
 ) httpapi.Body {
 	h := c.last.Load()
 	if h == nil || !h.fits(req, stream) {
@@ -39,22 +39,15 @@ func (c *client) body(
 		h.bytes = begin(nil, &own, stream)
 		c.last.Store(h)
 	}
-	return c.join(h.bytes, req, encoded)
+	return c.join(h.bytes, req, format, encode)
 }
 
 // join puts a body together of a head and the messages' own bytes.
-func (c *client) join(head []byte, req *model.Request, encoded func(message.Message) []byte) httpapi.Body {
-	body := append(make(httpapi.Body, 0, req.Messages.Len()+2), head)
-	first := head[len(head)-1] == '['
-	for i := range req.Messages.Len() {
-		b := encoded(req.Messages.At(i))
-		if len(b) == 0 {
-			continue
-		}
-		if first {
-			b, first = b[1:], false
-		}
-		body = append(body, b)
+func (c *client) join(head []byte, req *model.Request, format any, encode func(message.Message) []byte) httpapi.Body {
+	n := req.Messages.Len()
+	body := req.Messages.Encoded(append(httpapi.Room(n), head), 0, n, format, encode)
+	if head[len(head)-1] == '[' && len(body) > 1 {
+		body[1] = body[1][1:] // the comma
 	}
 	return append(body, c.end(req.CacheKey))
 }

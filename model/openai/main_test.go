@@ -38,8 +38,8 @@ type heard struct {
 }
 
 // play runs a stream decoder over bytes.
-func play(ctx context.Context, stream func(context.Context, *wire.Events, model.StreamHandler) (*model.Response, error), sse string) (h heard) {
-	h.final, h.err = stream(ctx, wire.NewEvents(strings.NewReader(sse)), func(r model.StreamResult) error {
+func play(ctx context.Context, stream listener, sse string) (h heard) {
+	h.final, h.err = stream(ctx, nil, wire.NewEvents(strings.NewReader(sse)), func(r model.StreamResult) error {
 		if r.Text != "" {
 			h.text = append(h.text, r.Text)
 		}

@@ -126,8 +126,15 @@ func (c *client) admit(req *model.Request, can *model.Capabilities, file func(me
 			return errdefs.Validation.Errorf("%s: temperature, top_p and penalties have to be finite numbers", c.vendor.Name)
 		}
 	}
-	for i := range req.Messages.Len() { // without All: an iterator would be on the heap
-		m := req.Messages.At(i)
+	if req.Messages.HasZero() || req.Messages.HasFiles() {
+		return c.admitMessages(req.Messages, file)
+	}
+	return nil
+}
+
+// admitMessages finds what is wrong with messages.
+func (c *client) admitMessages(h message.History, file func(message.File) string) error {
+	for i, m := range h.All() {
 		if m.IsZero() {
 			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
 		}
@@ -173,11 +180,14 @@ func (c *client) complete(ctx context.Context, path string, body httpapi.Body, d
 	return r, nil
 }
 
+// listener reads a stream. tools are those that the model was offered.
+type listener func(ctx context.Context, tools []model.Tool, events *wire.Events, cb model.StreamHandler) (*model.Response, error)
+
 // completeStream asks for a stream and hands it to stream, or to decode when the server answered as a whole.
 func (c *client) completeStream(
-	ctx context.Context, path string, body httpapi.Body, cb model.StreamHandler,
+	ctx context.Context, path string, body httpapi.Body, tools []model.Tool, cb model.StreamHandler,
 	decode func(whole []byte) (*model.Response, error),
-	stream func(ctx context.Context, events *wire.Events, cb model.StreamHandler) (*model.Response, error),
+	stream listener,
 ) error {
 	resp, err := c.api.Post(ctx, path, body, "text/event-stream")
 	if err != nil {
@@ -191,7 +201,7 @@ func (c *client) completeStream(
 		}
 	} else {
 		events := wire.NewEvents(resp.Body)
-		if final, err = stream(ctx, events, cb); err == nil {
+		if final, err = stream(ctx, tools, events, cb); err == nil {
 			events.Release() // a reply is made of copies
 		}
 	}

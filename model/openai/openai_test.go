@@ -393,7 +393,7 @@ func TestTheCacheKeyGoesToOpenAIAlone(t *testing.T) {
 func TestTheCacheKeyCostsAStepNothing(t *testing.T) {
 	m, req := New("m"), hi()
 	req.CacheKey = "s"
-	build := func() { m.body(&req, false, m.begin, m.encoded) }
+	build := func() { m.body(&req, false, m.begin, m.format, m.encode) }
 	build()
 	if n := testing.AllocsPerRun(100, build); n > 1 {
 		t.Errorf("%v allocations, want the list of pieces alone", n)

@@ -34,7 +34,7 @@ func (m *Responses) Complete(ctx context.Context, req model.Request) (*model.Res
 	if err := m.admit(&req); err != nil {
 		return nil, err
 	}
-	resp, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, m.encoded), m.decode)
+	resp, err := m.complete(ctx, responsesPath, m.body(&req, false, m.begin, m.format, m.encode), m.decode)
 	if err == nil && boxed.Needed(req.Output) {
 		resp = unbox(resp)
 	}
@@ -46,10 +46,8 @@ func (m *Responses) CompleteStream(ctx context.Context, req model.Request, cb mo
 	if err := m.admit(&req); err != nil {
 		return err
 	}
-	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.encoded), unboxed(&req, cb), m.decode, m.stream)
+	return m.completeStream(ctx, responsesPath, m.body(&req, true, m.begin, m.format, m.encode), req.Tools, unboxed(&req, cb), m.decode, m.stream)
 }
-
-func (m *Responses) encoded(msg message.Message) []byte { return msg.Encoded(m.format, m.encode) }
 
 func (m *Responses) admit(req *model.Request) error {
 	return m.client.admit(req, &m.can, m.responsesFile)

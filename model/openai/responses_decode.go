@@ -2,6 +2,7 @@ package openai
 
 import (
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -18,7 +19,7 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	if wire.IsNull(data) {
 		data = []byte("{}")
 	}
-	r := responsesReply{heard: s.text.String()}
+	r := responsesReply{heard: s.text.String(), tools: s.tools}
 	r.parts = r.first[:0]
 	var output, failure []byte
 	var why string
@@ -26,7 +27,7 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	for o.Next() {
 		switch string(o.Key) {
 		case "id":
-			r.ID = wire.String(o.Value)
+			r.ID = r.words.Append(o.Value)
 		case "model":
 			r.Model = known(o.Value, m.name)
 		case "status":
@@ -54,21 +55,17 @@ func (m *Responses) response(data []byte, status string, s *responsesStream) (*m
 	if output == nil && s.done == nil {
 		return nil, m.api.Malformed("the reply has no output", data)
 	}
-	n := 0
+	var room [4][]byte
+	items := room[:0]
 	for e := wire.Array(output); e.Next(); {
-		n++
+		items = append(items, e.Value)
 	}
-	if n < len(s.done) {
-		for _, item := range s.done {
-			if !r.item(item) {
-				return nil, m.oddItem(item)
-			}
-		}
-	} else {
-		for e := wire.Array(output); e.Next(); {
-			if !r.item(e.Value) {
-				return nil, m.oddItem(e.Value)
-			}
+	if len(items) < len(s.done) {
+		items = s.done
+	}
+	for _, item := range items {
+		if !r.item(item) {
+			return nil, m.oddItem(item)
 		}
 	}
 	r.Message = message.New(message.RoleAssistant, r.parts...)
@@ -105,7 +102,9 @@ type responsesReply struct {
 	parts []message.Part
 	first [4]message.Part
 	calls bool
-	heard string // the text as a stream said it
+	words wire.Text // the ids, in one piece
+	heard string    // the text as a stream said it
+	tools []model.Tool
 }
 
 func (r *responsesReply) stop(status, why string) model.StopReason {
@@ -130,9 +129,9 @@ func (r *responsesReply) item(data []byte) bool {
 		return false
 	}
 	known := false
-	switch kind := word(wire.Get(data, "type")); kind {
+	switch kind := word(wire.First(data, "type")); kind {
 	case "message":
-		if !shaped(data) || wire.IsNull(wire.Get(data, "content")) {
+		if !shaped(data) || wire.IsNull(wire.First(data, "content")) {
 			return false
 		}
 		known = r.message(data)
@@ -177,8 +176,8 @@ func shaped(item []byte) bool {
 func typed(list []byte) bool {
 	l := wire.Array(list)
 	for l.Next() {
-		text, refusal := wire.Get(l.Value, "text"), wire.Get(l.Value, "refusal")
-		if word(wire.Get(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
+		text, refusal := wire.First(l.Value, "text"), wire.First(l.Value, "refusal")
+		if word(wire.First(l.Value, "type")) == "" || text != nil && text[0] != '"' || refusal != nil && refusal[0] != '"' {
 			return false
 		}
 	}
@@ -209,9 +208,9 @@ func (r *responsesReply) message(data []byte) bool {
 	}
 	said, mixed := false, false
 	for e := wire.Array(content); e.Next(); {
-		switch word(wire.Get(e.Value, "type")) {
+		switch word(wire.First(e.Value, "type")) {
 		case "output_text":
-			text := wire.Get(e.Value, "text")
+			text := wire.First(e.Value, "text")
 			said = said || len(text) > len(`""`) && text[0] == '"'
 			continue
 		case "refusal":
@@ -227,7 +226,7 @@ func (r *responsesReply) message(data []byte) bool {
 	}
 	x = x.add(noteItem, item.object())
 	for e := wire.Array(content); e.Next(); {
-		if word(wire.Get(e.Value, "type")) == "output_text" {
+		if word(wire.First(e.Value, "type")) == "output_text" {
 			r.parts = append(r.parts, r.textPart(e.Value, x))
 			x = x[:0]
 		}
@@ -242,7 +241,7 @@ func others(content []byte) []byte {
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		if word(wire.Get(e.Value, "type")) == "output_text" {
+		if word(wire.First(e.Value, "type")) == "output_text" {
 			b = append(b, "null"...)
 		} else {
 			b = append(b, e.Value...)
@@ -340,9 +339,9 @@ func (r *responsesReply) call(data []byte) bool {
 	for o := wire.Object(data); o.Next(); {
 		switch string(o.Key) {
 		case "call_id":
-			c.ID = wire.String(o.Value)
+			c.ID = r.words.Append(o.Value)
 		case "name":
-			c.Name = wire.String(o.Value)
+			c.Name = httpapi.ToolName(o.Value, r.tools)
 		case "arguments":
 			text = wire.String(argumentText(o.Value))
 		case "type":

@@ -78,7 +78,7 @@ func (w *itemWriter) text(t message.Text) {
 		w.dst = append(w.dst, `,{"type":"message","role":"assistant"`...)
 		w.dst = appendMembers(w.dst, item, "type", "role", "content")
 		w.dst = append(w.dst, `,"content":[`...)
-		w.open, w.first, w.template = true, true, wire.Array(wire.Get(item, "content"))
+		w.open, w.first, w.template = true, true, *wire.Array(wire.Get(item, "content"))
 	}
 	w.others()
 	w.comma()

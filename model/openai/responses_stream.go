@@ -5,18 +5,24 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/pawl-dev/pawl/internal/httpapi"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/model"
 )
 
 // stream reads a stream. Deltas are passed on as they come; the reply is read from the finished items and the last event, so that it
 // is the same as a whole one.
-func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
-	s := responsesStream{cb: cb}
+func (m *Responses) stream(ctx context.Context, tools []model.Tool, events *wire.Events, cb model.StreamHandler) (*model.Response, error) {
+	s := responsesStreams.Get().(*responsesStream)
+	s.tools, s.cb = tools, cb
+	over := ctx.Done() // costs less to look at than to ask ctx for each delta
 	for events.Next() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		select {
+		case <-over:
+			return nil, ctx.Err()
+		default:
 		}
 		data := bytes.TrimSpace(events.Data())
 		if more := s.alike(data); more != nil {
@@ -38,10 +44,11 @@ func (m *Responses) stream(ctx context.Context, events *wire.Events, cb model.St
 		}
 		switch e.kind {
 		case "response.completed", "response.incomplete", "response.failed":
-			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), &s)
+			r, err := m.response(e.response, strings.TrimPrefix(e.kind, "response."), s)
 			if err == nil && s.text.Len() > len(r.Message.Text()) { // neither its items nor the last event has what was heard
 				return nil, m.api.Malformed("the reply ends without what it said", data)
 			}
+			s.release()
 			return r, err
 		case "error":
 			return nil, m.api.InStream(data)
@@ -89,11 +96,12 @@ func readEvent(data []byte) (e streamEvent, ok bool) {
 
 // responsesStream is what was heard of a reply. What is passed on of its texts is a part of the whole, and costs no allocation.
 type responsesStream struct {
-	cb   model.StreamHandler
-	kept []byte   // room for finished items
-	done [][]byte // finished items, in the order of their indexes
-	at   []int64  // their indexes
-	text wire.Text
+	tools []model.Tool // that the model was offered: mostly it calls one of these
+	cb    model.StreamHandler
+	kept  []byte   // room for finished items
+	done  [][]byte // finished items, in the order of their indexes
+	at    []int64  // their indexes
+	text  wire.Text
 	// What the last reasoning belonged to, to part its pieces as joinReasoning does.
 	kind           string
 	output, within []byte
@@ -109,6 +117,22 @@ type responsesStream struct {
 		call  streamCall
 		calls [4]*streamCall
 	}
+}
+
+// responsesStreams are those that were read to their end, to be used again: one is large, and all that is kept of it is copied.
+var responsesStreams = sync.Pool{New: func() any { return new(responsesStream) }}
+
+// largeKept is the most room for items that is used again, in bytes.
+const largeKept = 32 << 10
+
+// release gives s to the next who needs one.
+func (s *responsesStream) release() {
+	kept := s.kept[:0]
+	if cap(kept) > largeKept {
+		kept = nil
+	}
+	*s = responsesStream{kept: kept}
+	responsesStreams.Put(s)
 }
 
 // streamCall is a call whose input is being written.
@@ -141,8 +165,8 @@ func (s *responsesStream) event(e *streamEvent) error {
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		return s.reasoning(e)
 	case "response.output_item.added":
-		if string(wire.Get(e.item, "type")) == `"function_call"` {
-			s.begin(string(e.output), wire.String(wire.Get(e.item, "name")))
+		if string(wire.First(e.item, "type")) == `"function_call"` {
+			s.begin(string(e.output), httpapi.ToolName(wire.First(e.item, "name"), s.tools))
 		}
 	case "response.function_call_arguments.delta":
 		for i := len(s.calls) - 1; i >= 0; i-- {
