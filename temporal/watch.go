@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -24,26 +25,40 @@ type watch struct {
 	limit       error // a limit that the host said was reached
 }
 
-// lookEvery is how often the journal is looked at for news.
+// lookEvery is how often the host is asked for an interrupt.
 const lookEvery = 50 * time.Millisecond
 
-// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it.
+// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. Everything is told from here, the run's own goroutine.
 func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error) {
 	apart := context.WithoutCancel(ctx)
-	end, over := new(ended), make(chan error, 1)
-	waiting, stop := context.WithCancel(apart)
+	inner, stop := context.WithCancel(apart)
+	var all sync.WaitGroup
+	defer all.Wait()
 	defer stop()
-	go func() { over <- wf.Get(waiting, end) }()
+	end, over := new(ended), make(chan error, 1)
+	all.Go(func() { over <- wf.Get(inner, end) })
+	news := make(chan journal.Entry)
+	all.Go(func() { w.follow(inner, news) })
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	w.asks(ctx, wf) // what was asked before is asked again
 	done := ctx.Done()
 	for {
 		select {
-		case err := <-over:
-			if w.look(apart); ctx.Err() != nil {
-				return end, ctx.Err()
+		case e := <-news:
+			w.tell(apart, e)
+			if _, asked := e.Data.(journal.Asked); asked {
+				w.asks(ctx, wf)
 			}
 			if w.limit != nil {
+				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
+			}
+		case err := <-over:
+			w.rest(apart)
+			switch {
+			case ctx.Err() != nil:
+				return end, ctx.Err()
+			case w.limit != nil:
 				return end, w.limit
 			}
 			return end, received(err)
@@ -54,39 +69,64 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			done = nil
 			_ = w.engine.client.CancelWorkflow(apart, wf.GetID(), "")
 		case <-tick.C:
-			if i := w.interrupted(); i != nil && !w.said {
-				w.said = true
+			if i := w.interrupted(); i != nil {
 				w.interrupt(apart, wf, *i)
-			}
-			w.look(apart)
-			w.asks(ctx, wf)
-			if w.limit != nil && !w.said {
-				w.said = true
-				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
 		}
 	}
 }
 
+// follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
+func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
+	at := w.seq
+	for ctx.Err() == nil {
+		for e, err := range journal.Follow(ctx, w.run.Log.Store(), w.run.Session, at) {
+			if err != nil {
+				break
+			}
+			select {
+			case news <- e:
+				at = e.Seq
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// rest tells what is on record by the end.
+func (w *watch) rest(ctx context.Context) {
+	for e, err := range w.run.Log.Store().Read(ctx, w.run.Session, w.seq) {
+		if err != nil {
+			return // it is not told, and nothing else
+		}
+		w.tell(ctx, e)
+	}
+}
+
+// interrupt tells the run of its interrupt, once.
 func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.Interrupt) {
+	if w.said {
+		return
+	}
+	w.said = true
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// look tells the host what has got on record.
-func (w *watch) look(ctx context.Context) {
-	for e, err := range w.run.Log.Store().Read(ctx, w.run.Session, w.seq) {
-		if err != nil {
-			return // the next look sees it
-		}
-		w.seq = e.Seq
-		if e.Run != w.run.ID {
-			continue
-		}
-		if engine.Listening(w.host) {
-			engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: w.run.ParentRunID})
-		}
-		w.outcome(ctx, e)
+// tell tells the host of an entry.
+func (w *watch) tell(ctx context.Context, e journal.Entry) {
+	w.seq = e.Seq
+	if e.Run != w.run.ID {
+		return
 	}
+	if engine.Listening(w.host) {
+		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: w.run.ParentRunID})
+	}
+	w.outcome(ctx, e)
 }
 
 // outcome tells the host of an outcome.
@@ -121,8 +161,7 @@ func (w *watch) asks(ctx context.Context, wf client.WorkflowRun) {
 			if err == nil || errdefs.Conflict.Is(err) {
 				_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", answeredSignal, p.ID)
 			}
-		case errdefs.NotAvailable.Is(err) && !w.said:
-			w.said = true
+		case errdefs.NotAvailable.Is(err):
 			w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: p.ID})
 		}
 	}

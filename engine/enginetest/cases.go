@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -251,6 +252,7 @@ func (s *scene) interruptedInStep2(i engine.Interrupt) {
 	s.w.on = func(_ context.Context, at Step) error {
 		if at.Number == 2 {
 			s.host.barge(i)
+			s.reaches()
 		}
 		return nil
 	}
@@ -263,6 +265,17 @@ func (s *scene) interruptedInStep2(i engine.Interrupt) {
 	s.keeps(e)
 }
 
+// reaches gives an engine whose work is done elsewhere the time to hear of an interrupt: until it took it, and a moment to pass it on.
+func (s *scene) reaches() {
+	if !engine.CapabilitiesOf(s.eng).Elsewhere {
+		return
+	}
+	for until := time.Now().Add(prompt); len(s.host.interrupts) > 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(prompt / 4)
+}
+
 // interruptedInBranches interrupts once, in the first branch's first step, for which the other branches wait.
 func (s *scene) interruptedInBranches() {
 	s.Helper()
@@ -271,6 +284,7 @@ func (s *scene) interruptedInBranches() {
 	s.w.on = func(ctx context.Context, at Step) error {
 		if at == (Step{1, 1}) {
 			s.host.barge(barge)
+			s.reaches()
 			once.Do(func() { close(said) })
 		}
 		select {
