@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -13,7 +14,11 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/enginetest"
+	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/engine/script"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 	"github.com/pawl-dev/pawl/tool"
@@ -64,4 +69,74 @@ func TestTheLoopKeepsTheContract(t *testing.T) {
 		}
 		return host(t, c, l)
 	}, enginetest.NoBranches)
+}
+
+// program is a script that does the work, side by side where there are branches.
+const program = `
+def steps(branch):
+    for step in range(1, STEPS + 1):
+        board.set("result %d.%d" % (branch, step), tool("work", branch = branch, step = step))
+
+if BRANCHES:
+    parallel([lambda b = b: steps(b) for b in range(1, BRANCHES + 1)])
+else:
+    steps(0)
+`
+
+func TestAScriptKeepsTheContract(t *testing.T) {
+	c := devserver.Start(t).Client(t)
+	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
+		work := tool.Func(enginetest.ToolName, "Does a step.", func(ctx context.Context, in struct {
+			Branch int `json:"branch"`
+			Step   int `json:"step"`
+		}) (string, error) {
+			return w.Do(ctx, enginetest.Step{Branch: in.Branch, Number: in.Step})
+		})
+		eng, err := script.New(script.Config{Source: fmt.Sprintf("STEPS = %d\nBRANCHES = %d\n", w.Steps(), w.Branches()) + program, Loop: loop.Config{Tools: []tool.Tool{work}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return host(t, c, eng)
+	}, enginetest.NoUsage)
+}
+
+// lines is a graph of functions: a node a step, and a line of them for each branch.
+func lines(w *enginetest.Work) (*graph.Engine, error) {
+	type place struct {
+		Branch int `json:"branch"`
+		Number int `json:"number"`
+	}
+	do := graph.Typed(func(ctx context.Context, at place, _ engine.Snapshot) (journal.Board, error) {
+		result, err := w.Do(ctx, enginetest.Step{Branch: at.Branch, Number: at.Number})
+		if err != nil {
+			return journal.Board{}, err
+		}
+		return journal.Board{Append: map[string][]message.Message{"main": {message.Assistant(result)}}}, nil
+	})
+	d := graph.Definition{Name: "work", Entry: "begin", Nodes: []graph.Node{{ID: "begin", Type: "script", Config: map[string]any{"source": "return {'ready': True}", "outputs": []any{"ready"}}}}}
+	for branch := min(1, w.Branches()); branch <= w.Branches(); branch++ {
+		before := "begin"
+		for n := 1; n <= w.Steps(); n++ {
+			node := graph.Node{
+				ID: fmt.Sprintf("step-%d-%d", branch, n), Type: "step", Config: map[string]any{"branch": branch, "number": n},
+				Retry: &graph.Retry{Attempts: 3, On: []string{"timeout", "not_available"}}, Timeout: graph.Duration(time.Hour),
+			}
+			d.Nodes = append(d.Nodes, node)
+			d.Edges = append(d.Edges, graph.Edge{From: before, To: node.ID})
+			before = node.ID
+		}
+		d.Edges = append(d.Edges, graph.Edge{From: before, To: graph.End})
+	}
+	return graph.Compile(d, graph.Kinds{Types: map[string]graph.Type{"step": do}})
+}
+
+func TestAGraphKeepsTheContract(t *testing.T) {
+	c := devserver.Start(t).Client(t)
+	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
+		g, err := lines(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return host(t, c, g)
+	}, enginetest.NoTools, enginetest.NoUsage)
 }

@@ -98,7 +98,7 @@ var records = []check{
 				s.Error("the run put nothing on record")
 			}
 			for at, times := range s.w.done() {
-				if times > 1 {
+				if times > 1 && s.has(NoTools) { // a function of an engine may be done again
 					s.Errorf("append %d failed, and step %+v was done %d times", n, at, times)
 				}
 			}
