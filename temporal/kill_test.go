@@ -2,6 +2,7 @@ package temporal_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,12 +14,14 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
+	"github.com/pawl-dev/pawl/tool"
 )
 
 // crew are worker processes.
@@ -78,7 +81,7 @@ func TestWorkersAreKilled(t *testing.T) {
 		c.hire()
 	}
 	t.Cleanup(c.dismiss)
-	m, err := laborer(ledger)
+	m, err := laborer("laborer", ledger, 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,5 +148,70 @@ func TestWorkersAreKilled(t *testing.T) {
 		if st := log.State(); st.Status != "completed" || st.Messages.Len() != 42 {
 			t.Errorf("session %d: %s, %d messages", i, st.Status, st.Messages.Len())
 		}
+	}
+}
+
+// asked is a host that says when it is asked, and answers when it is told to.
+type asked struct {
+	engine.NoopHost
+	came   chan string
+	answer chan bool
+}
+
+func (a asked) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, error) {
+	a.came <- p.ID
+	select {
+	case yes := <-a.answer:
+		return engine.Reply{Answered: journal.Answered{Approved: yes}}, nil
+	case <-ctx.Done():
+		return engine.Reply{}, ctx.Err()
+	}
+}
+
+// A person is asked; then the program that asked, all workers and the server die. Whoever goes on with the run asks again, and it goes on where it was.
+func TestAnApprovalAfterEverythingDied(t *testing.T) {
+	server := devserver.Start(t)
+	dsn := pgtest.DSN(t)
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	c := &crew{t: t, env: []string{"PAWL_WORKER=" + server.Address, "PAWL_DSN=" + dsn, "PAWL_LEDGER=" + ledger}}
+	c.hire()
+	t.Cleanup(func() { c.dismiss() })
+	m, err := laborer("careful", ledger, 2, tool.RequiresApproval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() journal.Store {
+		store, err := postgres.Open(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		return store
+	}
+	before := asked{came: make(chan string, 9), answer: make(chan bool)}
+	ctx, die := context.WithCancelCause(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := agent.Run(ctx, m.Agent, temporal.NewEngine(server.Client(t), m.Engine), agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(open()), agent.WithEngineHost(before))
+		gone <- err
+	}()
+	<-before.came
+	c.dismiss()
+	c.members = nil
+	die(engine.ErrLeft) // as a process does that dies: nothing is closed, nothing cancelled
+	<-gone
+	server.Kill()
+	server.Again(t)
+	c.hire()
+	after := asked{came: make(chan string, 9), answer: make(chan bool, 2)}
+	after.answer <- true
+	after.answer <- true
+	res, err := agent.Resume(t.Context(), m.Agent, temporal.NewEngine(server.Client(t), m.Engine), "s", agent.WithJournal(open()), agent.WithEngineHost(after), agent.WithWait())
+	if err != nil || res.Err != nil || res.Text() != "done" {
+		t.Fatal(err, res)
+	}
+	b, _ := os.ReadFile(ledger)
+	if n := strings.Count(string(b), "work "); n != 2 {
+		t.Errorf("the tool ran %d times: %s", n, b)
 	}
 }

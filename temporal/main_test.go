@@ -48,12 +48,16 @@ func workAsProcess() error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	m, err := laborer(os.Getenv("PAWL_LEDGER"))
+	m, err := laborer("laborer", os.Getenv("PAWL_LEDGER"), 20)
+	if err != nil {
+		return err
+	}
+	careful, err := laborer("careful", os.Getenv("PAWL_LEDGER"), 2, tool.RequiresApproval)
 	if err != nil {
 		return err
 	}
 	w, err := temporal.NewWorker(temporal.Config{
-		Client: c, Store: store, Members: []temporal.Member{m}, Timing: quick,
+		Client: c, Store: store, Members: []temporal.Member{m, careful}, Timing: quick,
 		Options: worker.Options{StickyScheduleToStartTimeout: time.Second, MaxConcurrentActivityExecutionSize: 10},
 	})
 	if err != nil {
@@ -63,8 +67,8 @@ func workAsProcess() error {
 	return w.Run(ctx)
 }
 
-// laborer is an agent of twenty steps, whose tools write down each time that they run, by the key of their call.
-func laborer(ledger string) (temporal.Member, error) {
+// laborer is an agent of so many steps, whose tools write down each time that they run, by the key of their call.
+func laborer(id, ledger string, steps int, opts ...tool.Option) (temporal.Member, error) {
 	type input struct {
 		Step int `json:"step"`
 	}
@@ -82,9 +86,9 @@ func laborer(ledger string) (temporal.Member, error) {
 			return fmt.Sprint("did step ", in.Step), nil
 		}
 	}
-	eng, err := loop.New(loop.Config{Model: stepping(20), Limits: loop.Limits{Repeats: -1}, Tools: []tool.Tool{
-		tool.Func("work", "Works.", note("work")),
+	eng, err := loop.New(loop.Config{Model: stepping(steps), Limits: loop.Limits{Repeats: -1}, Tools: []tool.Tool{
+		tool.Func("work", "Works.", note("work"), opts...),
 		tool.Func("read", "Reads.", note("read"), tool.ReadOnly),
 	}})
-	return temporal.Member{Agent: agent.Agent{ID: "laborer", Instructions: "You work."}, Engine: eng}, err
+	return temporal.Member{Agent: agent.Agent{ID: id, Instructions: "You work."}, Engine: eng}, err
 }
