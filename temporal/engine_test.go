@@ -26,7 +26,12 @@ var quick = temporal.Timing{Heartbeat: 3 * time.Second, Again: 50 * time.Millise
 // works runs a worker until the test is over.
 func works(t *testing.T, c client.Client, store journal.Store, queue string, members ...temporal.Member) {
 	t.Helper()
-	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: members, Queue: queue, Timing: quick, Options: worker.Options{WorkerStopTimeout: time.Second}})
+	worksAt(t, c, store, queue, quick, members...)
+}
+
+func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) {
+	t.Helper()
+	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: members, Queue: queue, Timing: timing, Options: worker.Options{WorkerStopTimeout: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
