@@ -64,13 +64,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if err := ctx.Err(); err != nil {
 		return board, err
 	}
-	p := path{
-		Session: run.Session, Run: run.ID, Attempt: run.Attempt, Driver: run.Log.Driver(), Member: run.AgentID, Upto: run.Log.Seq(), System: run.System,
-		Modes: run.OutputModes, Attrs: maps.Clone(run.Attributes), Parent: run.ParentRunID, Unknown: string(run.Unknown), AskTTL: run.AskTTL, Resumes: run.ResumeFrom != nil,
-	}
-	if run.Tools != nil {
-		p.Tools = &run.Tools
-	}
+	p := pathOf(&run)
 	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), seq: p.Upto}
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
@@ -89,6 +83,18 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		err = end.Error.err()
 	}
 	return e.walked(ctx, run, board, err)
+}
+
+// pathOf is the path of a run that goes on from here.
+func pathOf(run *engine.Run) path {
+	p := path{
+		Session: run.Session, Run: run.ID, Attempt: run.Attempt, Driver: run.Log.Driver(), Member: run.AgentID, Upto: run.Log.Seq(), System: run.System,
+		Modes: run.OutputModes, Attrs: maps.Clone(run.Attributes), Parent: run.ParentRunID, Unknown: string(run.Unknown), AskTTL: run.AskTTL, Resumes: run.ResumeFrom != nil,
+	}
+	if run.Tools != nil {
+		p.Tools = &run.Tools
+	}
+	return p
 }
 
 // walked goes over what is on record, to have the board as the path left it. err is how the path ended, which stands where the record ends.

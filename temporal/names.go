@@ -10,7 +10,10 @@ import (
 
 // What stands in histories of workflows. None of it is ever renamed: what was begun by one version goes on with the next. Fields are only ever added.
 const (
+	runWorkflow  = "pawl.run"  // a run as a whole
 	pathWorkflow = "pawl.path" // the path of an engine, for one attempt of a run
+
+	driveActivity = "pawl.drive" // begins a run, and closes it
 
 	// Activities: one effect each. They do the same, and have names of their own for those who look at them and limit their rates.
 	modelActivity = "pawl.model"

@@ -94,6 +94,8 @@ func NewWorker(c Config) (*Worker, error) {
 		w.members[m.Agent.ID] = m
 	}
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), c.Options)
+	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
+	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 	for _, name := range []string{modelActivity, toolActivity, stepActivity} {
 		w.inner.RegisterActivityWithOptions(w.perform, activity.RegisterOptions{Name: name})
