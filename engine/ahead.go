@@ -124,7 +124,7 @@ func (s *local) unwritten(ctx context.Context, host Host, entries, own []journal
 	switch {
 	case len(own) == len(entries) || ctx.Err() != nil && errdefs.Canceled(err): // then nothing is wrong with the journal, and Settle puts there what waits
 		return err
-	case len(own) > 0 && errdefs.Conflict.Is(err): // of which of them, they say by themselves
+	case len(own) > 0 && (errdefs.Conflict.Is(err) || errdefs.Validation.Is(err)): // which of them is refused, they say by themselves
 		if err := s.write(ctx, host); err != nil {
 			return err
 		}

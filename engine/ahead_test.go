@@ -276,3 +276,30 @@ func TestWhatIsWrittenApartFromWhatWaitedHasItsNumber(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// picky is a store that refuses entries of one kind.
+type picky struct {
+	journal.Store
+	refuses journal.Kind
+}
+
+func (p picky) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Data.Kind() == p.refuses }) {
+		return errdefs.Validation.Errorf("an entry that is too large")
+	}
+	return p.Store.Append(ctx, session, after, entries...)
+}
+
+// What comes next is more than the store takes: what a call came to is on record all the same.
+func TestAnOutcomeThatWaitedIsNotLostWithAnIntentThatIsRefused(t *testing.T) {
+	store := picky{journal.Memory(), journal.Asked{}.Kind()}
+	steps := engine.Ahead(engine.Local(begun(t, store), engine.NoopHost{}, performs(decides)))
+	does(t, steps, use("a", writes))
+	if _, err := engine.Do[journal.Answered](t.Context(), steps, engine.Ask{Asked: journal.Asked{ID: "b"}}); !errdefs.Validation.Is(err) {
+		t.Error(err)
+	}
+	if err := engine.Settle(t.Context(), steps); err != nil {
+		t.Error(err)
+	}
+	same(t, "on record", []string{"tool.started tool/a", "tool.finished tool/a"}, read(t, store))
+}
