@@ -323,6 +323,16 @@ func (l *Log) Transcript() message.History {
 	return l.st.Messages.Append(l.st.open.message())
 }
 
+// Last is the last message of the transcript; the zero Message while a call of its last reply has no result. O(1), where [Log.Transcript] may not be.
+func (l *Log) Last() (last message.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.st.open.calls) > 0 {
+		return last
+	}
+	return l.st.Messages.Last()
+}
+
 // Mark says how far the last run is.
 type Mark struct {
 	Seq     int64     // the number of the session's last entry

@@ -149,7 +149,7 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 // answers is the message of results: that of the session's transcript where it says the same, so that the run and its record have one and not two.
 func answers(log *journal.Log, results []message.ToolResult) message.Message {
 	if log != nil {
-		if m := log.Transcript().Last(); holds(m, results) {
+		if m := log.Last(); holds(m, results) {
 			return m
 		}
 	}
