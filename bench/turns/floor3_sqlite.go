@@ -115,6 +115,7 @@ func (f *f3sqlite) write(rows []*appended) error {
 		return err
 	}
 	add := tx.Stmt(f.add)
+	defer func() { _ = add.Close() }()
 	for _, r := range rows {
 		if _, err := add.Exec(r.id, r.data); err != nil {
 			return errors.Join(err, tx.Rollback())
