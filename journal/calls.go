@@ -84,6 +84,21 @@ func (o openCalls) message() message.Message {
 	return message.New(message.RoleTool, rs...)
 }
 
+// are reports whether all calls have the results that m has.
+func (o openCalls) are(m message.Message) bool {
+	if m.IsZero() || o.left > 0 || m.Role() != message.RoleTool || m.Len() != len(o.calls) {
+		return false
+	}
+	for i := range o.calls {
+		a, _ := o.calls[i].result.(message.ToolResult)
+		b, ok := m.Part(i).(message.ToolResult)
+		if !ok || a.Call != b.Call || a.Name != b.Name || a.Content != b.Content || a.IsError != b.IsError || !slices.Equal(a.Files, b.Files) {
+			return false
+		}
+	}
+	return true
+}
+
 // answer notes the result of an open call, the first one that it gets, and joins when it was the last.
 func (s *State) answer(main bool, call string, result func(message.ToolCall) message.ToolResult) {
 	c := s.open.find(call)
@@ -100,8 +115,11 @@ func (s *State) answer(main bool, call string, result func(message.ToolCall) mes
 // transcript valid: nothing is ever appended after a call without a result.
 func (s *State) join() {
 	if len(s.open.calls) > 0 {
-		m := s.open.message()
-		s.open = openCalls{}
+		m := s.expected
+		if !s.open.are(m) {
+			m = s.open.message()
+		}
+		s.open, s.expected = openCalls{}, message.Message{}
 		s.Messages = s.Messages.Append(m)
 	}
 }

@@ -66,3 +66,29 @@ func ExampleStore_fork() {
 	// 2 main two
 	// 4 what-if another three
 }
+
+// One part of a program, or another program on the same store, watches what an agent does in a session. Who was cut off goes on behind the last entry that he has.
+func ExampleFollow() {
+	store := journal.Memory() // or the sqlite.Store, or postgres.Store, that others write to
+	go func() {               // somebody else, mostly in another process
+		ctx := context.Background()
+		_ = store.Append(ctx, "session-1", 0, journal.Entry{Data: journal.Said{Message: message.User("Delete the old logs.")}})
+		_ = store.Append(ctx, "session-1", 1, journal.Entry{Data: journal.RunFinished{Status: "completed"}})
+	}()
+
+	last := int64(0) // kept where a reconnecting client finds it
+	for entry, err := range journal.Follow(context.Background(), store, "session-1", last) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		last = entry.Seq
+		fmt.Println(last, entry.Data.Kind())
+		if _, over := entry.Data.(journal.RunFinished); over {
+			break
+		}
+	}
+	// Output:
+	// 1 said
+	// 2 run.finished
+}

@@ -323,6 +323,17 @@ func (l *Log) Transcript() message.History {
 	return l.st.Messages.Append(l.st.open.message())
 }
 
+// Expect tells of the message that the driver has made of the results of the last reply's calls, before they are on record: if they come to the same there, the transcript has this very message, so that the run and its record have one and not two. A nil Log takes no
+// notice.
+func (l *Log) Expect(m message.Message) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.st.expected = m
+}
+
 // Mark says how far the last run is.
 type Mark struct {
 	Seq     int64     // the number of the session's last entry

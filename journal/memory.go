@@ -9,15 +9,22 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal/internal/wake"
 )
 
 // Memory is a Store for tests and for those who want no persistence. A fork shares its parent's entries by reference. It has no Close:
-// dropping it frees it.
+// dropping it frees it. It is a [Watcher].
 func Memory() Store { return &memory{sessions: map[string]*memorySession{}} }
 
 type memory struct {
 	mu       sync.Mutex
 	sessions map[string]*memorySession
+	bell     wake.Bell
+}
+
+// Watch implements [Watcher]: an append wakes at once.
+func (m *memory) Watch(_ context.Context, session string) (<-chan struct{}, func()) {
+	return m.bell.Watch(session) //nolint:contextcheck // it takes no time
 }
 
 type memorySession struct {
@@ -82,6 +89,7 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 		s.info.apply(&e)
 		s.add(&e)
 	}
+	m.bell.Ring(session)
 	return nil
 }
 
@@ -152,6 +160,7 @@ func (m *memory) Delete(ctx context.Context, session string) error {
 		return errdefs.NotFound.Errorf("journal: there is no session %q", session)
 	}
 	delete(m.sessions, session)
+	m.bell.Ring(session)
 	return nil
 }
 

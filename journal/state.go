@@ -45,16 +45,17 @@ type State struct {
 	Commands         []CommandStarted // that go on in the background, whichever run started them
 	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
 
-	live    *sync.Mutex // of the Log that the State was taken of, which goes on to write to the four below; nil: nobody does
-	effects effects     // of the unfinished run's attempt
-	calls   map[string]bool
-	runs    map[string]bool
-	moves   map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
-	open    openCalls         // the calls of the last reply, until all have a result
-	heard   []Steering        // by the attempt under way: a further one hears it again
-	aside   []Steering        // those of them that were heard in a scope, and the transcript has not got yet
-	own     int               // where the attempt's own messages begin in Messages
-	gone    []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
+	live     *sync.Mutex // of the Log that the State was taken of, which goes on to write to the four below; nil: nobody does
+	effects  effects     // of the unfinished run's attempt
+	calls    map[string]bool
+	runs     map[string]bool
+	moves    map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
+	open     openCalls         // the calls of the last reply, until all have a result
+	expected message.Message   // see Log.Expect
+	heard    []Steering        // by the attempt under way: a further one hears it again
+	aside    []Steering        // those of them that were heard in a scope, and the transcript has not got yet
+	own      int               // where the attempt's own messages begin in Messages
+	gone     []message.Message // those of them that compactions, and edits of a board, took away; nil: there was none
 }
 
 // Closed is a run that was unfinished when a prompt began another one.

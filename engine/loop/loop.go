@@ -85,7 +85,7 @@ func (l *Engine) turns(ctx context.Context, do engine.Steps, run *engine.Run, bo
 		case useTools:
 			results, final, err := l.useTools(ctx, do, run, &turn, calls)
 			if !errdefs.Interrupted.Is(err) { // a parked run will answer its calls when it is resumed
-				say(answers(run.Log, results))
+				say(answered(run, results))
 			}
 			if err != nil {
 				return err
@@ -146,28 +146,11 @@ func (l *Engine) tell(ctx context.Context, do engine.Steps, step int, text strin
 	return err
 }
 
-// answers is the message of results: that of the session's transcript where it says the same, so that the run and its record have one and not two.
-func answers(log *journal.Log, results []message.ToolResult) message.Message {
-	if log != nil {
-		if m := log.Transcript().Last(); holds(m, results) {
-			return m
-		}
-	}
-	return message.Results(results...)
-}
-
-// holds reports whether a message is that of results.
-func holds(m message.Message, results []message.ToolResult) bool {
-	if m.Role() != message.RoleTool || m.Len() != len(results) {
-		return false
-	}
-	for i, r := range results {
-		p, ok := m.Part(i).(message.ToolResult)
-		if !ok || p.Call != r.Call || p.Name != r.Name || !sameResult(p, r) {
-			return false
-		}
-	}
-	return true
+// answered is the message of results, which the record is to have, too.
+func answered(run *engine.Run, results []message.ToolResult) message.Message {
+	m := message.Results(results...)
+	run.Log.Expect(m)
+	return m
 }
 
 // unanswered gives calls that will not run a result that says so; nothing when there are no calls.

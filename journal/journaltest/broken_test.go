@@ -89,7 +89,23 @@ var defects = map[string]defect{
 	},
 	"it counts from its own position": {
 		open:  func() journal.Store { return offByOne{journal.Memory()} },
-		fails: []string{"read/reading begins after a position"},
+		fails: []string{"read/reading begins after a position", "follow/nothing is missed and nothing comes twice"},
+	},
+	"its followers are woken by nobody": {
+		open:  func() journal.Store { return deaf{journal.Memory()} },
+		fails: []string{"follow/an append wakes its followers"},
+	},
+	"its followers are woken before there is anything to see": {
+		open:  func() journal.Store { return &hasty{Store: journal.Memory()} },
+		fails: []string{"follow/an append wakes its followers"},
+	},
+	"each follower leaves a goroutine behind": {
+		open:  func() journal.Store { return leaking{journal.Memory()} },
+		fails: []string{"follow/followers that stop leave no goroutine"},
+	},
+	"a read skips what was appended since the one before": {
+		open:  func() journal.Store { return &skipping{Store: journal.Memory(), seen: map[string]int64{}} },
+		fails: []string{"follow/what is on record comes first"},
 	},
 	"it writes although the context has ended": {
 		open:  func() journal.Store { return stubborn{journal.Memory()} },
@@ -299,6 +315,73 @@ func (s offByOne) Read(ctx context.Context, session string, after int64) iter.Se
 		after--
 	}
 	return s.Store.Read(ctx, session, after)
+}
+
+type deaf struct{ journal.Store }
+
+func (s deaf) Watch(context.Context, string) (<-chan struct{}, func()) { return nil, func() {} }
+
+// hasty wakes, and then it appends.
+type hasty struct {
+	journal.Store
+	mu       sync.Mutex
+	watchers []chan struct{}
+}
+
+func (s *hasty) Watch(context.Context, string) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = append(s.watchers, c)
+	return c, func() {}
+}
+
+func (s *hasty) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	s.mu.Lock()
+	for _, c := range s.watchers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+	s.mu.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	return s.Store.Append(ctx, session, after, entries...)
+}
+
+type leaking struct{ journal.Store }
+
+func (s leaking) Watch(ctx context.Context, session string) (<-chan struct{}, func()) {
+	woken, stop := s.Store.(journal.Watcher).Watch(ctx, session)
+	end := make(chan struct{})
+	go func() { <-end }()
+	return woken, stop
+}
+
+// skipping reads, but for the first time, only the last of what is new.
+type skipping struct {
+	journal.Store
+	mu   sync.Mutex
+	seen map[string]int64
+}
+
+func (s *skipping) Watch(ctx context.Context, session string) (<-chan struct{}, func()) {
+	return s.Store.(journal.Watcher).Watch(ctx, session)
+}
+
+func (s *skipping) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	return func(yield func(journal.Entry, error) bool) {
+		n := length(ctx, s.Store, session)
+		s.mu.Lock()
+		seen := s.seen[session]
+		s.seen[session] = n
+		s.mu.Unlock()
+		for e, err := range s.Store.Read(ctx, session, after) {
+			if (seen == 0 || e.Seq <= seen || e.Seq == n || err != nil) && !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 type stubborn struct{ journal.Store }

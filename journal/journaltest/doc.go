@@ -7,5 +7,5 @@
 //	}
 //
 // The suite looks at nothing but the contract: what is written at once is there at once or not at all, in order, without a gap and with
-// its bytes; one writer wins each position; a fork keeps what it shares. It needs a few seconds and a few dozen megabytes.
+// its bytes; one writer wins each position; a fork keeps what it shares; a follower misses nothing, and one of a [journal.Watcher] is woken. It needs a few seconds and a few dozen megabytes.
 package journaltest

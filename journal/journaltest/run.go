@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Store) {
 		{"sessions", listings},
 		{"lease", leases},
 		{"concurrency", races},
+		{"follow", follows},
 		{"prune", prunings},
 		{"log", logs},
 	} {
@@ -110,13 +111,21 @@ func heard(t *testing.T, s journal.Store, session string, after int64) (texts []
 		if want := max(after, 0) + int64(i) + 1; e.Seq != want {
 			t.Fatalf("read of %q after %d: entry %d where %d belongs", session, after, e.Seq, want)
 		}
-		if d, ok := e.Data.(journal.Said); ok {
-			texts = append(texts, d.Message.Text())
-		} else {
-			texts = append(texts, "["+string(e.Data.Kind())+"]")
-		}
+		texts = append(texts, textOf(e))
 	}
 	return texts
+}
+
+// textOf is what an entry says, or its kind in brackets.
+func textOf(e journal.Entry) string {
+	switch d := e.Data.(type) {
+	case nil:
+		return ""
+	case journal.Said:
+		return d.Message.Text()
+	default:
+		return "[" + string(d.Kind()) + "]"
+	}
 }
 
 // holds checks that a session has exactly these texts.

@@ -23,10 +23,10 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 	if err != nil {
 		return err
 	}
-	if a.fork.Parent != "" {
-		return s.use(ctx, "append", func(ctx context.Context, conn *pgx.Conn) error { return s.forkOff(ctx, conn, a) })
-	}
-	return s.use(ctx, "append", func(ctx context.Context, conn *pgx.Conn) error {
+	err = s.use(ctx, "append", func(ctx context.Context, conn *pgx.Conn) error {
+		if a.fork.Parent != "" {
+			return s.forkOff(ctx, conn, a)
+		}
 		done, err := s.add(ctx, conn, a)
 		if err != nil {
 			return doubt(err)
@@ -36,6 +36,8 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 		}
 		return nil
 	})
+	s.bell.Ring(session) // also where nobody knows what became of it
+	return err
 }
 
 // addition is what an append adds, in columns.

@@ -28,6 +28,8 @@ const (
 // roles are what a child does with its database; its lines go to the parent, an error ends it.
 var roles = map[string]func(s *postgres.Store, name string, report func(...any)) error{
 	"contend": contend,
+	"echo":    echo,
+	"greet":   greet,
 	"append": func(s *postgres.Store, name string, _ func(...any)) error {
 		return s.Append(ctx, "s", 1, journal.Entry{Run: "r", Data: journal.Said{Message: message.User(name)}})
 	},

@@ -24,10 +24,18 @@
 // many entries of whatever sessions have it, under its SHA-256, until the last of them is deleted. Its bytes go over the wire with each append, still
 // in one round trip. An append without one has no part in that. A content that is missing or altered is found out when it is read, and named.
 //
+// Versions: Open makes the tables, and brings those of an older version up to date, once, while whoever opens the journal at the same time waits. That takes a role that owns the schema; to use it takes less:
+// docs/postgres.md has the grants, and what else those want to know who run the database.
+//
 // Limits: 256 MiB an entry and 512 MiB an append; names of sessions have up to 2,000 bytes. Names, run ids, keys, agents and users are text as
 // PostgreSQL has it: valid UTF-8 without NUL. The database's encoding is UTF8. Tested with PostgreSQL 15; the SQL is that of 12 and later.
 //
-// Poolers that don't keep prepared statements between transactions want default_query_exec_mode=exec in the DSN.
+// Followers: a store that follows sessions listens on the channel that has the schema's name, over one connection more than the pool has; appends notify, in their transaction, only where another store follows
+// their session, since a server lets one notifying transaction commit at a time. Measured with 64 sessions at once: 6,300 appends a second without, 420 if each one notified, 5,900 to 7,600 as it is while nobody follows, and 730 while all are followed from
+// elsewhere. See [Store.Watch], and docs/postgres.md.
+//
+// Poolers that don't keep prepared statements between transactions (PgBouncer's transaction mode) want default_query_exec_mode=exec in the DSN. They keep no settings of a connection either: give synchronous_commit=on and
+// default_transaction_isolation='read committed' to the role. And they pass no notifications on: followers look by themselves then, after 1 s to 10 s; where that is too late, follow by a second Store whose DSN goes to the server directly.
 //
 // Errors: besides those of [journal.Store], errdefs.NotAvailable when the server can't be reached or can't do it now, with what to do about it;
 // errdefs.Unauthorized when it does not let us in, or not do it; errdefs.Validation for a DSN or a schema that is wrong;

@@ -80,7 +80,7 @@ var remedies = map[string]struct {
 	"3D000": {errdefs.Validation, "there is no such database: make it (createdb), or name another"},
 	"3F000": {errdefs.NotAvailable, "the tables are gone: open the journal again"},
 	"42P01": {errdefs.NotAvailable, "the tables are gone: open the journal again"},
-	"42501": {errdefs.Unauthorized, "the role may not do it: grant it CREATE on the database, or USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables"},
+	"42501": {errdefs.Unauthorized, "the role may not do it: grant it CREATE on the database, or USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables, and bring tables of an older version up to date as the role that owns the schema"},
 	"40":    {errdefs.NotAvailable, "others were in the way too often: try again"},
 	"53":    {errdefs.NotAvailable, "the server is short of something: free it, or try again later"},
 	"54":    {errdefs.Validation, "it is too large for the server"},

@@ -3,7 +3,15 @@ package postgres
 import (
 	"context"
 	"testing"
+	"time"
 )
+
+// Renew changes how long others notify a store, and how often it renews that, until the function that it gives is called.
+func Renew(lasts, every time.Duration) (restore func()) {
+	f, r := followedFor, renewEvery
+	followedFor, renewEvery = lasts, every
+	return func() { followedFor, renewEvery = f, r }
+}
 
 // Setting asks a connection of the store for a setting.
 func Setting(t testing.TB, s *Store, name string) (value string) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/wake"
 )
 
 // Store is a journal in a database. Make it with [Open]; the zero Store is of no use. Safe for concurrent use.
@@ -26,12 +28,18 @@ type Store struct {
 	pool     *pgxpool.Pool
 	sql      statements
 
+	bell      wake.Bell // for followers: see Watch
+	listening *pgx.ConnConfig
+
 	mu     sync.Mutex
 	closed bool
 	users  sync.WaitGroup // calls under way
 }
 
-var _ journal.Store = (*Store)(nil)
+var (
+	_ journal.Store   = (*Store)(nil)
+	_ journal.Watcher = (*Store)(nil)
+)
 
 // Option changes how a journal is opened.
 type Option func(*Store)
@@ -68,7 +76,8 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 		return nil, errdefs.Validation.Errorf("journal/postgres: open: the DSN can't be read: give postgres://user:password@host:5432/database, with special characters of the password as %%xx, or words like host=… dbname=…")
 	}
 	s.configure(config)
-	s.sql = newStatements(s.schema)
+	s.sql = newStatements(s.schema, rand.Text())
+	s.bell.Listen = s.listen
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.failed(ctx, "open", err, false)
 	}
@@ -93,6 +102,10 @@ func (s *Store) configure(config *pgxpool.Config) {
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: hesitation, DeadlineDelay: grace}
 	}
+	s.listening = c.Copy()
+	s.listening.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { // who stops waiting for a notification cancels nothing on the server
+		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, settle)
 		return err
@@ -103,12 +116,13 @@ func (s *Store) configure(config *pgxpool.Config) {
 const settle = `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false),
 	set_config('default_transaction_isolation', 'read committed', false)`
 
-// Close ends the use of the database, after the calls under way. What comes later fails with errdefs.NotAvailable. Closing again does
+// Close ends the use of the database, after the calls under way. What comes later fails with errdefs.NotAvailable, followers too. Closing again does
 // nothing. The error is always nil.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.bell.Close()
 	s.users.Wait()
 	s.pool.Close()
 	return nil

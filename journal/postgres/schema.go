@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	version = 1                  // of the schema
+	version = 2                  // of the schema
 	lock    = 0x5061776C6A6F7572 // "Pawljour", the advisory lock under which the schema is made
 )
 
@@ -67,7 +67,22 @@ CREATE VIEW {s}.journal AS
 		e.run, e.kind, e.scope, e.op, e.ref, convert_from(e.data, 'UTF8') AS data, e.parts
 	FROM {s}.entries e JOIN {s}.sessions s ON s.num = e.session WHERE NOT s.deleted;
 CREATE TABLE {s}.schema_version (version integer NOT NULL);
+INSERT INTO {s}.schema_version VALUES (1);
 `
+
+// migrations make of each version the next one. Programs that know the one before only go on where they have it open, and open it no more.
+var migrations = map[int]string{
+	0: schema,
+	// Who follows which session until when: an append to it notifies, others don't (see append). It says nothing that the next renewal wouldn't say again.
+	1: `
+CREATE UNLOGGED TABLE {s}.followed (
+	session text COLLATE "C" NOT NULL,
+	listener text COLLATE "C" NOT NULL, -- a Store
+	until timestamptz NOT NULL,
+	PRIMARY KEY (session, listener)
+) WITH (fillfactor = 70);
+`,
+}
 
 // statements are the SQL of one schema.
 type statements struct {
@@ -77,18 +92,25 @@ type statements struct {
 
 	appendCut, createCut, parts          string
 	lockParts, releaseParts, removeParts string
+
+	ring, listen, follow string
 }
+
+// ring notifies those of a session's followers that are with other Stores: this one wakes its own. PostgreSQL lets one transaction at a time commit that notifies, on the
+// whole server, so that no append does for whom nobody follows.
+const ring = `(SELECT pg_notify({channel}, $1::text) WHERE EXISTS (
+			SELECT FROM {s}.followed WHERE session = $1::text AND listener <> {me} AND until > now()))`
 
 // The beginnings of an append: the row of the session, if it can be had.
 const (
 	advance = `WITH s AS (
 			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce($12::text, agent),
 				usr = coalesce($13::text, usr), status = coalesce($14::text, status), created = coalesce($15::bigint, created), updated = $16::bigint
-			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num)`
+			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num, ` + ring + `)`
 	create = `WITH s AS (
 			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, status, created, updated, base_num, base)
 			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::bigint, $17::bigint, $18::bigint)
-			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num)`
+			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num, ` + ring + `)`
 )
 
 // The end of an append: a row for each entry, if the row of the session could be had.
@@ -113,8 +135,9 @@ const insertCut = `, p AS (
 const listed = `SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
 	AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)`
 
-func newStatements(name string) statements {
-	in := func(sql string) string { return strings.ReplaceAll(sql, "{s}", pgx.Identifier{name}.Sanitize()) }
+// newStatements are those of a schema, which is the name of its channel, too, and of a Store that listens as me, letters and digits.
+func newStatements(name, me string) statements {
+	in := strings.NewReplacer("{s}", pgx.Identifier{name}.Sanitize(), "{channel}", "'"+strings.ReplaceAll(name, "'", "''")+"'", "{me}", "'"+me+"'").Replace
 	return statements{
 		version: in("SELECT version FROM {s}.schema_version"),
 		find:    in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
@@ -156,16 +179,21 @@ func newStatements(name string) statements {
 		lockParts:    in("SELECT FROM {s}.parts WHERE hash = ANY($1::text[]) ORDER BY hash FOR UPDATE"),
 		releaseParts: in("UPDATE {s}.parts p SET refs = p.refs - n.refs FROM unnest($1::text[], $2::bigint[]) AS n(hash, refs) WHERE p.hash = n.hash"),
 		removeParts:  in("DELETE FROM {s}.parts WHERE hash = ANY($1::text[]) AND refs <= 0"),
+
+		ring:   in("SELECT " + ring),
+		listen: "LISTEN " + pgx.Identifier{name}.Sanitize(),
+		follow: in(`WITH gone AS (DELETE FROM {s}.followed WHERE until < now() - interval '1 hour')
+			INSERT INTO {s}.followed (session, listener, until)
+			SELECT f, {me}, now() + $2::bigint * interval '1 microsecond' FROM unnest($1::text[]) f ORDER BY f
+			ON CONFLICT (session, listener) DO UPDATE SET until = excluded.until`),
 	}
 }
 
 // prepare makes sure that the schema is there and of this version. Where it is, nothing but reading is done: the role needs no right to make it.
 func (s *Store) prepare(ctx context.Context) error {
 	return s.use(ctx, "open", func(ctx context.Context, conn *pgx.Conn) error {
-		switch err := s.inspect(ctx, conn); {
-		case err == nil:
-			return nil
-		case code(err) != "42P01" && code(err) != "3F000": // no table, no schema
+		have, err := s.inspect(ctx, conn)
+		if absent := code(err) == "42P01" || code(err) == "3F000"; err != nil && !absent || have == version { // no table, no schema
 			return err
 		}
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return s.make(ctx, tx) })
@@ -178,24 +206,24 @@ type asking interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-func (s *Store) inspect(ctx context.Context, db asking) error {
+// inspect gives the schema's version, and refuses what is none of ours, or newer.
+func (s *Store) inspect(ctx context.Context, db asking) (have int, err error) {
 	var encoding string
 	if err := db.QueryRow(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
-		return err
+		return 0, err
 	}
 	if encoding != "UTF8" {
-		return errdefs.Validation.Errorf("journal/postgres: open: the database %s has encoding %s: use one that was made with encoding UTF8", s.where, encoding)
+		return 0, errdefs.Validation.Errorf("journal/postgres: open: the database %s has encoding %s: use one that was made with encoding UTF8", s.where, encoding)
 	}
-	have := 0
 	switch err := db.QueryRow(ctx, s.sql.version).Scan(&have); {
 	case errors.Is(err, pgx.ErrNoRows):
-		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has no version: it was not made by this program", s.schema, s.where)
+		return 0, errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has no version: it was not made by this program", s.schema, s.where)
 	case err != nil:
-		return err
+		return 0, err
 	case have > version:
-		return errdefs.NotAvailable.Errorf("journal/postgres: open: schema %s of %s has version %d; this program knows up to %d: use a newer one", s.schema, s.where, have, version)
+		return 0, errdefs.NotAvailable.Errorf("journal/postgres: open: schema %s of %s has version %d; this program knows up to %d: use a newer one", s.schema, s.where, have, version)
 	}
-	return nil
+	return have, nil
 }
 
 // make makes what is missing; whoever comes at the same time waits.
@@ -208,15 +236,23 @@ func (s *Store) make(ctx context.Context, tx pgx.Tx) error {
 		s.schema).Scan(&schemaThere, &made); err != nil {
 		return err
 	}
-	if made { // by another process, meanwhile
-		return s.inspect(ctx, tx)
+	have := 0
+	if made { // by an older program, or by another process meanwhile
+		var err error
+		if have, err = s.inspect(ctx, tx); err != nil || have == version {
+			return err
+		}
 	}
 	name := pgx.Identifier{s.schema}.Sanitize()
-	sql := strings.ReplaceAll(schema, "{s}", name) + fmt.Sprintf("INSERT INTO %s.schema_version VALUES (%d);", name, version)
+	var sql strings.Builder
 	if !schemaThere {
-		sql = "CREATE SCHEMA " + name + ";" + sql
+		sql.WriteString("CREATE SCHEMA " + name + ";")
 	}
-	_, err := tx.Exec(ctx, sql)
+	for v := have; v < version; v++ {
+		sql.WriteString(strings.ReplaceAll(migrations[v], "{s}", name))
+	}
+	fmt.Fprintf(&sql, "UPDATE %s.schema_version SET version = %d;", name, version)
+	_, err := tx.Exec(ctx, sql.String())
 	if code(err) == "42P07" { // duplicate table
 		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has another program's tables: choose another one (%w)", s.schema, s.where, err)
 	}

@@ -16,7 +16,7 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 	if err := errors.Join(ctx.Err(), absent("delete", session)); err != nil {
 		return err
 	}
-	return s.use(ctx, "delete", func(ctx context.Context, conn *pgx.Conn) error {
+	err := s.use(ctx, "delete", func(ctx context.Context, conn *pgx.Conn) error {
 		return transact(ctx, conn, func(tx pgx.Tx) error {
 			r, err := locked(ctx, tx, s.sql.lockSession, alone, session)
 			if err != nil {
@@ -25,9 +25,15 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 			if r.num == 0 {
 				return errdefs.NotFound.Errorf("journal/postgres: delete: there is no session %s", quoted(session))
 			}
-			return s.delete(ctx, tx, r)
+			if err := s.delete(ctx, tx, r); err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, s.sql.ring, session)
+			return err
 		})
 	})
+	s.bell.Ring(session)
+	return err
 }
 
 // delete removes a session, or what of it nobody shares, then those deleted before that only it shared from, and the parts that no other

@@ -40,7 +40,11 @@ func (s *Store) Append(ctx context.Context, session string, after int64, entries
 		a.entries[i] = encoded{e, rest, refs}
 	}
 	a.parts = parts.Sorted()
-	return s.write(ctx, "append", size, a)
+	if err := s.write(ctx, "append", size, a); err != nil {
+		return err
+	}
+	s.bell.Ring(session)
+	return nil
 }
 
 func encode(e journal.Entry) ([]byte, error) {

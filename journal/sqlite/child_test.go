@@ -30,6 +30,7 @@ const (
 var roles = map[string]func(s *sqlite.Store, name string, report func(...any)) error{
 	"append for ever": appendForEver,
 	"contend":         contend,
+	"echo":            echo,
 }
 
 // openless are roles that open the file themselves.

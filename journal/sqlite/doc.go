@@ -12,6 +12,8 @@
 // costs little more disk than one. An append that is refused does not hurt its neighbours. Readers never wait for writers, nor writers for
 // readers, however slowly a consumer goes through what it reads.
 //
+// Followers: what a store appends wakes its followers at once, what others append within 100 ms: see [Store.Watch].
+//
 // Large contents: a string of more than 4 KiB (a file in base64, the output of a tool, a long text) is kept once for the whole file, however
 // many entries of whatever sessions have it, under its SHA-256, until the last of them is deleted. An append without one has no
 // part in that. A content that is missing or altered is found out when it is read, and named.

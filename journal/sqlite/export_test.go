@@ -105,3 +105,17 @@ func TakeBack(t testing.TB, s *Store, session string, after int64, e journal.Ent
 		t.Fatal(err)
 	}
 }
+
+// Lookout gives what a store looks for others' writes with, while the sessions 0 to n-1 are followed.
+func Lookout(t testing.TB, s *Store, n int) (look func() error, end func()) {
+	t.Helper()
+	s.bell.Listen = nil // the benchmark looks
+	for i := range n {
+		_, _ = s.bell.Watch(fmt.Sprint(i))
+	}
+	l, err := s.newLookout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.look, l.close
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/wake"
 	_ "modernc.org/sqlite" // the driver, in pure Go
 )
 
@@ -30,6 +31,7 @@ type Store struct {
 
 	live alive
 	left left
+	bell wake.Bell // for followers: see Watch
 
 	mu     sync.Mutex
 	closed bool
@@ -37,7 +39,10 @@ type Store struct {
 	close  func() error
 }
 
-var _ journal.Store = (*Store)(nil)
+var (
+	_ journal.Store   = (*Store)(nil)
+	_ journal.Watcher = (*Store)(nil)
+)
 
 // Option changes how a file is opened.
 type Option func(*Store)
@@ -70,6 +75,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, errdefs.Validation.Errorf("journal/sqlite: open %s: %w", path, err)
 	}
 	s.live.dir = s.path + ".live"
+	s.bell.Listen = s.listen
 	if err := makeFile(s.path); err != nil {
 		return nil, err
 	}
@@ -80,12 +86,13 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the use of the file, after the appends and page reads under way. What comes later fails with errdefs.NotAvailable. Closing again
+// Close ends the use of the file, after the appends and page reads under way. What comes later fails with errdefs.NotAvailable, followers too. Closing again
 // does nothing and gives the same error. No goroutine is left.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.bell.Close()
 	s.users.Wait()
 	return s.close()
 }

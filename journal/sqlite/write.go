@@ -188,7 +188,7 @@ func (tx *writing) newest(num, after, upTo int64, kind journal.Kind) (data []byt
 
 // Delete implements [journal.Store]. Entries that a fork shares stay until the last such fork is deleted.
 func (s *Store) Delete(ctx context.Context, session string) error {
-	return s.write(ctx, "delete", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
+	err := s.write(ctx, "delete", 0, wish(func(tx *writing) error { //nolint:contextcheck // likewise: see conn
 		r, err := tx.find(session)
 		if err != nil {
 			return err
@@ -199,6 +199,10 @@ func (s *Store) Delete(ctx context.Context, session string) error {
 		delete(tx.known, session)
 		return tx.delete(r)
 	}))
+	if err == nil {
+		s.bell.Ring(session)
+	}
+	return err
 }
 
 // delete removes a session, or what of it nobody shares, and then those deleted before that only it shared from.
