@@ -20,14 +20,12 @@ func TestSmallBodiesThatShareRoomsArriveAsTheyAreOverHTTP2(t *testing.T) {
 		return Body{bytes.Repeat([]byte(n+","), 300), bytes.Repeat([]byte(n+";"), 200)}
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch rand.IntN(6) {
+		switch rand.IntN(5) {
 		case 0: // before it has read anything
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 			return
 		case 1:
 			panic(http.ErrAbortHandler)
-		case 2: // what is sent on this connection meanwhile may be sent again
-			w.Header().Set("Connection", "close")
 		}
 		n := r.URL.RawQuery
 		if got, err := io.ReadAll(r.Body); r.ProtoMajor != 2 || err == nil && !bytes.Equal(got, bytes.Join(body(n), nil)) {
@@ -40,7 +38,7 @@ func TestSmallBodiesThatShareRoomsArriveAsTheyAreOverHTTP2(t *testing.T) {
 	api := &API{Provider: "x", Base: server.URL, Header: http.Header{}, send: sender{transport: server.Client().Transport}}
 	var all sync.WaitGroup
 	var came atomic.Int32
-	for worker := range 16 {
+	for worker := range 8 {
 		all.Go(func() {
 			for i := range 60 {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +56,7 @@ func TestSmallBodiesThatShareRoomsArriveAsTheyAreOverHTTP2(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := came.Load(); n < 200 {
-		t.Errorf("%d of 960 came", n)
+	if n := came.Load(); n < 100 {
+		t.Errorf("%d of 480 came", n)
 	}
 }
