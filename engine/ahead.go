@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
@@ -95,7 +94,7 @@ func (s *local) write(ctx context.Context, host Host, entries ...journal.Entry) 
 		return nil
 	}
 	if err := s.run.Log.Append(ctx, entries...); err != nil {
-		return s.unwritten(ctx, host, entries, n, err)
+		return s.unwritten(ctx, host, entries, own, err)
 	}
 	if n > 0 {
 		copy(own, entries[n:])
@@ -120,17 +119,16 @@ func (s *local) write(ctx context.Context, host Host, entries ...journal.Entry) 
 	return nil
 }
 
-// unwritten is the error of an append of which the first n entries had waited.
-func (s *local) unwritten(ctx context.Context, host Host, entries []journal.Entry, n int, err error) error {
+// unwritten is the error of an append of entries, of which the last are own and those before had waited.
+func (s *local) unwritten(ctx context.Context, host Host, entries, own []journal.Entry, err error) error {
 	switch {
-	case n == 0 || ctx.Err() != nil && errdefs.Canceled(err): // then nothing is wrong with the journal, and Settle puts there what waits
+	case len(own) == len(entries) || ctx.Err() != nil && errdefs.Canceled(err): // then nothing is wrong with the journal, and Settle puts there what waits
 		return err
-	case n < len(entries) && errdefs.Conflict.Is(err): // of which of them, they say by themselves
-		now := slices.Clone(entries[n:])
+	case len(own) > 0 && (errdefs.Conflict.Is(err) || errdefs.Validation.Is(err)): // which of them is refused, they say by themselves
 		if err := s.write(ctx, host); err != nil {
 			return err
 		}
-		return s.write(ctx, host, now...)
+		return s.write(ctx, host, own...)
 	}
 	s.drop(entries)
 	return err

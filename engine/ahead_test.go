@@ -235,16 +235,71 @@ func TestAnOutcomeThatWaitedIsWrittenThoughTheNextAppendIsCancelled(t *testing.T
 // failing is a store that fails, or that somebody is at when an append comes.
 type failing struct {
 	journal.Store
-	err error
-	on  func()
+	err  error
+	once bool // it fails once
+	on   func()
 }
 
 func (f *failing) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
-	if f.err != nil {
-		return f.err
+	if err := f.err; err != nil {
+		if f.once {
+			f.err = nil
+		}
+		return err
 	}
 	if f.on != nil {
 		f.on()
 	}
 	return f.Store.Append(ctx, session, after, entries...)
+}
+
+// What is written behind an outcome that waited is told, and kept, with its own number, though the two were refused together.
+func TestWhatIsWrittenApartFromWhatWaitedHasItsNumber(t *testing.T) {
+	store, host := &failing{Store: journal.Memory()}, &place{}
+	fails := false
+	steps := engine.Ahead(engine.Local(begun(t, store), host, performs(func(ctx context.Context, h engine.Host, e engine.Effect) (journal.Data, error) {
+		d, err := decides(ctx, h, e)
+		if fails {
+			err = errdefs.Internal.Errorf("it failed, and came to something")
+		}
+		return d, err
+	})))
+	does(t, steps, judge("a"))
+	fails = true
+	store.err = errdefs.Conflict.Errorf("somebody was faster, and is gone")
+	store.once = true
+	if _, err := engine.Do[journal.ToolJudged](t.Context(), steps, judge("b")); err == nil {
+		t.Error("no error")
+	}
+	same(t, "on record", []string{"tool.judged judge/a", "tool.judged judge/b"}, read(t, store))
+	if c := host.checkpoints; len(c) != 2 || c[0].Seq != 2 || c[1].Seq != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// picky is a store that refuses entries of one kind.
+type picky struct {
+	journal.Store
+	refuses journal.Kind
+}
+
+func (p picky) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Data.Kind() == p.refuses }) {
+		return errdefs.Validation.Errorf("an entry that is too large")
+	}
+	return p.Store.Append(ctx, session, after, entries...)
+}
+
+// What comes next is more than the store takes: what a call came to is on record all the same.
+func TestAnOutcomeThatWaitedIsNotLostWithAnIntentThatIsRefused(t *testing.T) {
+	store := picky{journal.Memory(), journal.Asked{}.Kind()}
+	steps := engine.Ahead(engine.Local(begun(t, store), engine.NoopHost{}, performs(decides)))
+	does(t, steps, use("a", writes))
+	if _, err := engine.Do[journal.Answered](t.Context(), steps, engine.Ask{Asked: journal.Asked{ID: "b"}}); !errdefs.Validation.Is(err) {
+		t.Error(err)
+	}
+	if err := engine.Settle(t.Context(), steps); err != nil {
+		t.Error(err)
+	}
+	same(t, "on record", []string{"tool.started tool/a", "tool.finished tool/a"}, read(t, store))
 }

@@ -290,6 +290,7 @@ func (l *Log) State() State {
 	st := l.st
 	st.clip()
 	st.join()
+	st.live = &l.mu
 	return st
 }
 

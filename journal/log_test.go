@@ -294,8 +294,13 @@ func TestALogIsSafeForConcurrentUse(t *testing.T) {
 				if _, begun := l.Recorded(journal.Key{Op: "ask", ID: id}); !begun || !l.HasCall(id) {
 					t.Error("not on record")
 				}
-				if st := l.State(); !identical(message.Repair(st.Messages), st.Messages) {
+				st := l.State()
+				if !identical(message.Repair(st.Messages), st.Messages) {
 					t.Error("not valid")
+				}
+				before := len(st.Unfinished()) // of a value that is the caller's, while others go on
+				if more := st.With(keyed("tool", "more", journal.ToolStarted{Call: journal.Called{ID: "more"}})); len(more.Unfinished()) != before+1 {
+					t.Error("what was begun is not unfinished")
 				}
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -44,7 +45,8 @@ type State struct {
 	Commands         []CommandStarted // that go on in the background, whichever run started them
 	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
 
-	effects  effects // of the unfinished run's attempt
+	live     *sync.Mutex // of the Log that the State was taken of, which goes on to write to the four below; nil: nobody does
+	effects  effects     // of the unfinished run's attempt
 	calls    map[string]bool
 	runs     map[string]bool
 	moves    map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
@@ -126,13 +128,24 @@ func Fold(entries ...Entry) State {
 
 // With is the state after further entries; s stays as it is.
 func (s State) With(entries ...Entry) State {
-	s.effects, s.calls, s.runs, s.moves, s.open = s.effects.clone(), maps.Clone(s.calls), maps.Clone(s.runs), maps.Clone(s.moves), s.open.clone()
+	s = s.apart()
+	s.open = s.open.clone()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
 		s.apply(&e)
 	}
 	s.join()
+	return s
+}
+
+// apart is s with an index of its own.
+func (s State) apart() State {
+	if s.live != nil {
+		s.live.Lock()
+		defer s.live.Unlock()
+	}
+	s.live, s.effects, s.calls, s.runs, s.moves = nil, s.effects.clone(), maps.Clone(s.calls), maps.Clone(s.runs), maps.Clone(s.moves)
 	return s
 }
 
@@ -538,6 +551,10 @@ func (d ModelFinished) Cut() bool { return d.Partial || d.Stop == model.StopLeng
 // Unfinished gives the keys of the tool calls that have begun and go on: those without an outcome, and those in the background, in the order in which they began.
 func (s State) Unfinished() (keys []Key) {
 	var on []effect
+	if s.live != nil {
+		s.live.Lock()
+		defer s.live.Unlock()
+	}
 	for _, e := range s.effects.all {
 		if e.op == "tool" && e.begun > 0 && (e.outcome == nil || slices.ContainsFunc(s.Background, func(c Called) bool { return c.ID == e.id })) {
 			on = append(on, e)

@@ -49,7 +49,7 @@ func (l *Log) join(ctx context.Context, entries []Entry) error {
 func (l *Log) appendAll(ctx context.Context, all []*queued) {
 	var entries []Entry
 	for _, w := range all {
-		w.done = true
+		w.done, w.err = true, errSilent
 		entries = append(entries, w.entries...)
 	}
 	err := l.add(ctx, entries)
@@ -65,9 +65,14 @@ func (l *Log) appendAll(ctx context.Context, all []*queued) {
 	}
 }
 
+// errSilent is the error of an append whose store panicked, or ended the goroutine: nobody knows what is there.
+var errSilent = errdefs.Internal.Errorf("journal: the store ended an append without saying what came of it: whether its entries are there is not known")
+
 // add appends entries of the driver. l.mu is held.
-func (l *Log) add(ctx context.Context, entries []Entry) error {
-	return l.note(ctx, l.append(ctx, func(st *State) error {
+func (l *Log) add(ctx context.Context, entries []Entry) (err error) {
+	err = errSilent
+	defer func() { _ = l.note(ctx, err) }()
+	err = l.append(ctx, func(st *State) error {
 		if l.owner != "" && st.Driver != l.owner {
 			return errdefs.Conflict.Errorf("journal: session %s is driven by %s now", l.session, st.Driver)
 		}
@@ -77,5 +82,6 @@ func (l *Log) add(ctx context.Context, entries []Entry) error {
 			}
 		}
 		return st.free(entries)
-	}, nil, entries))
+	}, nil, entries)
+	return err
 }

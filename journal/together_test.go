@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawl-dev/pawl/errdefs"
@@ -120,5 +121,52 @@ func TestAStoreThatFailsFailsAllThatMet(t *testing.T) {
 	}
 	if !slices.Equal(g.appends, []int{1, 2}) || l.Failed() == nil { // nobody tries again what a store failed at
 		t.Error(g.appends, l.Failed())
+	}
+}
+
+// panicking is a store that panics once it is told to.
+type panicking struct {
+	*gated
+	now bool
+}
+
+func (p *panicking) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	if p.now && p.enter == nil {
+		panic("a defect of the store")
+	}
+	return p.gated.Append(ctx, session, after, entries...)
+}
+
+// Whoever waits for an append that panics in another one's hands must not take its entries to be there.
+func TestAStoreThatPanicsFailsAllThatMet(t *testing.T) {
+	p := &panicking{gated: &gated{Store: journal.Memory()}}
+	l := open(t, p)
+	drive(t, l, "me")
+	p.enter, p.leave = make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { must(t, l.Append(ctx, keyed("tool", "first", journal.ToolFinished{Call: "first"}))) })
+	<-p.enter
+	var panics, errs atomic.Int32
+	for _, id := range []string{"a", "b", "c"} {
+		wg.Go(func() {
+			defer func() {
+				if recover() != nil {
+					panics.Add(1)
+				}
+			}()
+			if l.Append(context.WithoutCancel(ctx), keyed("tool", id, journal.ToolFinished{Call: id})) != nil {
+				errs.Add(1)
+			}
+		})
+	}
+	for journal.Queued(l) < 3 {
+		runtime.Gosched()
+	}
+	leave := p.leave
+	p.enter, p.now = nil, true
+	close(leave)
+	wg.Wait()
+	if panics.Load() != 1 || errs.Load() != 2 || l.Failed() == nil {
+		t.Errorf("%d panicked, %d of the two that met it got an error; the log failed: %v", panics.Load(), errs.Load(), l.Failed())
 	}
 }

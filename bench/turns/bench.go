@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ type options struct {
 
 func flagsOf(o *options) *flag.FlagSet {
 	flags := flag.NewFlagSet("turns", flag.ContinueOnError)
-	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W5,W6,W7,W8,W9,W10", "which workloads; W4-big only if it is named")
+	flags.StringVar(&o.workloads, "workloads", "W1,W2,W3,W4,W5,W6,W7,W8,W9,W10", "which workloads, by group or by name (W2, W2-200); W4-big only if it is named")
 	flags.StringVar(&o.systems, "systems", "", "which systems of the table; all of them if it is empty")
 	flags.StringVar(&o.also, "also", "", "further systems, NAME=PROGRAM,…, under W1 to W4: a program that takes run -system NAME -workload W1 -upstream URL -times 1 and prints a result as JSON")
 	flags.StringVar(&o.peers, "peers", "", "programs whose systems are others', PROGRAM,…, under W1, W2-200, W3 and W4; ./scripts/bench builds its own and needs no value here. At the end is what Pawl costs beside the best of them")
@@ -56,6 +57,9 @@ func (o *options) chosen(ctx context.Context) ([]row, error) {
 		if !ok {
 			return nil, fmt.Errorf("-also %s: want NAME=PROGRAM", p)
 		}
+		if _, err := exec.LookPath(program); err != nil && o.from == "" {
+			return nil, fmt.Errorf("-also %s: %w", p, err)
+		}
 		all = append(all, further(name, program)...)
 	}
 	for _, program := range split(o.peers) {
@@ -66,20 +70,35 @@ func (o *options) chosen(ctx context.Context) ([]row, error) {
 		all = append(all, peers...)
 	}
 	titles, names := split(o.workloads), split(o.systems)
+	known := func(of func(row) string) (out []string) {
+		for _, r := range all {
+			if !slices.Contains(out, of(r)) {
+				out = append(out, of(r))
+			}
+		}
+		return out
+	}
+	groups, single, those := known(func(r row) string { return r.title }), known(func(r row) string { return r.workload }), known(func(r row) string { return r.system })
 	for _, t := range titles {
-		if !slices.ContainsFunc(all, func(r row) bool { return r.title == t }) {
-			return nil, fmt.Errorf("-workloads: there is no %q", t)
+		if !slices.Contains(groups, t) && !slices.Contains(single, t) {
+			return nil, fmt.Errorf("-workloads: there is no %q, but %s, and each workload of them by its own name", t, strings.Join(groups, ", "))
 		}
 	}
 	for _, n := range names {
-		if !slices.ContainsFunc(all, func(r row) bool { return r.system == n }) {
-			return nil, fmt.Errorf("-systems: there is no %q", n)
+		if !slices.Contains(those, n) {
+			return nil, fmt.Errorf("-systems: there is no %q, but %s", n, strings.Join(those, ", "))
 		}
 	}
+	place := func(r row) int { // in titles; a workload has the name of a group only if it is in it, as W1 is, beside W6
+		return slices.IndexFunc(titles, func(t string) bool { return t == r.title || t == r.workload && !slices.Contains(groups, t) })
+	}
 	all = slices.DeleteFunc(all, func(r row) bool {
-		return !slices.Contains(titles, r.title) || len(names) > 0 && !slices.Contains(names, r.system)
+		return place(r) < 0 || len(names) > 0 && !slices.Contains(names, r.system)
 	})
-	slices.SortStableFunc(all, func(a, b row) int { return cmp.Compare(slices.Index(titles, a.title), slices.Index(titles, b.title)) })
+	slices.SortStableFunc(all, func(a, b row) int { return cmp.Compare(place(a), place(b)) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("-workloads %q -systems %q: no row of the table is of both", o.workloads, o.systems)
+	}
 	return all, nil
 }
 
@@ -104,19 +123,34 @@ type raw struct {
 	Best []string `json:"best,omitempty"`
 }
 
-// recorded gives the pairs of a file that -json wrote; none for a row that it does not have.
-func recorded(file string) (func(context.Context, row) ([]pair, error), error) {
+// recorded gives the pairs of a file that -json wrote; none for a row that it does not have. It has to have some of those that are chosen.
+func recorded(file string, chosen []row) (func(context.Context, row) ([]pair, error), error) {
 	text, err := os.ReadFile(file) //nolint:gosec // the caller names it
 	if err != nil {
 		return nil, err
 	}
 	var all []raw
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: want what -json has written: %w", file, err)
+	}
+	of := func(one raw, r row) bool {
+		return one.Title == r.title && one.Workload == r.workload && one.System == r.system && one.Base == r.base
+	}
+	some := false
+	for _, one := range all {
+		for i, p := range one.Pairs {
+			if one.Title == "W9" && len(p.System.Sizes) == 0 || one.Title != "W9" && p.System.Wall <= 0 {
+				return nil, fmt.Errorf("%s: pair %d of %s, %s has no measurement: want what -json has written", file, i+1, one.Workload, one.System)
+			}
+		}
+		some = some || len(one.Pairs) > 0 && slices.ContainsFunc(chosen, func(r row) bool { return of(one, r) })
+	}
+	if !some {
+		return nil, fmt.Errorf("%s: it has nothing of what -workloads and -systems choose; systems of other programs have to be named by -also or -peers", file)
 	}
 	return func(_ context.Context, r row) ([]pair, error) {
 		for _, one := range all {
-			if one.Title == r.title && one.Workload == r.workload && one.System == r.system && one.Base == r.base {
+			if of(one, r) {
 				return one.Pairs, nil
 			}
 		}
@@ -154,7 +188,11 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}
 	b := &bench{pairs: o.pairs, times: o.times, profiles: o.profileTo, models: map[time.Duration]*child.Process{}, tls: o.tls}
-	defer func() { err = errors.Join(err, b.end()) }()
+	defer func() {
+		if ended := b.end(); ctx.Err() == nil { // else it is interrupted as all is, and nothing more has to be said
+			err = errors.Join(err, ended)
+		}
+	}()
 	if o.tls != "" {
 		if b.ca, err = newAuthority(); err != nil {
 			return err
@@ -163,7 +201,13 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 
 	compare := b.compare
 	if o.from != "" {
-		if compare, err = recorded(o.from); err != nil {
+		if compare, err = recorded(o.from, chosen); err != nil {
+			return err
+		}
+	}
+
+	for _, file := range []string{o.jsonFile, o.svgFile} { // before minutes are spent on what can't be kept
+		if err := writable(file); err != nil {
 			return err
 		}
 	}
@@ -177,7 +221,7 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		pairs, err := compare(ctx, r)
 		if err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return errors.Join(fmt.Errorf("interrupted: %w", ctx.Err()), o.keep(all))
 			}
 			failed = errors.Join(failed, err)
 			continue
@@ -207,22 +251,43 @@ func benchMain(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}
 	beside, more, err := besidePeers(ctx, compare, lines, out)
-	failed = errors.Join(failed, err)
 	lines, all = append(lines, beside...), append(all, more...)
+	if ctx.Err() != nil {
+		return errors.Join(fmt.Errorf("interrupted: %w", ctx.Err()), o.keep(all))
+	}
+	failed = errors.Join(failed, err)
 	if o.growth {
 		failed = errors.Join(failed, b.grow(ctx, out))
 	}
-	if o.jsonFile != "" {
-		text, err := json.MarshalIndent(all, "", " ")
-		if err == nil {
-			err = os.WriteFile(o.jsonFile, text, 0o644) //nolint:gosec // no secret
-		}
-		failed = errors.Join(failed, err)
-	}
+	failed = errors.Join(failed, o.keep(all))
 	if o.svgFile != "" {
 		failed = errors.Join(failed, os.WriteFile(o.svgFile, draw(lines), 0o644)) //nolint:gosec // no secret
 	}
 	return failed
+}
+
+// keep writes what was measured, if there is a file for it.
+func (o *options) keep(all []raw) error {
+	if o.jsonFile == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.jsonFile, text, 0o644) //nolint:gosec // no secret
+}
+
+// writable says why a file can't be written, and leaves what is in it.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // the caller names it, and it is no secret
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // grow measures what workloads cost at growing sizes.

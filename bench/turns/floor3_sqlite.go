@@ -15,13 +15,24 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 )
 
-// f3sqlite is f3 that puts as many bytes into a table as Pawl's journal does, in as many transactions, each of them on the disk before the next step: what it costs to keep what happened, by any means.
+// f3sqlite is f3 that puts as many bytes into a table as Pawl's journal does, in as many appends, each of them on the disk before the next step: what it costs to keep what happened, by any means. As there, appends that come while
+// one is written share the next transaction.
 type f3sqlite struct {
 	t     *load.Task
 	sizes []int // bytes of each append of a session
 	db    *sql.DB
 	add   *sql.Stmt
-	mu    sync.Mutex // writers of SQLite take turns
+
+	mu      sync.Mutex
+	waiting []*appended // for the next transaction
+	writing bool
+}
+
+// appended is what one append writes.
+type appended struct {
+	id   int64
+	data string
+	done chan error
 }
 
 func newF3SQLite(t *load.Task) (load.System, error) {
@@ -55,10 +66,8 @@ func (f *f3sqlite) Open(number int) load.Session {
 	all := f.t.Workload.Asks.Turns
 	turn, seq := 0, 0
 	upTo := func(end int) error {
-		f.mu.Lock()
-		defer f.mu.Unlock()
 		for ; seq < end; seq++ {
-			if _, err := f.add.Exec(int64(number)<<32|int64(seq), strings.Repeat("x", f.sizes[seq])); err != nil {
+			if err := f.append(&appended{int64(number)<<32 | int64(seq), strings.Repeat("x", f.sizes[seq]), make(chan error, 1)}); err != nil {
 				return err
 			}
 		}
@@ -69,6 +78,50 @@ func (f *f3sqlite) Open(number int) load.Session {
 		return upTo(len(f.sizes) * turn / all)
 	}
 	return s
+}
+
+// append returns when r is on the disk.
+func (f *f3sqlite) append(r *appended) error {
+	f.mu.Lock()
+	f.waiting = append(f.waiting, r)
+	if f.writing {
+		f.mu.Unlock()
+		return <-r.done
+	}
+	f.writing = true
+	for len(f.waiting) > 0 {
+		rows := f.waiting
+		f.waiting = nil
+		f.mu.Unlock()
+		err := f.write(rows)
+		for _, r := range rows {
+			r.done <- err
+		}
+		f.mu.Lock()
+	}
+	f.writing = false
+	f.mu.Unlock()
+	return <-r.done
+}
+
+// write makes one transaction of rows.
+func (f *f3sqlite) write(rows []*appended) error {
+	if len(rows) == 1 {
+		_, err := f.add.Exec(rows[0].id, rows[0].data)
+		return err
+	}
+	tx, err := f.db.Begin()
+	if err != nil {
+		return err
+	}
+	add := tx.Stmt(f.add)
+	defer func() { _ = add.Close() }()
+	for _, r := range rows {
+		if _, err := add.Exec(r.id, r.data); err != nil {
+			return errors.Join(err, tx.Rollback())
+		}
+	}
+	return tx.Commit()
 }
 
 // recorder notes how many bytes a store is told to keep.

@@ -23,6 +23,7 @@ func draw(lines []line) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", right, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", right, height)
 	fmt.Fprintf(&b, `<text x="10" y="20" font-size="14">Processor time beside that of the base, which is 1 (the line); the short marks are targets</text>`+"\n")
+	fmt.Fprintf(&b, `<text x="10" y="36">green: the target is met; orange: it is missed; grey: there is none</text>`+"\n")
 	for i, l := range bars {
 		y := top + i*step
 		color := "#4a7"

@@ -100,6 +100,7 @@ func rows() []row {
 	add("W6", "W4", "pawl-sqlite", "f3-sqlite", want{cpuTurn, 1.25}, want{wall, 0})
 	add("W7", "W1", "pawl-full", "pawl-memory", want{cpuTurn, 1.3}, want{allocTurn, 0})
 	for _, name := range []string{"W8-parallel", "W8-results", "W8-image"} {
+		add("W8", name, "f3", "f1", want{cpuTurn, 0}, want{bytesTurn, 0})
 		add("W8", name, "pawl-memory", "f1", want{cpuTurn, 0.5}, want{bytesTurn, 0})
 	}
 	all = append(all, keptRows()...)

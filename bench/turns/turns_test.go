@@ -69,7 +69,7 @@ func TestEverySystemAnswersEveryWorkload(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Latency = 0
-			w.Warm, w.Sessions, w.Result, w.Image, w.Asks.Deltas = min(w.Warm, 1), min(w.Sessions, 10), min(w.Result, 32<<10), min(w.Image, 64<<10), min(w.Asks.Deltas, 20)
+			w.Warm, w.Sessions, w.Asks.Result, w.Image, w.Asks.Deltas = min(w.Warm, 1), min(w.Sessions, 10), min(w.Asks.Result, 32<<10), min(w.Image, 64<<10), min(w.Asks.Deltas, 20)
 			if strings.HasPrefix(workload, "W2") {
 				w.Sessions = 2
 			}
@@ -252,20 +252,24 @@ func TestTheModelSpeaksAllWires(t *testing.T) {
 func TestTheModelRefusesWhatItIsNotToBeAsked(t *testing.T) {
 	url := upstreamOf(t)
 	user := func(d string) string { return `{"role":"user","content":[{"type":"text","text":"` + d + `"}]}` }
-	const call, result = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"echo","input":{}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}`
+	const call, result = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"echo","input":{"value":"item 000007"}}]}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"item 000007"}]}`
 	for body, want := range map[string]string{
 		user("turns=2 tool=echo"):                             "",
 		user("turns=2 tool=echo") + "," + call + "," + result: "",
-		user("hello"):                                                                           "no prompt says",
-		user("turns=2 tool=echo") + "," + call:                                                  "1 calls, and 0 results",
-		user("turns=2 tool=echo") + "," + result:                                                "0 calls, and 1 results",
-		user("turns=1 tool=echo") + "," + call + "," + result:                                   "1 results, of 1 calls a turn and 0 in all",
-		user("turns=3 tool=echo par=2") + "," + call + "," + result:                             "1 results, of 2 calls a turn",
-		user("turns=2 tool=echo") + "," + strings.Replace(call, `"a"`, `"b"`, 1) + "," + result: "which nobody made",
-		user("turns=0 tool=echo"):                                                               "at least 1",
-		user("turns=2"):                                                                         "and a tool",
-		user("turns=2 tool=x par=y"):                                                            "want a number",
-		user("turns=2 tool=x pa=1"):                                                             "means nothing",
+		user("hello"):                                                                                                                 "no prompt says",
+		user("turns=2 tool=echo") + "," + call:                                                                                        "1 calls, and 0 results",
+		user("turns=2 tool=echo") + "," + result:                                                                                      "0 calls, and 1 results",
+		user("turns=1 tool=echo") + "," + call + "," + result:                                                                         "1 results, of 1 calls a turn and 0 in all",
+		user("turns=3 tool=echo par=2") + "," + call + "," + result:                                                                   "1 results, of 2 calls a turn",
+		user("turns=2 tool=echo") + "," + strings.Replace(call, `"a"`, `"b"`, 1) + "," + result:                                       "which nobody made",
+		user("turns=2 tool=echo") + "," + call + "," + strings.Replace(result, "item 000007", "", 1):                                  "1 arguments and results, want 2",
+		user("turns=2 tool=echo") + "," + call + "," + strings.Replace(result, "item 000007", "item 000008", 1):                       "which nobody asked for",
+		user("turns=2 tool=echo result=500") + "," + call + "," + result:                                                              "want 500 of each",
+		user("turns=2 tool=echo result=500") + "," + call + "," + strings.Replace(result, "item 000007", strings.Repeat("r", 500), 1): "",
+		user("turns=0 tool=echo"):                                                                                                     "at least 1",
+		user("turns=2"):                                                                                                               "and a tool",
+		user("turns=2 tool=x par=y"):                                                                                                  "want a number",
+		user("turns=2 tool=x pa=1"):                                                                                                   "means nothing",
 	} {
 		resp, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(`{"stream":true,"messages":[`+body+`]}`))
 		if err != nil {
@@ -279,7 +283,7 @@ func TestTheModelRefusesWhatItIsNotToBeAsked(t *testing.T) {
 			t.Errorf("%s: %s, %s, want %q", body, resp.Status, said, want)
 		}
 	}
-	if c, err := upstream.CountsOf(t.Context(), url); err != nil || c.Requests != 2 || c.Refused != 10 {
+	if c, err := upstream.CountsOf(t.Context(), url); err != nil || c.Requests != 3 || c.Refused != 13 {
 		t.Error(c, err)
 	}
 }

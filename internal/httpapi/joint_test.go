@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/httpapi"
+	"github.com/pawl-dev/pawl/internal/raced"
 )
 
 // piecesOf makes a small body that no other has.
@@ -110,6 +111,9 @@ func TestACallersTraceIsToldOfARequest(t *testing.T) {
 
 // A request waits for minutes: what it sent is not held meanwhile.
 func TestARequestThatWaitsDoesNotHoldItsBody(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("with -race, rooms to be used again are dropped at random")
+	}
 	const many, size = 64, 3500
 	came, leave := make(chan struct{}), make(chan struct{})
 	api := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -144,11 +148,11 @@ func TestARequestThatWaitsDoesNotHoldItsBody(t *testing.T) {
 		return float64(after.TotalAlloc-before.TotalAlloc) / many
 	}
 	small, large := httpapi.Body{make([]byte, size)}, httpapi.Body{make([]byte, 2*size)}
-	more := math.Inf(1)
-	for range 5 {
-		more = min(more, waiting(small)-waiting(large)) // which is sent from where it lies; what is made for a request is the same
+	joined, apart := math.Inf(1), math.Inf(1)
+	for range 10 {
+		joined, apart = min(joined, waiting(small)), min(apart, waiting(large)) // which is sent from where it lies; what is made for a request is the same
 	}
-	if more > size/4 {
+	if more := joined - apart; more > size/4 {
 		t.Errorf("a request that waits takes %.0f bytes more than one whose body is not joined, with a body of %d", more, size)
 	}
 }

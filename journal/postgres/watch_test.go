@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/waketest"
 	"github.com/pawl-dev/pawl/journal/postgres"
 )
 
@@ -248,34 +249,6 @@ func TestWithoutNotificationsFollowersLookByThemselves(t *testing.T) {
 	}
 }
 
-func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
-	s := open(t, pgtest.DSN(t))
-	woken, stop := s.Watch(ctx, "a")
-	defer stop()
-	wakes(t, woken, "the beginning")
-	for what, do := range []func() error{
-		func() error { return s.Append(ctx, "a", 0, said("x")) },
-		func() error { return s.Append(ctx, "a", 1, said("x")) },
-		func() error { return s.Delete(ctx, "a") },
-	} {
-		must(t, do())
-		select {
-		case <-woken:
-		default:
-			t.Errorf("change %d: nobody was woken", what)
-		}
-	}
-}
-
-func TestClosingAStoreWakesItsFollowers(t *testing.T) {
-	s := open(t, pgtest.DSN(t))
-	woken, stop := s.Watch(ctx, "a")
-	defer stop()
-	<-woken // of the beginning
-	must(t, s.Close())
-	select {
-	case <-woken:
-	default:
-		t.Error("nobody was woken")
-	}
+func TestFollowersOfAStoreAreWokenByItAtOnce(t *testing.T) {
+	waketest.Run(t, func(t *testing.T) waketest.Store { return open(t, pgtest.DSN(t)) })
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/internal/waketest"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 )
 
@@ -127,34 +128,6 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-func TestAnAppendHasWokenTheFollowersOfItsStoreWhenItReturns(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "j.db"))
-	woken, stop := s.Watch(ctx, "a")
-	defer stop()
-	<-woken // of the beginning
-	for what, do := range []func() error{
-		func() error { return s.Append(ctx, "a", 0, said("x")) },
-		func() error { return s.Append(ctx, "a", 1, said("x")) },
-		func() error { return s.Delete(ctx, "a") },
-	} {
-		must(t, do())
-		select {
-		case <-woken:
-		default:
-			t.Errorf("change %d: nobody was woken", what)
-		}
-	}
-}
-
-func TestClosingAStoreWakesItsFollowers(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "j.db"))
-	woken, stop := s.Watch(ctx, "a")
-	defer stop()
-	<-woken // of the beginning
-	must(t, s.Close())
-	select {
-	case <-woken:
-	default:
-		t.Error("nobody was woken")
-	}
+func TestFollowersOfAStoreAreWokenByItAtOnce(t *testing.T) {
+	waketest.Run(t, func(t *testing.T) waketest.Store { return open(t, filepath.Join(t.TempDir(), "j.db")) })
 }

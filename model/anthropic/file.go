@@ -17,46 +17,13 @@ func isImage(mime string) bool { return strings.HasPrefix(mime, "image/") }
 
 // sendable fails when a message has a file that has no place on this wire.
 func (m *Model) sendable(h message.History) error {
-	if !h.HasFiles() {
-		return nil
-	}
-	for i, msg := range h.All() {
-		if !msg.HasFiles() {
-			continue
-		}
-		if !m.keeps() {
-			msg = httpapi.Inline(msg)
-		}
-		if err := m.filesSendable(msg, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Model) filesSendable(msg message.Message, i int) error {
-	check := func(f message.File) error {
+	for i, f := range httpapi.Files(h, m.keeps()) {
 		why := unsendable(f)
-		if why == "" && msg.Role() == message.RoleAssistant {
+		if why == "" && h.At(i).Role() == message.RoleAssistant {
 			why = "the model's own messages can't hold files: move it to a user message"
 		}
-		if why == "" {
-			return nil
-		}
-		return errdefs.Validation.Errorf("%s: file %q of type %q (message %d): %s", m.can.Name, f.Name, f.MIME, i+1, why)
-	}
-	for p := range msg.Parts() {
-		switch p := p.(type) {
-		case message.File:
-			if err := check(p); err != nil {
-				return err
-			}
-		case message.ToolResult:
-			for _, f := range p.Files {
-				if err := check(f); err != nil {
-					return err
-				}
-			}
+		if why != "" {
+			return errdefs.Validation.Errorf("%s: file %q of type %q (message %d): %s", m.can.Name, f.Name, f.MIME, i+1, why)
 		}
 	}
 	return nil

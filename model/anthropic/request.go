@@ -46,8 +46,10 @@ func (m *Model) body(req model.Request, stream bool) (httpapi.Body, error) {
 // appendMessages appends the messages' own bytes, and the cache marks.
 func (m *Model) appendMessages(pieces httpapi.Body, req model.Request) (httpapi.Body, error) {
 	h := req.Messages
-	if err := m.sendable(h); err != nil {
-		return nil, err
+	if h.HasFiles() {
+		if err := m.sendable(h); err != nil {
+			return nil, err
+		}
 	}
 	before, at := len(pieces), 0
 	last, earlier := marks(req)

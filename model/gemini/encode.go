@@ -37,8 +37,10 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.checkFiles(req.Messages); err != nil {
-		return nil, err
+	if req.Messages.HasFiles() {
+		if err := m.checkFiles(req.Messages); err != nil {
+			return nil, err
+		}
 	}
 	body := req.Messages.Encoded(append(httpapi.Room(n), head), 0, n, m.format, m.encode)
 	if len(body) == 1 {
@@ -50,42 +52,9 @@ func (m *Model) body(req model.Request) (httpapi.Body, error) {
 
 // checkFiles wants each file's bytes or address.
 func (m *Model) checkFiles(h message.History) error {
-	if !h.HasFiles() {
-		return nil
-	}
-	for i, msg := range h.All() {
-		if !msg.HasFiles() {
-			continue
-		}
-		if !m.keeps() {
-			msg = httpapi.Inline(msg)
-		}
-		if err := checkFiles(i, msg); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkFiles(i int, m message.Message) error {
-	check := func(fs ...message.File) error {
-		for _, f := range fs {
-			if f.Data == "" && f.URL == "" && !kept(f) {
-				return errdefs.Validation.Errorf("gemini: message %d: the file %q (%s) has neither data nor a URL: resolve it before the call", i+1, f.Name, f.MIME)
-			}
-		}
-		return nil
-	}
-	for p := range m.Parts() {
-		var err error
-		switch p := p.(type) {
-		case message.File:
-			err = check(p)
-		case message.ToolResult:
-			err = check(p.Files...)
-		}
-		if err != nil {
-			return err
+	for i, f := range httpapi.Files(h, m.keeps()) {
+		if f.Data == "" && f.URL == "" && !kept(f) {
+			return errdefs.Validation.Errorf("gemini: message %d: the file %q (%s) has neither data nor a URL: resolve it before the call", i+1, f.Name, f.MIME)
 		}
 	}
 	return nil

@@ -138,9 +138,6 @@ func (c *client) admitMessages(h message.History, file func(message.File) string
 		if m.IsZero() {
 			return errdefs.Validation.Errorf("%s: message %d is the zero Message", c.vendor.Name, i+1)
 		}
-		if !m.HasFiles() {
-			continue
-		}
 		if err := c.admitFiles(m, i, file); err != nil {
 			return err
 		}
@@ -150,7 +147,7 @@ func (c *client) admitMessages(h message.History, file func(message.File) string
 
 // admitFiles finds what is wrong with the files of message i.
 func (c *client) admitFiles(m message.Message, i int, file func(message.File) string) error {
-	for _, f := range files(m) {
+	for f := range httpapi.FilesOf(m) {
 		what := file(f)
 		if m.Role() == message.RoleAssistant {
 			what = "the model's own messages can't hold files: move it to a user message"
@@ -217,16 +214,3 @@ func (c *client) completeStream(
 // longestName is the most bytes of a function's name that both protocols take. A model may call what nobody offered, by any name, and that
 // call is sent back with all others.
 const longestName = 64
-
-// files gives the files of m and of the results in it.
-func files(m message.Message) (list []message.File) {
-	for p := range m.Parts() {
-		switch p := p.(type) {
-		case message.File:
-			list = append(list, p)
-		case message.ToolResult:
-			list = append(list, p.Files...)
-		}
-	}
-	return list
-}

@@ -50,6 +50,7 @@ func Start(ctx context.Context, args ...string) (*Process, error) {
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
+	p.cmd.Cancel = p.in.Close // the word to end, as in End
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -139,7 +140,16 @@ func Run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // it is this program, or one that the caller names
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = patience
+	cmd.Cancel = func() error { // it has files to remove
+		if cmd.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return cmd.Process.Kill()
+	}
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}

@@ -14,8 +14,11 @@ import (
 // Systems makes systems, by name.
 type Systems map[string]func(*Task) (System, error)
 
-// Main is a program's "run": it measures one system under one workload and prints the Result.
+// Main is a program's "run": it measures one system under one workload and prints the Result. args are those of the program, or what stands behind "run" in them.
 func Main(ctx context.Context, args []string, systems Systems, out io.Writer) error {
+	if len(args) > 0 && args[0] == "run" {
+		args = args[1:]
+	}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	name := flags.String("system", "", "which system: "+strings.Join(slices.Sorted(maps.Keys(systems)), ", "))
 	work := flags.String("workload", "", "which workload")
@@ -28,7 +31,7 @@ func Main(ctx context.Context, args []string, systems Systems, out io.Writer) er
 	}
 	system, ok := systems[*name]
 	if !ok {
-		return fmt.Errorf("there is no system %q", *name)
+		return fmt.Errorf("-system: there is no %q, but %s", *name, strings.Join(slices.Sorted(maps.Keys(systems)), ", "))
 	}
 	w, err := Named(*work, *times)
 	if err != nil {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 		return r, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	task := &Task{Workload: w, Upstream: url, Dir: dir, Result: strings.Repeat("r", w.Result)}
+	task := &Task{Workload: w, Upstream: url, Dir: dir, Result: strings.Repeat("r", w.Asks.Result)}
 	if w.Image > 0 {
 		const png = "\x89PNG\r\n\x1a\n"
 		task.Image = png + strings.Repeat("p", w.Image-len(png))
@@ -84,6 +84,9 @@ func Run(ctx context.Context, name string, w Workload, url, profiles string, sys
 		a, err := s.Ask(ctx, prompt, e.hear)
 		if err != nil {
 			return err
+		}
+		if wrong := task.wrong.Load(); wrong != nil {
+			return fmt.Errorf("the tool was called with %.60q, which the model did not say", *wrong)
 		}
 		return w.check(a, e.heard, want)
 	}

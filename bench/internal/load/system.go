@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-dev/pawl/bench/internal/upstream"
@@ -18,10 +19,16 @@ type Task struct {
 	Result   string // what the tool gives back; "": its argument
 	Dir      string // for what a system keeps in files; it is empty
 	OnTool   func() // is called by the tool, before it returns; may be nil
+
+	wrong atomic.Pointer[string] // an argument that the model did not say
 }
 
-// Call is the tool: it gives back what it is given.
+// Call is the tool: it gives back what it is given, and notes what it can't have been given.
 func (t *Task) Call(argument string) string {
+	if !upstream.Argument(argument) {
+		wrong := argument
+		t.wrong.Store(&wrong)
+	}
 	if t.OnTool != nil {
 		t.OnTool()
 	}

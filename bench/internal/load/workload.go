@@ -19,7 +19,6 @@ type Workload struct {
 	Asks     upstream.Directive // of each session's prompt
 	Together bool               // all sessions at once, each in a goroutine
 	Latency  time.Duration      // of the upstream, before each answer
-	Result   int                // bytes that a call of the tool gives back; 0: its argument
 	Image    int                // bytes of an image that the prompt begins with
 }
 
@@ -40,6 +39,8 @@ func Workloads() []Workload {
 	eight, stamped := turns(20), answer(100, true)
 	eight.Par = 8
 	stamped.Stamp, stamped.Gap = true, 10
+	large := turns(10)
+	large.Result = 1 << 20
 	return []Workload{
 		{Name: "W1", Warm: 3, Sessions: 50, Asks: turns(20)},
 		{Name: "W2-200", Warm: 1, Sessions: 5, Asks: turns(200)},
@@ -49,7 +50,7 @@ func Workloads() []Workload {
 		{Name: "W4", Sessions: 200, Asks: turns(10), Together: true, Latency: 50 * time.Millisecond},
 		{Name: "W4-big", Sessions: 10_000, Asks: turns(10), Together: true, Latency: 50 * time.Millisecond},
 		{Name: "W8-parallel", Warm: 3, Sessions: 20, Asks: eight},
-		{Name: "W8-results", Warm: 1, Sessions: 2, Asks: turns(10), Result: 1 << 20},
+		{Name: "W8-results", Warm: 1, Sessions: 2, Asks: large},
 		{Name: "W8-image", Warm: 1, Sessions: 2, Asks: turns(10), Image: 5 << 20},
 		{Name: "W10", Sessions: 200, Asks: stamped, Together: true},
 	}

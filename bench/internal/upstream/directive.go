@@ -17,6 +17,7 @@ type Directive struct {
 	Deltas int    // pieces of the answer, of [PieceSize] bytes each; 0 is 2
 	Flush  bool   // the pieces are sent one by one, and not all at once
 	Gap    int    // milliseconds between two pieces
+	Result int    // bytes that a result of the tool has at least; 0: it gives back its argument
 	Stamp  bool   // each piece but the first is the time when it was sent: see [Piece]
 }
 
@@ -26,7 +27,7 @@ func (d Directive) String() string {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"par", d.Par}, {"deltas", d.Deltas}, {"flush", number(d.Flush)}, {"gap", d.Gap}, {"stamp", number(d.Stamp)}} {
+	}{{"par", d.Par}, {"deltas", d.Deltas}, {"flush", number(d.Flush)}, {"gap", d.Gap}, {"result", d.Result}, {"stamp", number(d.Stamp)}} {
 		if f.n != 0 {
 			s += fmt.Sprintf(" %s=%d", f.name, f.n)
 		}
@@ -77,6 +78,8 @@ func find(body []byte) (d Directive, rest []byte, err error) {
 			d.Flush = n > 0
 		case "gap":
 			d.Gap = n
+		case "result":
+			d.Result = n
 		case "stamp":
 			d.Stamp = n > 0
 		default:

@@ -162,7 +162,16 @@ func (w *wire) check(d Directive, body, rest []byte) (results int, err error) {
 		return 0, fmt.Errorf("the request has %d calls, and %d results", calls, results)
 	case results > d.Calls() || results%d.Par != 0:
 		return 0, fmt.Errorf("the request has %d results, of %d calls a turn and %d in all", results, d.Par, d.Calls())
-	case results == 0 || w.callID == "":
+	case results == 0:
+		return results, nil
+	case d.Result > 0 && len(rest) < results*d.Result:
+		return 0, fmt.Errorf("the request has %d results, and %d bytes in all: want %d of each", results, len(rest), d.Result)
+	case d.Result == 0:
+		if err := given(rest, calls+results); err != nil {
+			return 0, err
+		}
+	}
+	if w.callID == "" {
 		return results, nil
 	}
 	last := bytes.LastIndex(rest, []byte(w.resultID))
@@ -174,6 +183,25 @@ func (w *wire) check(d Directive, body, rest []byte) (results int, err error) {
 		return 0, fmt.Errorf("the last result is for the call %q, which nobody made", id)
 	}
 	return results, nil
+}
+
+// given looks whether each call's argument was given back as its result, so that it stands twice in a request.
+func given(rest []byte, want int) error {
+	if n := bytes.Count(rest, []byte(item)); n < want {
+		return fmt.Errorf("the request has %d arguments and results, want %d", n, want)
+	}
+	last := bytes.LastIndex(rest, []byte(item))
+	value := rest[last:min(len(rest), last+len(item)+len(hole))]
+	if !Argument(string(value)) || !bytes.Contains(rest[:last], value) {
+		return fmt.Errorf("the last result is %q, which nobody asked for", value)
+	}
+	return nil
+}
+
+// Argument reports whether the tool was called with what this model calls it with.
+func Argument(s string) bool {
+	digits, ok := strings.CutPrefix(s, item)
+	return ok && len(digits) == len(hole) && strings.Trim(digits, "0123456789") == ""
 }
 
 // key is what a reply depends on.

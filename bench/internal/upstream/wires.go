@@ -24,7 +24,8 @@ const hole = "######"
 // Of a reply that calls the tool.
 const (
 	said1, said2 = "Let me look at that, ", "it takes one call."
-	input1       = `{"value":"item `
+	item         = "item "
+	input1       = `{"value":"` + item
 	input2       = hole + `"}`
 	usage        = `{"input_tokens":100,"output_tokens":20}`
 )

@@ -156,7 +156,7 @@ func Forks(t *testing.T, s journal.Store, read func() int64) {
 		of := fmt.Sprint("forked", length)
 		Fill(t, s, of, length)
 		least := taken{math.MaxUint64, math.MaxUint64, math.MaxInt64}
-		for range 5 * rounds {
+		for range 20 * rounds {
 			var before, after runtime.MemStats
 			had := count(read)
 			runtime.ReadMemStats(&before)
