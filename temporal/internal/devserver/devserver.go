@@ -130,6 +130,7 @@ func (s *Server) start() error {
 		"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(metrics), "--log-level", "error",
 		// By default a shard is looked at for tasks 20 times a second at most, and here there is one: each task of a run that is alone would wait 50 ms.
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
+		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`, // what is tried again after some milliseconds waits for a second by default
 	}
 	if s.data != "" {
 		args = append(args, "--db-filename", s.data, "--sqlite-pragma", "synchronous=off") // what was written is there when the process is killed; a failure of power is not tried
