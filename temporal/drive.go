@@ -61,7 +61,7 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 
 // driving is the activity: it begins the run, or goes on with it, with an engine that leaves the path to a workflow.
 func (w *Worker) driving(ctx context.Context, d drive) (*driven, error) {
-	ctx, stop := w.beating(ctx)
+	ctx, stop := w.beating(ctx, func(context.Context) {}) // agent.Run leases the session itself
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

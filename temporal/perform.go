@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,7 +19,11 @@ import (
 )
 // perform is the activity: one effect, as it is done locally, over the journal that all processes share.
 func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
-	ctx, stop := w.beating(ctx)
+	ctx, stop := w.beating(ctx, func(ctx context.Context) {
+		for _, at := range append(slices.Clip(in.Inside), in.place) {
+			w.leases.say(ctx, at.Session, at.Driver)
+		}
+	})
 	defer stop()
 	d, err := w.effect(ctx, in)
 	if err != nil && ctx.Err() != nil {
@@ -31,13 +36,13 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 }
 
 // beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say.
-func (w *Worker) beating(ctx context.Context) (context.Context, func()) {
+func (w *Worker) beating(ctx context.Context, also func(ctx context.Context)) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(w.timing.Heartbeat / 3)
+		tick := time.NewTicker(w.beat())
 		defer tick.Stop()
-		for {
+		for also(inner); ; also(inner) {
 			select {
 			case <-tick.C:
 				activity.RecordHeartbeat(ctx)
@@ -65,17 +70,22 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 }
 
 // within goes into the calls that the effect's run is below, the first of which is of at[0], and performs the effect there.
-func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (d *did, err error) {
+func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*did, error) {
 	if len(at) == 1 {
 		return w.here(ctx, m, in)
 	}
-	came := false
+	type outcome struct {
+		did *did
+		err error
+	}
+	came := make(chan outcome, 1) // of a tool, which may be left behind when ctx ends
 	inner := agent.WithTaskEngine(ctx, func(ctx context.Context, sub agent.Subagent, session string, opts []agent.RunOption) (engine.Engine, error) {
 		if session != at[1].Session {
 			return nil, nil
 		}
-		came = true
-		d, err = w.within(ctx, Member{Agent: sub.Agent, Engine: sub.Engine, Options: opts}, in, at[1:])
+		var o outcome
+		o.did, o.err = w.within(ctx, Member{Agent: sub.Agent, Engine: sub.Engine, Options: opts}, in, at[1:])
+		came <- o
 		return nil, engine.ErrLeft
 	})
 	p, partErr := w.part(inner, m, at[0])
@@ -83,11 +93,19 @@ func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (d *
 		return nil, partErr
 	}
 	callErr := p.do(w.calls.get)
-	if !came && ctx.Err() == nil {
-		return nil, application(errdefs.Conflict.Errorf("temporal: the call %v of run %s does not come to the task of session %s any more: %w", at[0].Key, at[0].Run, at[1].Session, errors.Join(callErr)), false)
+	select {
+	case o := <-came:
+		return o.did, errors.Join(o.err, ctx.Err())
+	default:
 	}
-	return d, errors.Join(err, ctx.Err())
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, application(errdefs.Conflict.Errorf("temporal: the call %v of run %s does not come to the task of session %s any more: %w", at[0].Key, at[0].Run, at[1].Session, cmp.Or(callErr, errGone)), false)
 }
+
+// errGone is of a call that came to its end.
+var errGone = errdefs.Conflict.Errorf("temporal: the call has ended")
 
 // part is a run as the worker does an effect of it.
 type part struct {

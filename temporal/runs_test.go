@@ -310,3 +310,24 @@ func TestACallersHooksMustBeTheWorkers(t *testing.T) {
 		}
 	}
 }
+
+// A session that workers are at work on is nobody else's, although whoever began the run is gone.
+func TestASessionAtWorkIsLeased(t *testing.T) {
+	c, store := devserver.Shared(t).Client(t), journal.Memory()
+	came, on := make(chan bool), make(chan bool)
+	slow := tool.Func("slow", "Takes long.", func(context.Context, struct{}) (string, error) {
+		came <- true
+		<-on
+		return "did", nil
+	})
+	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, says{calls(call("c1", "slow", "{}")), message.Assistant("done")}, slow)})
+	h := begin(t, c, temporal.Order{Agent: "a", Session: "s", Message: message.User("go")})
+	<-came
+	if res, err := agent.Run(t.Context(), agent.Agent{ID: "b"}, looping(t, says{message.Assistant("mine")}), agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(store)); !errdefs.Conflict.Is(err) {
+		t.Errorf("another prompt began: %v, %+v", err, res)
+	}
+	close(on)
+	if d := wait(t, h); d.Text != "done" {
+		t.Errorf("%+v: %v", d, d.Err())
+	}
+}

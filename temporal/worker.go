@@ -49,6 +49,9 @@ func (t Timing) orDefaults() Timing {
 	return t
 }
 
+// beat is how often a worker says that it is at an effect, and looks whether the effect is still wanted.
+func (w *Worker) beat() time.Duration { return min(w.timing.Heartbeat/3, 3*time.Second) }
+
 // Config is what a Worker is made of.
 type Config struct {
 	Client  client.Client
@@ -72,13 +75,17 @@ type Worker struct {
 	alive   alive
 	calls   alive // with runs below
 	logs    logs
+	leases  leases
 	inner   worker.Worker
 }
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
-	w.logs.store = c.Store
+	w.logs.store, w.leases.store = c.Store, c.Store
+	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
+		c.Options.MaxHeartbeatThrottleInterval = w.beat()
+	}
 	switch {
 	case c.Client == nil:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs a client")
