@@ -136,6 +136,7 @@ func (w *watch) heed(ctx context.Context, e journal.Entry) {
 		if len(w.questions) > 0 && w.questions[0].session == e.Session && w.questions[0].ID == d.ID && w.withdraw != nil { // by somebody else
 			w.withdraw()
 		}
+		w.answered(ctx, log, d.ID)
 	case journal.TaskStarted:
 		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
 			w.take(ctx, below, e.Run, 0)
@@ -261,11 +262,22 @@ func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 	log := w.sessions[q.session].log
 	switch {
 	case r.err == nil:
-		if err := log.Answer(ctx, r.To(q.Asked)); err == nil || errdefs.Conflict.Is(err) {
-			st := log.State()
-			_ = w.engine.client.SignalWorkflow(ctx, pathID(q.session, st.Run, st.Attempt), "", answeredSignal, q.ID)
+		switch err := log.Answer(ctx, r.To(q.Asked)); {
+		case err == nil, errdefs.Conflict.Is(err):
+			w.answered(ctx, log, q.ID)
+		default: // the journal can't be written now
+			w.questions = append(w.questions, q)
 		}
 	case errdefs.NotAvailable.Is(r.err):
 		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
 	}
+}
+
+// answered tells the workflow of a session that something in the journal concerns it.
+func (w *watch) answered(ctx context.Context, log *journal.Log, what string) {
+	if log.Refresh(ctx) != nil { // it looks by itself in a while
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, what)
 }
