@@ -257,3 +257,52 @@ func TestAnApprovalAfterEverythingDied(t *testing.T) {
 		t.Errorf("the tool ran %d times: %s", n, b)
 	}
 }
+
+// The database goes away twice while runs go on, and comes back. They go on, too.
+func TestTheDatabaseRestarts(t *testing.T) {
+	db := pgtest.New(t)
+	c := devserver.Shared(t).Client(t)
+	store, err := postgres.Open(t.Context(), db.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	m, err := laborer("laborer", ledger, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works(t, c, store, temporal.Queue, m)
+	var all []*temporal.Handle
+	for i := range 8 {
+		all = append(all, begin(t, c, temporal.Order{Agent: "laborer", Session: fmt.Sprint("s", i), Message: message.User("go")}))
+	}
+	for range 2 {
+		time.Sleep(500 * time.Millisecond)
+		db.Kill(t)
+		time.Sleep(time.Second)
+		db.Restart(t)
+	}
+	for _, h := range all {
+		if d := wait(t, h); d.Text != "done" {
+			t.Errorf("%+v: %v", d, d.Err())
+		}
+	}
+	b, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		if times[line]++; times[line] > 1 && strings.HasPrefix(line, "work ") {
+			t.Errorf("repeated: %s", line)
+		}
+	}
+	local, lost := transcripts(t, localStore(t, m), "s", "s/c10"), 0
+	for _, h := range all {
+		for n, got := range transcripts(t, store, h.Session, h.Session+"/c10") {
+			lost += alike(t, fmt.Sprintf("session %s, transcript %d", h.Session, n), local[n], got)
+		}
+	}
+	t.Logf("%d calls, %d outcomes unknown", len(times), lost)
+}

@@ -129,7 +129,7 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	options := append(slices.Clip(m.Options), agent.WithAttributes(at.Attrs), agent.WithUnknown(engine.Unknown(at.Unknown)), agent.WithAskTTL(at.AskTTL))
 	ctx, of, err := agent.PartOf(ctx, m.Agent, log, at.Run, options...)
 	if err != nil {
-		return nil, application(err, false)
+		return nil, application(err, passes(err))
 	}
 	if err := at.boundBy(bounds(ctx, &of.Run)); err != nil {
 		return nil, application(err, false)
