@@ -29,7 +29,7 @@ func works(t *testing.T, c client.Client, store journal.Store, queue string, mem
 	worksAt(t, c, store, queue, quick, members...)
 }
 
-func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) {
+func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) *temporal.Worker {
 	t.Helper()
 	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: members, Queue: queue, Timing: timing, Options: worker.Options{WorkerStopTimeout: time.Second}})
 	if err != nil {
@@ -44,6 +44,7 @@ func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, t
 			t.Error(err)
 		}
 	})
+	return w
 }
 
 // stepping is a model that has the tool work called so often, and then says that it is done.

@@ -25,7 +25,7 @@ type steps struct {
 type under struct {
 	path     path
 	timing   Timing
-	live     func(engine.Effect) // has activities in this process find the effect as it is
+	live     *living // has activities in this process find the effect as it is
 	done     map[journal.Key]journal.Data
 	seen     int64             // the newest position that an activity told of
 	intr     *engine.Interrupt // what the path was interrupted by
@@ -111,7 +111,7 @@ func (s *steps) may(ctx context.Context, wf workflow.Context) error {
 
 // begin starts the activity of an effect.
 func (s *steps) begin(wf workflow.Context, e engine.Effect) workflow.Future {
-	s.live(e)
+	s.live.put(e)
 	key := e.Key()
 	name, options := stepActivity, workflow.ActivityOptions{
 		StartToCloseTimeout: s.timing.Effect, HeartbeatTimeout: s.timing.Heartbeat, WaitForCancellation: true, Summary: key.String(),
@@ -137,6 +137,7 @@ func (s *steps) end(ctx context.Context, wf workflow.Context, e engine.Effect, f
 	for f != nil {
 		var o outcome
 		err := f.Get(wf, &o)
+		s.live.done(e.Key())
 		if err != nil {
 			err = s.failed(err)
 		}

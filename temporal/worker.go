@@ -57,7 +57,7 @@ type Config struct {
 	Members []Member
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time
+	Options worker.Options // Temporal's own: how much is done at the same time. Pollers are 8 by default, for activities and for workflows
 	Log     *slog.Logger
 }
 
@@ -93,7 +93,7 @@ func NewWorker(c Config) (*Worker, error) {
 		}
 		w.members[m.Agent.ID] = m
 	}
-	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), c.Options)
+	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
 	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
@@ -215,7 +215,7 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 		return nil, application(err, false)
 	}
 	part.Run.System, part.Run.Tools = in.System, m.gate(in.Tools)
-	e := w.alive.get(in.Session, in.Run, in.Key)
+	e := w.alive.get(in.Session, in.Run, part.Run.Attempt, in.Key)
 	if e == nil {
 		e, err = engine.Find(ctx, m.Engine, part.Run, part.Board, func(k journal.Key) journal.Data { d, _ := log.Recorded(k); return d }, in.Key)
 		if err != nil {
@@ -296,36 +296,6 @@ func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
 // passes reports whether an effect that failed may be tried again.
 func passes(err error) bool {
 	return errdefs.RateLimit.Is(err) || errdefs.NotAvailable.Is(err) || errdefs.Timeout.Is(err)
-}
-
-// alive are effects that workflows in this process have asked for and that are not done: an activity that comes to the same process needs not go over the record to find its effect.
-type alive struct {
-	mu  sync.Mutex
-	all map[aliveKey]engine.Effect
-}
-
-type aliveKey struct {
-	session, run string
-	key          journal.Key
-}
-
-func (a *alive) put(session, run string, e engine.Effect) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.all == nil {
-		a.all = map[aliveKey]engine.Effect{}
-	}
-	a.all[aliveKey{session, run, e.Key()}] = e
-}
-
-// get takes an effect out.
-func (a *alive) get(session, run string, key journal.Key) engine.Effect {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	k := aliveKey{session, run, key}
-	e := a.all[k]
-	delete(a.all, k)
-	return e
 }
 
 // logs are the sessions that the worker has read, the last ones that were needed.

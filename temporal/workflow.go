@@ -22,7 +22,8 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	if m, ok := w.members[p.Member]; ok && p.Tools != nil && m.Agent.Tools != nil && slices.Equal(*p.Tools, m.Agent.Tools) {
 		p.Tools = nil // it need not stand with each activity
 	}
-	u := &under{path: p, timing: w.timing, live: func(e engine.Effect) { w.alive.put(p.Session, p.Run, e) }}
+	u := &under{path: p, timing: w.timing, live: w.alive.of(p)}
+	defer u.live.end()
 	var rec record
 	at := recorded{p.Run, p.Attempt, p.Upto}
 	if err := workflow.SideEffect(wf, func(workflow.Context) any { return at }).Get(&rec); err != nil {
