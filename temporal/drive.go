@@ -102,7 +102,9 @@ func (w *Worker) runnerOf(id string, hand *handed) (r runner, err error) {
 		team, err := agent.NewTeam(cfg)
 		options := append(slices.Clip(t.Options), agent.WithJournal(w.store), agent.WithWait())
 		return runner{
-			func(ctx context.Context, req agent.Request) (*agent.Result, error) { return team.Run(ctx, req, options...) },
+			func(ctx context.Context, req agent.Request) (*agent.Result, error) {
+				return team.Run(ctx, req, options...)
+			},
 			func(ctx context.Context, session string) (*agent.Result, error) {
 				return team.Resume(ctx, session, options...)
 			},

@@ -29,13 +29,14 @@ func works(t *testing.T, c client.Client, store journal.Store, queue string, mem
 	worksAt(t, c, store, queue, quick, members...)
 }
 
-func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) {
+func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) *temporal.Worker {
 	t.Helper()
 	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: members, Queue: queue, Timing: timing, Options: worker.Options{WorkerStopTimeout: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	runs(t, w)
+	return w
 }
 
 // runs runs a worker until the test is over.

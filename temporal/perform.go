@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 )
+
 // perform is the activity: one effect, as it is done locally, over the journal that all processes share.
 func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 	ctx, stop := w.beating(ctx, func(ctx context.Context) {
@@ -92,7 +93,8 @@ func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*di
 	if partErr != nil {
 		return nil, partErr
 	}
-	callErr := p.do(w.calls.get)
+	callErr := p.do(w.call)
+	w.calls.put(p.key(), p.found)
 	select {
 	case o := <-came:
 		return o.did, errors.Join(o.err, ctx.Err())
@@ -102,6 +104,14 @@ func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*di
 		return nil, ctx.Err()
 	}
 	return nil, application(errdefs.Conflict.Errorf("temporal: the call %v of run %s does not come to the task of session %s any more: %w", at[0].Key, at[0].Run, at[1].Session, cmp.Or(callErr, errGone)), false)
+}
+
+// call gives a call with runs below, which one effect after the other is done within.
+func (w *Worker) call(at aliveKey) engine.Effect {
+	if e := w.alive.get(at); e != nil {
+		return e
+	}
+	return w.calls.get(at)
 }
 
 // errGone is of a call that came to its end.
@@ -143,8 +153,10 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	return p, nil
 }
 
+func (p *part) key() aliveKey { return aliveKey{p.at.Session, p.at.Run, p.Run.Attempt, p.at.Key} }
+
 // do performs the effect at the place, or the part of a call that goes on in the background.
-func (p *part) do(known func(session, run string, key journal.Key) engine.Effect) error {
+func (p *part) do(known func(aliveKey) engine.Effect) error {
 	performer, _ := p.member.Engine.(engine.Performer)
 	if p.at.Behind {
 		c, ok := p.member.Engine.(engine.Continuer)
@@ -154,7 +166,7 @@ func (p *part) do(known func(session, run string, key journal.Key) engine.Effect
 		c.GoOn(p.Run, p.host)
 		return p.behind.Do(p.ctx)
 	}
-	e := known(p.at.Session, p.at.Run, p.at.Key)
+	e := known(p.key())
 	if e == nil {
 		var err error
 		if e, err = engine.Find(p.ctx, p.member.Engine, p.Run, p.Board, func(k journal.Key) journal.Data { d, _ := p.log.Recorded(k); return d }, p.at.Key); err != nil {
@@ -183,7 +195,7 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 		return &did{Seq: seq}, nil
 	}
 	p.Run.System = in.System
-	err = p.do(w.alive.take)
+	err = p.do(w.alive.get)
 	d := &did{Seq: p.host.seq.Load(), Error: failureOf(err), Behind: p.behind.Noted()}
 	if done, begun := p.log.Recorded(in.Key); d.Seq == 0 && done != nil && !in.Behind { // another attempt was faster
 		seq, findErr := w.find(context.WithoutCancel(ctx), in, p.log.Begun(in.Key), begun)
@@ -196,9 +208,6 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 	case err == nil, d.Seq > 0:
 		return d, nil
 	case handed.path() != nil:
-		if p.found != nil {
-			w.calls.put(in.Session, in.Run, p.found)
-		}
 		d.Below, d.Error = handed.path(), nil
 		return d, nil
 	case errors.As(err, new(engine.InterruptedError)):
@@ -263,4 +272,3 @@ func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
 func passes(err error) bool {
 	return errdefs.RateLimit.Is(err) || errdefs.NotAvailable.Is(err) || errdefs.Timeout.Is(err)
 }
-

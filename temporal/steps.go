@@ -27,7 +27,7 @@ type under struct {
 	path     path
 	timing   Timing
 	limits   limits
-	live     func(engine.Effect) // has activities in this process find the effect as it is
+	live     *living // has activities in this process find the effect as it is
 	done     map[journal.Key]journal.Data
 	seen     int64             // the newest position that an activity told of
 	intr     *engine.Interrupt // what the path was interrupted by
@@ -133,17 +133,18 @@ func (s *steps) perform(wf workflow.Context, e engine.Effect) (journal.Data, err
 			return nil, context.Canceled
 		}
 	}
-	return s.through(wf, name, in, func() { s.live(e) })
+	s.live.put(e)
+	defer s.live.done(in.Key)
+	return s.through(wf, name, in)
 }
 
 // through has activities do something until it has an outcome, or an error: a run that it leaves to a workflow is done by one, an answer that it needs is waited for, and so are calls in the background.
-func (u *under) through(wf workflow.Context, name string, in step, live func()) (journal.Data, error) {
+func (u *under) through(wf workflow.Context, name string, in step) (journal.Data, error) {
 	options := workflow.ActivityOptions{
 		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: in.Key.String(),
 		RetryPolicy: &sdk.RetryPolicy{InitialInterval: u.timing.Again, BackoffCoefficient: 2, MaximumInterval: u.timing.Slowest},
 	}
 	for look := lookFirst; ; look = min(2*look, lookLast) {
-		live()
 		told, over := u.answered, u.behind.over // what happens from here on may not have been seen
 		in.Driver = u.path.Driver
 		var o outcome

@@ -57,10 +57,10 @@ type Config struct {
 	Client  client.Client
 	Store   journal.Store // shared by all workers, and by those who begin runs
 	Members []Member
-	Teams   []Team // whose members are members of the worker, too
+	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time
+	Options worker.Options // Temporal's own: how much is done at the same time. Pollers are 8 by default, for activities and for workflows
 	Log     *slog.Logger
 }
 
@@ -73,7 +73,7 @@ type Worker struct {
 	timing  Timing
 	log     *slog.Logger
 	alive   alive
-	calls   alive // with runs below
+	calls   latest // with runs below
 	logs    logs
 	leases  leases
 	inner   worker.Worker
@@ -97,7 +97,7 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := w.enlist(c); err != nil {
 		return nil, err
 	}
-	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), c.Options)
+	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
 	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterActivityWithOptions(w.answering, activity.RegisterOptions{Name: answerActivity})
@@ -116,43 +116,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	w.inner.Stop()
 	return nil
-}
-
-// alive are effects that workflows in this process have asked for and that are not done: an activity that comes to the same process needs not go over the record to find its effect.
-type alive struct {
-	mu  sync.Mutex
-	all map[aliveKey]engine.Effect
-}
-
-type aliveKey struct {
-	session, run string
-	key          journal.Key
-}
-
-func (a *alive) put(session, run string, e engine.Effect) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.all == nil {
-		a.all = map[aliveKey]engine.Effect{}
-	}
-	a.all[aliveKey{session, run, e.Key()}] = e
-}
-
-// get gives an effect, and keeps it.
-func (a *alive) get(session, run string, key journal.Key) engine.Effect {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all[aliveKey{session, run, key}]
-}
-
-// take takes an effect out.
-func (a *alive) take(session, run string, key journal.Key) engine.Effect {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	k := aliveKey{session, run, key}
-	e := a.all[k]
-	delete(a.all, k)
-	return e
 }
 
 // logs are the sessions that the worker has read, the last ones that were needed.

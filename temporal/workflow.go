@@ -27,7 +27,8 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	if p.Began.IsZero() {
 		p.Began = workflow.Now(wf)
 	}
-	u := &under{path: p, timing: w.timing, live: func(e engine.Effect) { w.alive.put(p.Session, p.Run, e) }}
+	u := &under{path: p, timing: w.timing, live: w.alive.of(p)}
+	defer u.live.end()
 	u.behind.wf, u.behind.cancel = workflow.WithCancel(wf)
 	var rec record
 	at := recorded{p.Run, p.Attempt, p.Upto, limits{w.timing.Events, w.timing.Bytes}}
