@@ -131,6 +131,9 @@ func (w *Worker) goOn(ctx context.Context, r runner, d drive) (*agent.Result, er
 	if err != nil {
 		return nil, err
 	}
+	if d.Closes != nil {
+		w.leases.end(ctx, d.Session, log.Driver()) // a team leases the session under a name of its own
+	}
 	switch {
 	case !log.Ran(d.Run):
 		return r.run(ctx, agent.Request{ContextID: d.Session, RunID: d.Run, TaskID: d.Task, Message: d.Message, Inputs: d.Inputs})

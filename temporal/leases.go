@@ -43,3 +43,11 @@ func (l *leases) say(ctx context.Context, session, driver string) {
 	defer cancel()
 	_ = l.store.Lease(ctx, session, driver, now.Add(leaseFor))
 }
+
+// end gives a lease up: the path is at its end, and nobody is at work on it.
+func (l *leases) end(ctx context.Context, session, driver string) {
+	l.mu.Lock()
+	delete(l.said, session)
+	l.mu.Unlock()
+	_ = l.store.Lease(ctx, session, driver, time.Time{})
+}
