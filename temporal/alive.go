@@ -72,33 +72,33 @@ func (l *living) end() {
 	l.mine = nil
 }
 
-// latest are effects that were found, the last ones that were needed.
-type latest struct {
+// latest keeps what was made or found last, a bounded number of things.
+type latest[T any] struct {
 	mu    sync.Mutex
-	all   map[aliveKey]engine.Effect
+	all   map[aliveKey]T
 	order []aliveKey // the oldest first
 }
 
 // mostLatest is how many are kept.
 const mostLatest = 256
 
-func (l *latest) get(at aliveKey) engine.Effect {
+// get gives what is kept, or what is made now; what can't be made is not kept.
+func (l *latest[T]) get(at aliveKey, make func() (T, bool)) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.all[at]
-}
-
-func (l *latest) put(at aliveKey, e engine.Effect) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, there := l.all[at]; there || e == nil {
-		return
+	if v, there := l.all[at]; there {
+		return v
+	}
+	v, ok := make()
+	if !ok {
+		return v
 	}
 	if l.all == nil {
-		l.all = map[aliveKey]engine.Effect{}
+		l.all = map[aliveKey]T{}
 	}
-	if l.all[at], l.order = e, append(l.order, at); len(l.order) > mostLatest {
+	if l.all[at], l.order = v, append(l.order, at); len(l.order) > mostLatest {
 		delete(l.all, l.order[0])
 		l.order = l.order[1:]
 	}
+	return v
 }

@@ -94,7 +94,7 @@ func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*di
 		return nil, partErr
 	}
 	callErr := p.do(w.call)
-	w.calls.put(p.key(), p.found)
+	w.calls.get(p.key(), func() (engine.Effect, bool) { return p.found, p.found != nil })
 	select {
 	case o := <-came:
 		return o.did, errors.Join(o.err, ctx.Err())
@@ -111,7 +111,7 @@ func (w *Worker) call(at aliveKey) engine.Effect {
 	if e := w.alive.get(at); e != nil {
 		return e
 	}
-	return w.calls.get(at)
+	return w.calls.get(at, func() (engine.Effect, bool) { return nil, false })
 }
 
 // errGone is of a call that came to its end.
@@ -150,6 +150,7 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	}
 	p := &part{Part: of, ctx: ctx, member: m, at: at, log: log, host: &noting{step: at.Key.String()}, behind: engine.BackgroundElsewhere(ctx, only)}
 	p.Run.Tools, p.Run.Background = m.gate(at.Tools), p.behind
+	of.Run.Values = w.values.get(aliveKey{session: at.Session, run: at.Run, attempt: of.Run.Attempt}, func() (*engine.Values, bool) { return new(engine.Values), true })
 	return p, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -125,7 +126,7 @@ func TestARunThatNobodyWaitsFor(t *testing.T) {
 	var ran atomic.Int64
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { ran.Add(1); return "did it", nil })
 	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("done")}, work)})
-	order := temporal.Order{Agent: "a", Session: "s", Run: "r", Message: message.User("go")}
+	order := temporal.Order{Agent: "a", Session: "s", Run: "r", Message: message.User("go"), Attributes: map[string]string{"user.id": "ada"}}
 	h, again := begin(t, c, order), begin(t, c, order)
 	d := wait(t, h)
 	if d.Status != agent.StatusCompleted || d.Text != "done" || d.Err() != nil || !d.Committed || ran.Load() != 1 {
@@ -138,8 +139,8 @@ func TestARunThatNobodyWaitsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := log.State(); st.Status != "completed" || st.Messages.Len() != 4 {
-		t.Errorf("%s, %d messages", st.Status, st.Messages.Len())
+	if st := log.State(); st.Status != "completed" || st.Messages.Len() != 4 || st.User != "ada" {
+		t.Errorf("%s, %d messages, of %q", st.Status, st.Messages.Len(), st.User)
 	}
 	if d := wait(t, begin(t, c, order)); d.Text != "done" || ran.Load() != 1 {
 		t.Errorf("ordered when it was over: %+v, the tool ran %d times", d, ran.Load())
@@ -329,5 +330,25 @@ func TestASessionAtWorkIsLeased(t *testing.T) {
 	close(on)
 	if d := wait(t, h); d.Text != "done" {
 		t.Errorf("%+v: %v", d, d.Err())
+	}
+}
+
+// What hooks of a run share is shared in a worker, too.
+func TestHooksOfARunShareValues(t *testing.T) {
+	c, store := devserver.Shared(t).Client(t), journal.Memory()
+	var seen atomic.Int64
+	h := hook.Middleware{Name: "h", PreGeneration: func(_ context.Context, g *hook.Generation) error {
+		n, _ := g.Values["n"].(int)
+		g.Values["n"] = n + 1
+		return nil
+	}, PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+		n, _ := u.Values["n"].(int)
+		seen.Store(int64(n))
+		return hook.Decision{}, nil
+	}}
+	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "did it", nil })
+	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a", Hooks: []hook.Middleware{h}}, Engine: looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("done")}, work)})
+	if d := wait(t, begin(t, c, temporal.Order{Agent: "a", Message: message.User("go")})); d.Text != "done" || seen.Load() != 1 {
+		t.Errorf("%+v: the second hook saw %d", d, seen.Load())
 	}
 }

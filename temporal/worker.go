@@ -73,7 +73,8 @@ type Worker struct {
 	timing  Timing
 	log     *slog.Logger
 	alive   alive
-	calls   latest // with runs below
+	calls   latest[engine.Effect]  // with runs below
+	values  latest[*engine.Values] // what hooks of a run share in this process
 	logs    logs
 	leases  leases
 	inner   worker.Worker
