@@ -59,6 +59,7 @@ type Config struct {
 	Timing  Timing         // the same in all workers of a queue
 	Options worker.Options // Temporal's own: how much is done at the same time
 	Log     *slog.Logger
+	Ready   func() // called by Run once the worker works
 }
 
 // Worker does what runs ask for.
@@ -70,11 +71,12 @@ type Worker struct {
 	alive   alive
 	logs    logs
 	inner   worker.Worker
+	ready   func()
 }
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
-	w := &Worker{store: c.Store, members: map[string]Member{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
+	w := &Worker{store: c.Store, members: map[string]Member{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store = c.Store
 	switch {
 	case c.Client == nil:
@@ -147,6 +149,9 @@ func (w *Worker) stranger(id string) error {
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.inner.Start(); err != nil {
 		return errdefs.NotAvailable.Errorf("temporal: the worker can't start: %w", err)
+	}
+	if w.ready != nil {
+		w.ready()
 	}
 	<-ctx.Done()
 	w.inner.Stop()

@@ -42,7 +42,7 @@ func engineFlag() string {
 	for _, e := range fileEngines {
 		words += " or " + e.name + ":FILE"
 	}
-	return words
+	return words + " or " + scheme + "HOST:PORT"
 }
 
 // maker is that of --engine; nil is the loop's.
@@ -61,8 +61,12 @@ func (c *common) maker(replay bool) (maker, error) {
 	return nil, usage("--engine %q: want %s", c.engine, engineFlag())
 }
 
-// engineInFull has the path of its file absolute.
+// engineInFull is the flag as it was given, with the path of its file absolute.
 func (c *common) engineInFull() string {
 	kind, _, _ := strings.Cut(c.engine, ":")
-	return inFull(c.engine, kind+":")
+	how := inFull(c.engine, kind+":")
+	if c.at != nil {
+		return c.at.flag(how)
+	}
+	return how
 }

@@ -36,10 +36,13 @@ const maxPrompt = 4 << 20
 
 // common are the flags that commands which run an agent share.
 type common struct {
+	program                                                                  Program
 	model, baseURL, dir, session, journal, engine, system, output, reasoning string
+	at                                                                       *Service           // where the engine's work is done; nil: here
 	unknown                                                                  string             // resume only
 	settingsModel                                                            string             // that the project's settings name
 	settingsRetries                                                          int                // of calls of models that the program opens
+	asked                                                                    string             // what --engine has to be, in a line to go on with, when it is not known in full
 	began                                                                    journal.RunStarted // resume only: what is on record of the run
 	json, wait, trust                                                        bool
 	person                                                                   bool // somebody is there to answer questions
@@ -69,7 +72,7 @@ func (c *common) addKept(cmd *cobra.Command) {
 	f.StringVar(&c.model, "model", "", "the model, as `PROVIDER/NAME`; without it that of the settings, else one of the first provider whose key is in the environment")
 	f.StringVar(&c.baseURL, "base-url", "", "a `URL` of another server that speaks the provider's protocol, such as http://127.0.0.1:8000/v1; not for a subagent with a model of its own")
 	f.StringVar(&c.dir, "dir", "", "the project's `directory`; default: the nearest directory upward with .agents, .git or go.mod, else the current one")
-	f.StringVar(&c.engine, "engine", "loop", "how the agent runs: `"+engineFlag()+"`")
+	c.addEngine(cmd, "how the agent runs")
 	f.StringVar(&c.system, "system-prompt", "", "the `TEXT` of the system prompt, or @FILE")
 	f.StringVar(&c.reasoning, "reasoning", "", "how much the model thinks: `LEVEL` is none, minimal, low, medium, high or max")
 	f.StringArrayVar(&c.providerTools, "provider-tool", nil, "a tool that the provider runs itself, unasked, by its `NAME`, such as web_search (repeat)")
@@ -144,6 +147,9 @@ func (c *common) outputs(project string) string {
 // open makes a model of the flags, with an error that helps when no key is there.
 func (c *common) open() (model.Model, error) {
 	name := cmp.Or(c.model, c.began.Model, c.settingsModel)
+	if c.at != nil { // it is called elsewhere: neither here nor by a key of here
+		return c.theirs(name)
+	}
 	if name == "" {
 		if name = pawl.DefaultModel(); name == "" && c.engine != "" && c.engine != "loop" {
 			return loop.NoModel(), nil // it may do without
@@ -194,6 +200,9 @@ func (c *common) steady(m model.Model, err error) (model.Model, error) {
 
 // options checks the flags, and opens the model.
 func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
+	if err := c.mayAsk(); err != nil {
+		return o, err
+	}
 	switch {
 	case c.maxSteps < 1:
 		return o, usage("--max-steps %d: want 1 or more", c.maxSteps)

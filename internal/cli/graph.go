@@ -23,7 +23,7 @@ var graphEngine = fileEngine{"graph", func(file string, models opener, replay bo
 	}, nil
 }}
 
-func graphCommand(s streams) *cobra.Command {
+func graphCommand(s streams, p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "graph",
 		Short:   "Check, draw and run graphs of nodes",
@@ -33,7 +33,7 @@ func graphCommand(s streams) *cobra.Command {
 			return usage("graph what? validate FILE, draw FILE, or run FILE PROMPT")
 		},
 	}
-	cmd.AddCommand(graphValidateCommand(s), graphDrawCommand(s), graphRunCommand(s))
+	cmd.AddCommand(graphValidateCommand(s), graphDrawCommand(s), graphRunCommand(s, p))
 	return cmd
 }
 
@@ -127,8 +127,8 @@ func graphDrawCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-func graphRunCommand(s streams) *cobra.Command {
-	var c common
+func graphRunCommand(s streams, p Program) *cobra.Command {
+	c := common{program: p}
 	var files, vars []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] FILE [PROMPT]",

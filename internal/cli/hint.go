@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -61,7 +62,7 @@ func (c common) kept(further bool) (words []string) {
 		{"--model", inFull(c.model, "scripted/"), further && c.model != ""},
 		{"--base-url", c.baseURL, c.baseURL != ""},
 		{"--dir", inFull(c.dir, ""), further && c.dir != ""},
-		{"--engine", c.engineInFull(), c.engine != "" && c.engine != "loop"},
+		{"--engine", cmp.Or(c.asked, c.engineInFull()), c.asked != "" || c.at != nil || c.engine != "" && c.engine != "loop"},
 		{"--system-prompt", inFull(c.system, "@"), c.system != ""},
 		{"--reasoning", c.reasoning, c.reasoning != ""},
 		{"--output-schema", inFull(c.output, ""), c.output != ""},
@@ -105,6 +106,9 @@ func (c common) goOn(session string, st journal.State) string {
 		return "it is a task's: go on with the session whose task it is, " + strings.Join(strings.Split(printable(session), "/")[:1], "")
 	case st.Agent != "" && st.Agent != programAgent:
 		return "go on with the program that runs the agent " + clean(st.Agent)
+	}
+	if c.at == nil && (c.engine == "" || c.engine == "loop") {
+		c.asked = engineAsked(st.Engine)
 	}
 	return "go on with: " + c.again(session)
 }

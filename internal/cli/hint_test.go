@@ -62,7 +62,7 @@ func TestTheLineOfAFurtherPromptHasTheModelAndTheProject(t *testing.T) {
 // Every flag that resume has is in the lines, or has no place there.
 func TestEachFlagOfResumeIsKeptOrSaidOtherwise(t *testing.T) {
 	other := []string{"session", "json", "wait", "journal", "unknown", "help"}
-	for _, cmd := range []*cobra.Command{resumeCommand(streams{}), approveCommand(streams{})} {
+	for _, cmd := range []*cobra.Command{resumeCommand(streams{}, Program{}), approveCommand(streams{})} {
 		for _, line := range regexp.MustCompile(`--[a-z-]+`).FindAllString(cmd.Flags().FlagUsages(), -1) {
 			name := strings.TrimPrefix(line, "--")
 			kept, hidden := slices.Contains(keptFlags, name), cmd.Flags().Lookup(name) == nil || cmd.Flags().Lookup(name).Hidden

@@ -21,6 +21,10 @@ import (
 type Program struct {
 	Name    string // as people type it
 	Version string // of a release; "devel" is none
+	// Temporal is there in a program that is made with it. Any other one hands over to pawl-worker what needs it.
+	Temporal Temporal
+
+	args []string // of the command line
 }
 
 // streams are the standard ones of a command.
@@ -54,25 +58,34 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// run runs one command line and gives its exit code.
-func (p Program) run(ctx context.Context, s streams, args []string) int {
-	root := &cobra.Command{
+// root is the program's own command: pawl's says what there is, that of a program with Temporal is its worker.
+func (p Program) root(s streams) *cobra.Command {
+	if p.Temporal != nil {
+		root := workerCommand(s, p)
+		root.Use = p.Name + " [flags]"
+		return root
+	}
+	return &cobra.Command{
 		Use:   p.Name,
 		Short: "Run agents that keep what they have done",
 		Long: `pawl runs agents that keep what they have done: every model reply and every tool result is
 journaled once, and nothing finished is ever done twice.`,
-		Example:           "  pawl demo\n  pawl run \"Why does the build fail?\"",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Example: "  pawl demo\n  pawl run \"Why does the build fail?\"",
 	}
+}
+
+// run runs one command line and gives its exit code.
+func (p Program) run(ctx context.Context, s streams, args []string) int {
+	p.args = args
+	root := p.root(s) //nolint:contextcheck // cobra hands it on
+	root.SilenceErrors, root.SilenceUsage, root.CompletionOptions.HiddenDefaultCmd = true, true, true
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	started := false // whether a command's own code took over, and with it the last line of --json
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s), resumeCommand(s), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s), packCommand(s), graphCommand(s), modelsCommand(s), doctorCommand(s), versionCommand(s, p)) //nolint:contextcheck // cobra hands it on
+	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s, p), resumeCommand(s, p), workerCommand(s, p), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s), packCommand(s), graphCommand(s, p), modelsCommand(s), doctorCommand(s), versionCommand(s, p)) //nolint:contextcheck // cobra hands it on
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitCompleted

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +32,7 @@ Limits are left out: a run that one of them ended is replayed as far as it went.
 			return replay(ctx, s, c, store, args[0])
 		}),
 	}
-	cmd.Flags().StringVar(&c.engine, "engine", "loop", "how the session's runs were run: `"+engineFlag()+"`")
+	c.addEngine(cmd, "how the session's runs were run")
 	c.addJournal(cmd)
 	return cmd
 }
@@ -44,6 +45,8 @@ func replay(ctx context.Context, s streams, c common, store journal.Store, id st
 	if err != nil {
 		return err
 	}
+	inner, elsewhere := strings.CutPrefix(began.Engine, atTemporal) // what was done elsewhere is replayed here
+	c.at, began.Engine = nil, inner
 	if err := c.mayDrive(id, began); err != nil {
 		return err
 	}
@@ -57,6 +60,9 @@ func replay(ctx context.Context, s streams, c common, store journal.Store, id st
 	eng, err := make(loop.Config{Model: absent{}, Limits: loop.Limits{Steps: -1, ToolCalls: -1, Tokens: -1}})
 	if err != nil {
 		return wrongUse(err)
+	}
+	if elsewhere {
+		eng = recorded{eng}
 	}
 	went, err := agent.Replay(ctx, agent.Agent{ID: "pawl"}, eng, id, agent.WithJournal(store))
 	if err := tellReplayed(s.out, went); err != nil {
@@ -82,6 +88,15 @@ func tellReplayed(w io.Writer, went []agent.Replayed) error {
 		}
 	}
 	return nil
+}
+
+// recorded is an engine by the name that it has on record when it was gone elsewhere.
+type recorded struct{ engine.Engine }
+
+func (r recorded) Capabilities() engine.Capabilities {
+	can := engine.CapabilitiesOf(r.Engine)
+	can.Name = atTemporal + can.Name
+	return can
 }
 
 // absent stands for the model of a replay, whose replies are on record.

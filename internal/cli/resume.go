@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
-func resumeCommand(s streams) *cobra.Command {
-	var c common
+func resumeCommand(s streams, p Program) *cobra.Command {
+	c := common{program: p}
 	cmd := &cobra.Command{
 		Use:   "resume ID",
 		Short: "Finish an interrupted or killed run",
@@ -53,6 +53,9 @@ PostgreSQL nobody can tell at once that a process is gone: there every resume wa
 
 func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
+		if err := c.handOver(); err != nil {
+			return nil, err
+		}
 		store, closeStore, err := c.openStore(ctx)
 		if err != nil {
 			return nil, err
@@ -75,6 +78,11 @@ func resume(ctx context.Context, s streams, c common, id string) (int, error) {
 		if c.person || asked {
 			o.Tools = append(o.Tools, askuser.New(nil))
 		}
+		leave, err := c.atTemporal(ctx, s, &o)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		res, err := c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			return rt.Resume(ctx, id, append(opts, agent.WithUnknown(engine.Unknown(c.unknown)))...)
 		})
@@ -117,12 +125,38 @@ func (c common) unfinished(ctx context.Context, store journal.Store, id string) 
 	return began, asked, c.mayDrive(id, began)
 }
 
-// mayDrive refuses the loop for a run that was begun by an engine of a file.
+// mayDrive refuses another engine, or place for it, than that of a run which goes on, as far as the flag alone tells.
 func (c common) mayDrive(id string, began journal.RunStarted) error {
-	if name, _, _ := strings.Cut(began.Engine, ":"); c.engine == "loop" && name != "" && name != "loop" {
-		return usage("session %q is driven by the engine %s: give --engine %s:FILE with its file", id, began.Engine, name)
+	_, elsewhere := strings.CutPrefix(began.Engine, atTemporal)
+	switch want := engineAsked(began.Engine); {
+	case elsewhere && c.at == nil:
+		return usage("session %q is driven by the engine %s, in processes of its own: give --engine '%s'", id, began.Engine, want)
+	case !elsewhere && began.Engine != "" && c.at != nil:
+		return usage("session %q is driven by the engine %s, in the process that runs it: give no other place for it with --engine", id, began.Engine)
+	case c.engine == "loop" && !elsewhere && want != "":
+		return usage("session %q is driven by the engine %s: give --engine %s with its file", id, began.Engine, want)
+	case c.engine == "loop" && strings.Contains(want, "?"):
+		return usage("session %q is driven by the engine %s: give --engine '%s' with its file", id, began.Engine, want)
 	}
 	return nil
+}
+
+// engineAsked is what --engine has to be for a run that was begun by an engine, with words for what is not on record; "" is the default.
+func engineAsked(name string) string {
+	inner, elsewhere := strings.CutPrefix(name, atTemporal)
+	kind, _, _ := strings.Cut(inner, ":")
+	if kind != "" && kind != "loop" {
+		kind += ":FILE"
+	}
+	switch {
+	case elsewhere && kind != "loop":
+		return scheme + "HOST:PORT?engine=" + kind
+	case elsewhere:
+		return scheme + "HOST:PORT"
+	case kind == "loop":
+		return ""
+	}
+	return kind
 }
 
 // lastStart is how a session's last run began.

@@ -22,8 +22,8 @@ import (
 // maxFile is the largest attached file, in bytes; it is what providers take at most in a request.
 const maxFile = 20 << 20
 
-func runCommand(s streams) *cobra.Command {
-	var c common
+func runCommand(s streams, p Program) *cobra.Command {
+	c := common{program: p}
 	var files, vars []string
 	cmd := &cobra.Command{
 		Use:   "run [flags] PROMPT",
@@ -68,6 +68,9 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 // run asks the agent something. With --json the last line is written whatever happens.
 func run(ctx context.Context, s streams, c common, prompt string, files []string, inputs map[string]any) (code int, err error) {
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
+		if err := c.handOver(); err != nil {
+			return nil, err
+		}
 		o, err := c.options(ctx)
 		if err != nil {
 			return nil, err
@@ -90,6 +93,11 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 		}
 		defer func() { _ = closeStore() }()
 		o.Journal = store
+		leave, err := c.atTemporal(ctx, s, &o)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		return c.drive(ctx, s, lines, o, func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 			req := pawl.Request{SessionID: c.session}
 			req.Message, req.Inputs = m, inputs
