@@ -64,8 +64,11 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if err := ctx.Err(); err != nil {
 		return board, err
 	}
-	p := pathOf(&run)
-	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), seq: p.Upto}
+	p := pathOf(ctx, &run)
+	if err := p.fits(); err != nil {
+		return board, err
+	}
+	seen := e.watch(&run, host)
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}
@@ -86,10 +89,16 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 }
 
 // pathOf is the path of a run that goes on from here.
-func pathOf(run *engine.Run) path {
+func pathOf(ctx context.Context, run *engine.Run) path {
+	b := bounds(ctx, run)
 	p := path{
-		Session: run.Session, Run: run.ID, Attempt: run.Attempt, Driver: run.Log.Driver(), Member: run.AgentID, Upto: run.Log.Seq(), System: run.System,
-		Modes: run.OutputModes, Attrs: maps.Clone(run.Attributes), Parent: run.ParentRunID, Unknown: string(run.Unknown), AskTTL: run.AskTTL, Resumes: run.ResumeFrom != nil,
+		place: place{
+			Session: run.Session, Run: run.ID, Driver: run.Log.Driver(), Member: run.AgentID, Attrs: maps.Clone(run.Attributes), Unknown: string(run.Unknown), AskTTL: run.AskTTL, Bound: &b,
+		},
+		Attempt: run.Attempt, Upto: run.Log.Seq(), System: run.System, Modes: run.OutputModes, Parent: run.ParentRunID, Resumes: run.ResumeFrom != nil,
+	}
+	if b == (bound{}) {
+		p.Bound = nil
 	}
 	if run.Tools != nil {
 		p.Tools = &run.Tools

@@ -73,7 +73,7 @@ func (n stepping) CompleteStream(ctx context.Context, req model.Request, cb mode
 }
 
 func TestARunOfToolSteps(t *testing.T) {
-	server := devserver.Start(t)
+	server := devserver.Shared(t)
 	c := server.Client(t)
 	store := journal.Memory()
 	var did strings.Builder

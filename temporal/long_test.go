@@ -23,7 +23,7 @@ func TestALongRunHasShortHistories(t *testing.T) {
 	if testing.Short() {
 		steps, events = 60, 300
 	}
-	server := devserver.Start(t)
+	server := devserver.Shared(t)
 	c := server.Client(t)
 	store := journal.Memory()
 	eng, err := loop.New(loop.Config{Model: stepping(steps), Limits: loop.Limits{Steps: -1, Repeats: -1}, Tools: []tool.Tool{tool.Func("work", "Works.", func(context.Context, struct {

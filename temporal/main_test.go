@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/temporal"
+	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -31,7 +32,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(pgtest.Main(m))
+	code := pgtest.Main(m)
+	devserver.Stop()
+	os.Exit(code)
 }
 
 // workAsProcess works until it is told to stop, or killed.
