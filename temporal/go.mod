@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/pawl-dev/pawl => ../
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/pawl-dev/pawl v0.0.0-00010101000000-000000000000
 	go.temporal.io/api v1.63.5
 	go.temporal.io/sdk v1.50.0

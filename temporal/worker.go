@@ -57,7 +57,7 @@ type Config struct {
 	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time
+	Options worker.Options // Temporal's own: how much is done at the same time, and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
 	Ready   func() // called by Run once the worker works
 }
@@ -75,7 +75,11 @@ type Worker struct {
 	logs    logs
 	inner   worker.Worker
 	ready   func()
+	grace   time.Duration
 }
+
+// leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
+const leaving = 10 * time.Second
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
@@ -92,6 +96,8 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := w.enlist(c); err != nil {
 		return nil, err
 	}
+	w.grace = c.Options.WorkerStopTimeout
+	c.Options.WorkerStopTimeout += leaving
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), c.Options)
 	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})

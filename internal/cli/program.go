@@ -106,7 +106,7 @@ func (p Program) run(ctx context.Context, s streams, args []string) int {
 		err = fmt.Errorf("%w\nSee %s --help", err, cmd.CommandPath())
 	}
 	if err != nil {
-		fmt.Fprintln(s.err, "pawl:", printable(err.Error())) // it may quote a provider, or a model
+		fmt.Fprintln(s.err, p.Name+":", printable(err.Error())) // it may quote a provider, or a model
 	}
 	return code
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -154,7 +155,7 @@ func addressOf(text string) (string, error) {
 	if err != nil {
 		host, port, err = net.SplitHostPort(text + ":" + defaultPort)
 	}
-	if err != nil || host == "" || port == "" || strings.ContainsAny(host, "/?# ") {
+	if n, notPort := strconv.ParseUint(port, 10, 16); err != nil || notPort != nil || n == 0 || host == "" || strings.ContainsAny(host, "/?# ") {
 		return "", fmt.Errorf("%q is no address: want HOST:PORT", text)
 	}
 	return net.JoinHostPort(host, port), nil
