@@ -117,7 +117,7 @@ func (c *connection) pollers(ctx context.Context) (int, error) {
 func (c *connection) Work(ctx context.Context, work cli.Work, ready func()) error {
 	w, err := temporal.NewWorker(temporal.Config{
 		Client: c.client, Store: work.Store, Queue: c.at.Queue, Log: logger(), Ready: ready, Options: worker.Options{WorkerStopTimeout: work.Grace},
-		Members: []temporal.Member{{Agent: work.Parts.Agent, Engine: work.Parts.Engine, Options: work.Parts.Options}},
+		Members: []temporal.Member{{Agent: work.Parts.Agent, Engine: work.Parts.Engine, Options: work.Parts.Options, Subagents: work.Parts.Subagents}},
 	})
 	if err != nil {
 		return err
