@@ -34,7 +34,7 @@ func TestPartsStayAsTheyAre(t *testing.T) {
 			t.Errorf("%s: %v %q", prompt, err, res.Text())
 		}
 	}
-	does("bash touch x", "denies")
+	does("bash touch x", "denied by the rule")
 	does("bash echo second >.agents/rules/1.md; sleep 0.2; echo ok", "ok")
 	does("tell", "first")
 	if text, _ := asks(t, rt, "own", "tell"); strings.Contains(text, "second") {
