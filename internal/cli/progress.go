@@ -26,6 +26,7 @@ type progress struct {
 
 	holdAnswer bool            // text is shown only once it is known not to be the answer
 	held       strings.Builder // what was held back of the reply under way
+	came       bool            // words of the reply under way came as they were said
 	apart      bool            // what models say is shown beside the answer, which is told at the end
 	answer     string          // the reply that is the answer, unless the run goes on behind it
 }
@@ -69,7 +70,10 @@ func (p *progress) event(e event.Event) {
 			}
 			return
 		}
-		p.answer = ""
+		if !p.came { // it was made in another process
+			p.words(d.Message.Text())
+		}
+		p.came, p.answer = false, ""
 		if p.holdAnswer && (len(d.Message.ToolCalls()) > 0 || d.Cut()) {
 			p.say(p.held.String())
 		} else if p.holdAnswer {
@@ -110,6 +114,7 @@ func (p *progress) event(e event.Event) {
 			p.line("33", "? %s", text)
 		}
 	case journal.ModelFailed:
+		p.came = false
 		p.endText()
 	case journal.Compacted:
 		if d.Error != "" {
@@ -175,19 +180,28 @@ func (p *progress) delta(e event.Event) {
 	case event.TextDelta:
 		switch {
 		case e.ParentRun != "" || e.Key.Scope != "": // they come whole
-		case p.holdAnswer:
-			p.held.WriteString(e.Text)
 		default:
-			p.say(e.Text)
+			p.came = true
+			p.words(e.Text)
 		}
 	case event.Warning:
 		p.line("33", "warning: %s", clean(e.Text))
 	case event.Retry:
 		if e.ParentRun == "" && e.Key.Scope == "" { // what came before counts no more
+			p.came = false
 			p.held.Reset()
 		}
 		p.line("33", "retry: %s", clean(e.Text))
 	case event.ReasoningDelta, event.ToolOutput: // too much for a summary; --json has it
+	}
+}
+
+// words are some of the reply under way.
+func (p *progress) words(text string) {
+	if p.holdAnswer {
+		p.held.WriteString(text)
+	} else {
+		p.say(text)
 	}
 }
 

@@ -129,3 +129,24 @@ func TestTheProgressForgetsWhatIsVoid(t *testing.T) {
 		}
 	}
 }
+
+// A reply that another process heard comes whole: it is shown all the same, and one that came in pieces is not shown twice.
+func TestTheProgressShowsAReplyThatWasHeardElsewhere(t *testing.T) {
+	for _, held := range []bool{false, true} {
+		var out bytes.Buffer
+		p := newProgress(&out, &out, false)
+		p.holdAnswer = held
+		replies := func(text string, pieces ...string) {
+			for _, piece := range pieces {
+				p.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: piece})
+			}
+			p.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ModelFinished{Message: message.Assistant(text, message.ToolCall{ID: "c", Name: "x", Input: "{}"})}}})
+		}
+		replies("Whole.")
+		replies("In two.", "In ", "two.")
+		replies("Whole again.")
+		if want := "Whole.\nIn two.\nWhole again.\n"; out.String() != want {
+			t.Errorf("held back %t: %q, want %q", held, out.String(), want)
+		}
+	}
+}
