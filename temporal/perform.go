@@ -36,21 +36,30 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 	return d, err
 }
 
-// beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say.
+// beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say. What ends before it is done ends for a reason of ours: it was cancelled, or it is left
+// to another worker.
 func (w *Worker) beating(ctx context.Context, also func(ctx context.Context)) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(w.beat())
 		defer tick.Stop()
+		stops, late := activity.GetWorkerStopChannel(ctx), (<-chan time.Time)(nil)
 		for also(inner); ; also(inner) {
 			select {
 			case <-tick.C:
 				activity.RecordHeartbeat(ctx)
+			case <-stops:
+				stops, late = nil, time.After(w.grace)
+			case <-late: // as long as the worker is there it can say so, and nobody has to wait for its silence
+				cancel(engine.ErrLeft)
+				return
 			case <-ctx.Done():
-				if !sdk.IsCanceledError(context.Cause(ctx)) { // the worker stops, or another one has the effect by now: the run is not cancelled
-					cancel(engine.ErrLeft)
+				cause := context.Cause(ctx)
+				if !sdk.IsCanceledError(cause) { // another worker has the effect by now: the run is not cancelled
+					cause = engine.ErrLeft
 				}
+				cancel(cause)
 				return
 			case <-inner.Done():
 				return

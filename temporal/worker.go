@@ -60,8 +60,9 @@ type Config struct {
 	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time. Pollers are 8 by default, for activities and for workflows
+	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
+	Ready   func() // called by Run once the worker works
 }
 
 // Worker does what runs ask for.
@@ -78,11 +79,16 @@ type Worker struct {
 	logs    logs
 	leases  leases
 	inner   worker.Worker
+	ready   func()
+	grace   time.Duration
 }
+
+// leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
+const leaving = 10 * time.Second
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
-	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
+	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store, w.leases.store = c.Store, c.Store
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()
@@ -98,6 +104,8 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := w.enlist(c); err != nil {
 		return nil, err
 	}
+	w.grace = c.Options.WorkerStopTimeout
+	c.Options.WorkerStopTimeout += leaving
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
 	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
@@ -113,6 +121,9 @@ func NewWorker(c Config) (*Worker, error) {
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.inner.Start(); err != nil {
 		return errdefs.NotAvailable.Errorf("temporal: the worker can't start: %w", err)
+	}
+	if w.ready != nil {
+		w.ready()
 	}
 	<-ctx.Done()
 	w.inner.Stop()
