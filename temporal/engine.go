@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Engine has runs done by workers. Safe for concurrent use.
@@ -18,6 +19,7 @@ type Engine struct {
 	client client.Client
 	inner  engine.Engine
 	queue  string
+	stream stream.Store
 }
 
 // EngineOption shapes an Engine.
@@ -25,6 +27,9 @@ type EngineOption func(*Engine)
 
 // WithQueue names the task queue that the workers are at. Default: [Queue].
 func WithQueue(name string) EngineOption { return func(e *Engine) { e.queue = name } }
+
+// WithStream has listeners told what effects say while they go on, as of a run that is done here. It is the Stream of the workers' [Config].
+func WithStream(s stream.Store) EngineOption { return func(e *Engine) { e.stream = s } }
 
 // NewEngine has runs done by the workers that have the run's agent, by the agent's ID, with an engine such as inner. Here inner does nothing: it goes over what is on record, to say how the run ended.
 func NewEngine(c client.Client, inner engine.Engine, opts ...EngineOption) *Engine {
@@ -65,7 +70,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		return board, err
 	}
 	p := pathOf(&run)
-	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), seq: p.Upto}
+	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), at: e.position(ctx, &run, host, p.Upto)}
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run.
@@ -20,9 +20,9 @@ type watch struct {
 	run         *engine.Run
 	host        engine.Host
 	interrupted func() *engine.Interrupt
-	seq         int64 // that the host was told of
-	said        bool  // the run was told of the interrupt
-	limit       error // a limit that the host said was reached
+	at          stream.Position // that the host was told of
+	said        bool            // the run was told of the interrupt
+	limit       error           // a limit that the host said was reached
 }
 
 // lookEvery is how often the host is asked for an interrupt.
@@ -37,17 +37,17 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
 	all.Go(func() { over <- wf.Get(inner, end) })
-	news := make(chan journal.Entry)
-	all.Go(func() { w.follow(inner, news) })
+	events := make(chan stream.News)
+	all.Go(func() { w.follow(inner, w.at, events) })
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	w.asks(ctx, wf) // what was asked before is asked again
 	done := ctx.Done()
 	for {
 		select {
-		case e := <-news:
-			w.tell(apart, e)
-			if _, asked := e.Data.(journal.Asked); asked {
+		case n := <-events:
+			w.tell(apart, n)
+			if _, asked := n.Events[0].Data.(journal.Asked); asked {
 				w.asks(ctx, wf)
 			}
 			if w.limit != nil {
@@ -76,17 +76,16 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	}
 }
 
-// follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
-func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
-	at := w.seq
+// follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
+func (w *watch) follow(ctx context.Context, at stream.Position, events chan<- stream.News) {
 	for ctx.Err() == nil {
-		for e, err := range journal.Follow(ctx, w.run.Log.Store(), w.run.Session, at) {
+		for n, err := range w.news(ctx, at) {
 			if err != nil {
 				break
 			}
 			select {
-			case news <- e:
-				at = e.Seq
+			case events <- n:
+				at = n.At
 			case <-ctx.Done():
 				return
 			}
@@ -98,13 +97,13 @@ func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
 	}
 }
 
-// rest tells what is on record by the end.
+// rest tells what is there by the end.
 func (w *watch) rest(ctx context.Context) {
-	for e, err := range w.run.Log.Store().Read(ctx, w.run.Session, w.seq) {
+	for n, err := range w.there(ctx) {
 		if err != nil {
 			return // it is not told, and nothing else
 		}
-		w.tell(ctx, e)
+		w.tell(ctx, n)
 	}
 }
 
@@ -117,16 +116,21 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// tell tells the host of an entry.
-func (w *watch) tell(ctx context.Context, e journal.Entry) {
-	w.seq = e.Seq
-	if e.Run != w.run.ID {
-		return
+// tell tells the host what happened.
+func (w *watch) tell(ctx context.Context, n stream.News) {
+	w.at = n.At
+	for _, e := range n.Events {
+		if e.Run != w.run.ID {
+			continue
+		}
+		if engine.Listening(w.host) {
+			e.ParentRun = w.run.ParentRunID
+			engine.Publish(ctx, w.host, e)
+		}
+		if e.Data != nil {
+			w.outcome(ctx, e.Entry)
+		}
 	}
-	if engine.Listening(w.host) {
-		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: w.run.ParentRunID})
-	}
-	w.outcome(ctx, e)
 }
 
 // outcome tells the host of an outcome.

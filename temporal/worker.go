@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Queue is the task queue that workers and engines meet at, unless they are told of another.
@@ -59,6 +60,8 @@ type Config struct {
 	Timing  Timing         // the same in all workers of a queue
 	Options worker.Options // Temporal's own: how much is done at the same time
 	Log     *slog.Logger
+	// Stream gets what effects say while they go on, for those who look: the same as theirs ([WithStream]). nil: nobody does, and models are not asked to stream.
+	Stream stream.Store
 }
 
 // Worker does what runs ask for.
@@ -69,6 +72,7 @@ type Worker struct {
 	log     *slog.Logger
 	alive   alive
 	logs    logs
+	stream  *stream.Writer // nil: none
 	inner   worker.Worker
 }
 
@@ -76,6 +80,9 @@ type Worker struct {
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{store: c.Store, members: map[string]Member{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
 	w.logs.store = c.Store
+	if c.Stream != nil {
+		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
+	}
 	switch {
 	case c.Client == nil:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs a client")
@@ -150,6 +157,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	w.inner.Stop()
+	w.silence(ctx)
 	return nil
 }
 
@@ -169,7 +177,7 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 
 // beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say.
 func (w *Worker) beating(ctx context.Context) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // which ends with a cause of ours
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(w.timing.Heartbeat / 3)
@@ -179,9 +187,11 @@ func (w *Worker) beating(ctx context.Context) (context.Context, func()) {
 			case <-tick.C:
 				activity.RecordHeartbeat(ctx)
 			case <-ctx.Done():
-				if !sdk.IsCanceledError(context.Cause(ctx)) { // the worker stops, or another one has the effect by now: the run is not cancelled
-					cancel(engine.ErrLeft)
+				cause := context.Cause(ctx)
+				if !sdk.IsCanceledError(cause) { // the worker stops, or another one has the effect by now: the run is not cancelled
+					cause = engine.ErrLeft
 				}
+				cancel(cause)
 				return
 			case <-inner.Done():
 				return
@@ -222,9 +232,9 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 			return nil, application(err, false)
 		}
 	}
-	host := &noting{step: in.Key.String()}
-	_, err = engine.Local(part.Run, host, m.Engine.(engine.Performer)).Do(ctx, e)
-	d := &did{Seq: host.seq.Load(), Error: failureOf(err)}
+	host, noted, performer := w.hostOf(ctx, in, log, m.Engine.(engine.Performer))
+	_, err = engine.Local(part.Run, host, performer).Do(ctx, e)
+	d := &did{Seq: noted.seq.Load(), Error: failureOf(err)}
 	if done, begun := log.Recorded(in.Key); d.Seq == 0 && done != nil { // another attempt was faster
 		seq, findErr := w.find(context.WithoutCancel(ctx), in, log.Begun(in.Key), begun)
 		if findErr != nil {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -34,6 +35,7 @@ type Under struct {
 	Part    int         `json:"part,omitempty"`    // its newest
 	First   int         `json:"first,omitempty"`   // event.Event.Attempt of its first try
 	Top     int         `json:"top,omitempty"`     // the highest that there was
+	Why     string      `json:"why,omitempty"`     // what the attempt failed with
 }
 
 // Follow yields a session's entries and what its effects say, as the events of a run that is done here, from a position on and as they come: each once, in an order that a local listener may find, too. What an effect says comes behind the entry that begins the effect and before its outcome, or not at all; when an
@@ -86,11 +88,10 @@ type follower struct {
 	at      Position
 	time    time.Time // of entry at.Seq; zero: not known
 	read    int64     // the newest item that is in pending, or was
-	pending []Item    // that wait for the entry which began their effects
+	pending []Item    // that wait for the entries before them
 
 	done  map[effect]int64 // its outcome, among the entries from known on to at.Seq
 	known int64
-	why   map[effect]string // what the last attempt failed with
 
 	pause time.Duration // the stream can't be read, and is left alone until then
 	until time.Time
@@ -103,7 +104,7 @@ type effect struct {
 
 func newFollower(j journal.Store, s Store, session string, from Position) *follower {
 	from.Seq, from.Offset = max(from.Seq, 0), max(from.Offset, 0)
-	return &follower{journal: j, stream: s, session: session, at: from, read: from.Offset, done: map[effect]int64{}, known: from.Seq + 1, why: map[effect]string{}}
+	return &follower{journal: j, stream: s, session: session, at: from, read: from.Offset, done: map[effect]int64{}, known: from.Seq + 1}
 }
 
 const (
@@ -205,7 +206,7 @@ func (f *follower) items(ctx context.Context) {
 
 // said yields what is pending of effects that began up to an entry.
 func (f *follower) said(ctx context.Context, upto int64, yield func(News, error) bool) bool {
-	for len(f.pending) > 0 && f.pending[0].Seq <= upto {
+	for len(f.pending) > 0 && f.pending[0].Behind <= upto {
 		i := f.pending[0]
 		f.pending = f.pending[1:]
 		f.at.Offset = i.Offset
@@ -222,27 +223,37 @@ func (f *follower) entry(e journal.Entry, yield func(News, error) bool) bool {
 	at := effect{e.Run, e.Key}
 	switch d := e.Data.(type) {
 	case journal.ModelFailed:
-		f.why[at] = d.Error
+		f.each(func(u *Under) {
+			if u.Run == e.Run && u.Key == e.Key {
+				u.Why = d.Error
+			}
+		})
 	case journal.RunFinished:
 		f.forget(func(u Under) bool { return u.Run == e.Run })
 	case journal.Resumed: // what was under way is begun anew, and counts from 1
-		f.at.Under = slices.Clone(f.at.Under)
-		for i := range f.at.Under {
-			if u := &f.at.Under[i]; u.Run == e.Run {
+		f.each(func(u *Under) {
+			if u.Run == e.Run {
 				u.By, u.Attempt, u.Part = "", 0, 0
 			}
-		}
+		})
 	}
-	if ends(e) {
+	if Ends(e) {
 		if len(f.done) >= mostDone {
 			clear(f.done)
 			f.known = e.Seq
 		}
 		f.done[at] = e.Seq
-		delete(f.why, at)
 		f.forget(func(u Under) bool { return u.Run == e.Run && u.Key == e.Key })
 	}
 	return yield(News{[]event.Event{{Entry: e}}, f.at}, nil)
+}
+
+// each changes what is under way. Who was given a position keeps it as it was.
+func (f *follower) each(change func(*Under)) {
+	f.at.Under = slices.Clone(f.at.Under)
+	for i := range f.at.Under {
+		change(&f.at.Under[i])
+	}
 }
 
 // forget takes effects out of what is under way.
@@ -252,8 +263,8 @@ func (f *follower) forget(which func(Under) bool) {
 	}
 }
 
-// ends reports whether an entry is the outcome of an effect.
-func ends(e journal.Entry) bool {
+// Ends reports whether an entry is the outcome of an effect: nothing is said of that behind it.
+func Ends(e journal.Entry) bool {
 	switch e.Data.(type) {
 	case journal.ModelStarted, journal.ToolStarted, journal.CommandStarted, journal.Asked, journal.ModelFailed:
 		return false
@@ -275,7 +286,7 @@ func (f *follower) over(ctx context.Context, i Item) bool {
 		if err != nil || e.Seq >= upto {
 			break
 		}
-		if ends(e) {
+		if Ends(e) {
 			f.done[effect{e.Run, e.Key}] = max(e.Seq, f.done[effect{e.Run, e.Key}])
 		}
 	}
@@ -316,11 +327,8 @@ func (f *follower) events(ctx context.Context, i Item) []event.Event {
 		whole = i.Lost == 0 && i.Part == 1
 		u.First = u.Top + 1
 		u.Top = u.First
-		why := f.why[effect{i.Run, i.Key}]
-		if why == "" {
-			why = "another worker took it up"
-		}
-		add(event.Retry, "", u.First, why)
+		add(event.Retry, "", u.First, cmp.Or(u.Why, "another worker took it up"))
+		u.Why = ""
 	}
 	u.By, u.Attempt, u.Part = i.By, i.Attempt, i.Part
 	if !whole {

@@ -19,6 +19,7 @@ type Item struct {
 	Session, Run string
 	Key          journal.Key // of the effect
 	Seq          int64       // of the journal's entry that began the effect; 0: there is none
+	Behind       int64       // where the journal was when the attempt began: what is said comes behind that
 	ParentRun    string      // of a child run
 
 	Attempt int    // at the activity, from 1

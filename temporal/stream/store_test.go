@@ -78,7 +78,7 @@ func TestAStoreGivesBackWhatItGot(t *testing.T) {
 	each(t, stream.Retention{}, func(t *testing.T, s stream.Store, again func() stream.Store) {
 		odd := "\x00 not \xff UTF-8, and é"
 		want := stream.Item{
-			Session: "s/é", Run: "r", Key: journal.Key{Scope: "a/b", Op: "tool", ID: "c1"}, Seq: 7, ParentRun: "above", Attempt: 3, By: "me", Part: 1, Lost: 5, Text: odd + "!?",
+			Session: "s/é", Run: "r", Key: journal.Key{Scope: "a/b", Op: "tool", ID: "c1"}, Seq: 7, Behind: 9, ParentRun: "above", Attempt: 3, By: "me", Part: 1, Lost: 5, Text: odd + "!?",
 			Runs: []stream.Run{{event.ToolOutput, "stderr", 0, len(odd)}, {event.Retry, "", 2, 1}, {event.TextDelta, "", 2, 1}},
 		}
 		end := item("s/é", "me", 2, "")

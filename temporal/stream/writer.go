@@ -75,7 +75,7 @@ type Attempt struct {
 
 // Begin is for an attempt: of head count what says where it belongs. It writes nothing while nothing is said.
 func (w *Writer) Begin(head Item) *Attempt {
-	return &Attempt{w: w, head: Item{Session: head.Session, Run: head.Run, Key: head.Key, Seq: head.Seq, ParentRun: head.ParentRun, Attempt: max(head.Attempt, 1), By: rand.Text()}}
+	return &Attempt{w: w, head: Item{Session: head.Session, Run: head.Run, Key: head.Key, Seq: head.Seq, Behind: max(head.Behind, head.Seq), ParentRun: head.ParentRun, Attempt: max(head.Attempt, 1), By: rand.Text()}}
 }
 
 // Add says something. It waits for nobody; after End it does nothing.

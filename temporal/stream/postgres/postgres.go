@@ -141,14 +141,14 @@ type rows struct {
 	items, bytes []int64  // of each
 
 	session, run, scope, op, ref, parent, by, runs []string
-	behind, seq, lost                              []int64
+	before, seq, behind, lost                      []int64
 	attempt, part                                  []int32
 	ended                                          []bool
 	data                                           [][]byte
 }
 
 func (r *rows) values() []any {
-	return []any{r.session, r.behind, r.run, r.scope, r.op, r.ref, r.seq, r.parent, r.attempt, r.by, r.part, r.lost, r.ended, r.runs, r.data}
+	return []any{r.session, r.before, r.run, r.scope, r.op, r.ref, r.seq, r.behind, r.parent, r.attempt, r.by, r.part, r.lost, r.ended, r.runs, r.data}
 }
 
 // nameBytes is how long a session's name may be: it has to fit into an index, and into a notification.
@@ -175,11 +175,11 @@ func columns(items []stream.Item) (*rows, error) {
 			return nil, errdefs.Internal.Errorf("stream/postgres: append: %w", err)
 		}
 		n, _ := slices.BinarySearch(r.sessions, i.Session)
-		r.session, r.behind = append(r.session, i.Session), append(r.behind, r.items[n])
+		r.session, r.before = append(r.session, i.Session), append(r.before, r.items[n])
 		r.items[n]++
 		r.bytes[n] += int64(len(i.Text)) + 200
 		r.run, r.scope, r.op, r.ref = append(r.run, i.Run), append(r.scope, i.Key.Scope), append(r.op, i.Key.Op), append(r.ref, i.Key.ID)
-		r.seq, r.parent, r.by, r.lost = append(r.seq, i.Seq), append(r.parent, i.ParentRun), append(r.by, i.By), append(r.lost, i.Lost)
+		r.seq, r.behind, r.parent, r.by, r.lost = append(r.seq, i.Seq), append(r.behind, i.Behind), append(r.parent, i.ParentRun), append(r.by, i.By), append(r.lost, i.Lost)
 		r.attempt, r.part = append(r.attempt, int32(i.Attempt)), append(r.part, int32(i.Part)) //nolint:gosec // nobody counts so far
 		r.ended, r.runs, r.data = append(r.ended, i.End), append(r.runs, string(runs)), append(r.data, []byte(i.Text))
 	}
@@ -261,13 +261,13 @@ func (s *Store) Read(ctx context.Context, session string, after int64) (items []
 // item reads a row; nil is one of a session that has no items.
 func item(r pgx.Rows, session string, after int64) (*stream.Item, error) {
 	var last, trimmed int64
-	var number, seq, lost *int64
+	var number, seq, behind, lost *int64
 	var at *time.Time
 	var run, scope, op, ref, parent, by, runs *string
 	var attempt, part *int
 	var ended *bool
 	var data []byte
-	if err := r.Scan(&last, &trimmed, &number, &at, &run, &scope, &op, &ref, &seq, &parent, &attempt, &by, &part, &lost, &ended, &runs, &data); err != nil {
+	if err := r.Scan(&last, &trimmed, &number, &at, &run, &scope, &op, &ref, &seq, &behind, &parent, &attempt, &by, &part, &lost, &ended, &runs, &data); err != nil {
 		return nil, err
 	}
 	switch {
@@ -279,7 +279,7 @@ func item(r pgx.Rows, session string, after int64) (*stream.Item, error) {
 		return nil, nil
 	}
 	i := &stream.Item{
-		Offset: *number, Time: *at, Session: session, Run: *run, Seq: *seq, ParentRun: *parent, Attempt: *attempt, By: *by, Part: *part, Lost: *lost, End: *ended, Text: string(data),
+		Offset: *number, Time: *at, Session: session, Run: *run, Seq: *seq, Behind: *behind, ParentRun: *parent, Attempt: *attempt, By: *by, Part: *part, Lost: *lost, End: *ended, Text: string(data),
 	}
 	i.Key.Scope, i.Key.Op, i.Key.ID = *scope, *op, *ref
 	if err := json.Unmarshal([]byte(*runs), &i.Runs); err != nil {

@@ -35,6 +35,7 @@ CREATE TABLE {s}.items (
 	op text NOT NULL,
 	ref text NOT NULL,
 	seq bigint NOT NULL, -- of the journal's entry that began the effect
+	behind bigint NOT NULL, -- where the journal was when the attempt began
 	parent text NOT NULL,
 	attempt integer NOT NULL,
 	writer text COLLATE "C" NOT NULL, -- the attempt's own name
@@ -79,14 +80,14 @@ func newStatements(name, me string) statements {
 			FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS n(id, items, bytes) ORDER BY n.id COLLATE "C"
 			ON CONFLICT (id) DO UPDATE SET last = s.last + excluded.last - excluded.trimmed, bytes = s.bytes + excluded.bytes, said = excluded.said
 			RETURNING id, bytes > $4::bigint OR looked < now() - $5::bigint * interval '1 microsecond'`),
-		insert: in(`INSERT INTO {s}.items (session, number, time, run, scope, op, ref, seq, parent, attempt, writer, part, lost, ended, runs, data)
-			SELECT i.session, s.last - i.behind, clock_timestamp(), i.run, i.scope, i.op, i.ref, i.seq, i.parent, i.attempt, i.writer, i.part, i.lost, i.ended, i.runs, i.data
-			FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::integer[], $10::text[], $11::integer[], $12::bigint[], $13::boolean[], $14::text[], $15::bytea[])
-				AS i(session, behind, run, scope, op, ref, seq, parent, attempt, writer, part, lost, ended, runs, data) JOIN {s}.sessions s ON s.id = i.session
+		insert: in(`INSERT INTO {s}.items (session, number, time, run, scope, op, ref, seq, behind, parent, attempt, writer, part, lost, ended, runs, data)
+			SELECT i.session, s.last - i.before, clock_timestamp(), i.run, i.scope, i.op, i.ref, i.seq, i.behind, i.parent, i.attempt, i.writer, i.part, i.lost, i.ended, i.runs, i.data
+			FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::integer[], $11::text[], $12::integer[], $13::bigint[], $14::boolean[], $15::text[], $16::bytea[])
+				AS i(session, before, run, scope, op, ref, seq, behind, parent, attempt, writer, part, lost, ended, runs, data) JOIN {s}.sessions s ON s.id = i.session
 			ON CONFLICT (session, writer, part) DO NOTHING`),
 		ring: in(`SELECT pg_notify({channel}, f.session) FROM (SELECT DISTINCT session FROM {s}.followed WHERE session = ANY($1::text[]) AND listener <> {me} AND until > now()) f`),
 
-		read: in(`SELECT s.last, s.trimmed, i.number, i.time, i.run, i.scope, i.op, i.ref, i.seq, i.parent, i.attempt, i.writer, i.part, i.lost, i.ended, i.runs, i.data
+		read: in(`SELECT s.last, s.trimmed, i.number, i.time, i.run, i.scope, i.op, i.ref, i.seq, i.behind, i.parent, i.attempt, i.writer, i.part, i.lost, i.ended, i.runs, i.data
 			FROM {s}.sessions s LEFT JOIN LATERAL (
 				SELECT * FROM (
 					SELECT *, sum(octet_length(data)) OVER (ORDER BY number) - octet_length(data) AS before FROM (
