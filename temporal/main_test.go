@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/temporal"
+	streams "github.com/pawl-dev/pawl/temporal/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -56,8 +57,17 @@ func workAsProcess() error {
 	if err != nil {
 		return err
 	}
+	speaks, err := speaker()
+	if err != nil {
+		return err
+	}
+	said, err := streams.Open(ctx, os.Getenv("PAWL_DSN"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = said.Close() }()
 	w, err := temporal.NewWorker(temporal.Config{
-		Client: c, Store: store, Members: []temporal.Member{m, careful}, Timing: quick,
+		Client: c, Store: store, Stream: said, Members: []temporal.Member{m, careful, speaks}, Timing: quick,
 		Options: worker.Options{StickyScheduleToStartTimeout: time.Second, MaxConcurrentActivityExecutionSize: 10},
 	})
 	if err != nil {
