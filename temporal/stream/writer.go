@@ -203,9 +203,13 @@ func (w *Writer) take() (items []Item, of []*Attempt, wait time.Duration) {
 			}
 			return false
 		}
-		items, of = append(items, a.item()), append(of, a)
+		i := a.item()
+		items, of, a.flies = append(items, i), append(of, a), true
+		if a.due = a.end && !i.End; a.due { // its end comes with the next one
+			return false
+		}
 		w.flying = append(w.flying, a.next...)
-		a.next, a.waits, a.due, a.flies = nil, false, false, true
+		a.next, a.waits = nil, false
 		return true
 	})
 	w.running = len(items) > 0 || wait >= 0
@@ -216,11 +220,8 @@ func (w *Writer) take() (items []Item, of []*Attempt, wait time.Duration) {
 func (a *Attempt) item() Item {
 	i := a.head
 	a.parts++
-	i.Part, i.Text, i.Runs, i.Lost, i.End = a.parts, string(a.data), slices.Clone(a.runs), a.before, a.end
+	i.Part, i.Text, i.Runs, i.Lost, i.End = a.parts, string(a.data), slices.Clone(a.runs), a.before, a.end && a.lost == 0
 	a.before, a.lost = a.lost, 0
-	if i.End { // nothing comes behind it
-		i.Lost, a.before = i.Lost+a.before, 0
-	}
 	a.data, a.runs = a.data[:0], a.runs[:0]
 	return i
 }

@@ -123,12 +123,12 @@ func TestAStoreThatIsGoneHoldsNobodyUp(t *testing.T) {
 		var log bytes.Buffer
 		w := stream.NewWriter(f, stream.Batching{Pending: 100_000}, slog.New(slog.NewTextHandler(&log, nil)))
 		a := w.Begin(head)
-		said := 0
-		line := strings.Repeat("x", 999) + "\n"
+		var said strings.Builder
 		speak := func(lines int) {
-			for range lines {
+			for n := range lines {
+				line := fmt.Sprint(said.Len(), strings.Repeat("x", n%3*1000), "\n")
 				a.Add(event.TextDelta, "", 0, line)
-				said += len(line)
+				said.WriteString(line)
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
@@ -142,25 +142,35 @@ func TestAStoreThatIsGoneHoldsNobodyUp(t *testing.T) {
 		}
 		f.set(func() { f.before = false })
 		time.Sleep(10 * time.Second)
-		if text, lost, _ := joined(t, all(t, f.Store, "s", 0)); len(text) != said || lost > 0 {
-			t.Errorf("after a while: %d bytes of %d, %d lost", len(text), said, lost)
+		if text, lost, _ := joined(t, all(t, f.Store, "s", 0)); text != said.String() || lost > 0 {
+			t.Errorf("after a while: %d bytes of %d, %d lost", len(text), said.Len(), lost)
 		}
 		f.set(func() { f.before = true })
 		speak(300) // more than it keeps
 		f.set(func() { f.before = false })
 		time.Sleep(10 * time.Second)
 		speak(5)
+		f.set(func() { f.before = true })
+		speak(300) // and at its end
 		a.End()
-		a.Flush(t.Context())
+		f.set(func() { f.before = false })
+		w.Close(t.Context())
 		items := all(t, f.Store, "s", 0)
 		text, lost, ended := joined(t, items)
-		if len(text)+int(lost) != said || lost < 100_000 || !ended || len(text) < 150_000 {
-			t.Errorf("after long: %d bytes and %d lost of %d", len(text), lost, said)
+		if len(text)+int(lost) != said.Len() || lost < 300_000 || !ended || len(text) < 250_000 {
+			t.Errorf("after long: %d bytes and %d lost of %d, ended: %v", len(text), lost, said.Len(), ended)
 		}
-		if n := strings.Count(log.String(), "can't be written"); n != 2 {
+		at := 0
+		for _, i := range items { // what is missing is missing where the item says
+			at += int(i.Lost)
+			if end := at + len(i.Text); end > said.Len() || said.String()[at:end] != i.Text {
+				t.Fatalf("part %d is not what was said at %d", i.Part, at)
+			}
+			at += len(i.Text)
+		}
+		if n := strings.Count(log.String(), "can't be written"); n != 3 {
 			t.Errorf("said %d times:\n%s", n, &log)
 		}
-		w.Close(t.Context())
 	})
 }
 
