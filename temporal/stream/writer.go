@@ -68,9 +68,9 @@ type Attempt struct {
 	next  []chan struct{}
 	parts int
 	// before is what is missing before data, lost what is missing behind it: once something is, the rest is, up to the next item.
-	before, lost  int64
-	waits, flies  bool // it is among those that wait; something of it is on its way
-	due, end, all bool // to be written at once; it says no more; and that is written, or on its way
+	before, lost int64
+	waits, flies bool // it is among those that wait; something of it is on its way
+	due, end     bool // to be written at once; it says no more
 }
 
 // Begin is for an attempt: of head count what says where it belongs. It writes nothing while nothing is said.

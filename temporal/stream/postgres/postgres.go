@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -33,7 +34,10 @@ type Store struct {
 	bell      wake.Bell
 	listening *pgx.ConnConfig
 
-	pruned atomic.Int64 // when all sessions were looked at, in ns since 1970
+	life    context.Context // of what goes on beside calls
+	end     func()
+	pruned  atomic.Int64 // when all sessions were looked at, in ns since 1970
+	pruning sync.WaitGroup
 }
 
 var _ stream.Store = (*Store)(nil)
@@ -50,6 +54,7 @@ func WithRetention(r stream.Retention) Option { return func(s *Store) { s.keep =
 // Open opens the streams in a database, and makes their schema and tables if they aren't there. dsn is as the journal's. Connections are as many as its pool_max_conns says, by default 4, or one for each CPU where there are more; a worker needs one.
 func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 	s := &Store{schema: "pawl_stream"}
+	s.life, s.end = context.WithCancel(context.Background())
 	for _, o := range opts {
 		o(s)
 	}
@@ -80,7 +85,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 		return nil, s.failed(ctx, "open", err)
 	}
 	if err := s.prepare(ctx); err != nil {
-		s.pool.Close()
+		_ = s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -93,6 +98,8 @@ const settle = `SELECT set_config('synchronous_commit', CASE current_setting('sy
 // Close ends the use of the database, after the calls under way. The error is always nil.
 func (s *Store) Close() error {
 	s.bell.Close()
+	s.end()
+	s.pruning.Wait()
 	s.pool.Close()
 	return nil
 }
@@ -189,14 +196,18 @@ func columns(items []stream.Item) (*rows, error) {
 // pruneEvery is how often a process that writes looks at the sessions of others.
 const pruneEvery = time.Minute
 
-// tidy deletes what is beyond retention in sessions that are long, and now and then in all. What can't be done now is done the next time.
+// tidy deletes what is beyond retention in sessions that are long, and now and then in all, beside those who write. What can't be done now is done the next time.
 func (s *Store) tidy(ctx context.Context, long []string) {
 	for _, id := range long {
 		_ = s.trim(ctx, id)
 	}
 	now, before := time.Now().UnixNano(), s.pruned.Load()
-	if now-before > int64(min(pruneEvery, s.keep.Ended)) && s.pruned.CompareAndSwap(before, now) {
-		_ = s.Prune(ctx)
+	if now-before > int64(min(pruneEvery, s.keep.Ended)) && s.life.Err() == nil && s.pruned.CompareAndSwap(before, now) {
+		s.pruning.Go(func() { //nolint:contextcheck // it goes on when the append is done
+			ctx, cancel := context.WithTimeout(s.life, pruneEvery)
+			defer cancel()
+			_ = s.Prune(ctx)
+		})
 	}
 }
 
