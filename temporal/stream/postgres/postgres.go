@@ -311,11 +311,20 @@ func (s *Store) Last(ctx context.Context, session string) (last int64, err error
 	return last, err
 }
 
-// use does something, and once more when a connection was lost before it began.
-func (s *Store) use(ctx context.Context, action string, do func(context.Context) error) error {
-	err := do(ctx)
-	if err != nil && ctx.Err() == nil && errdefs.Of(err) == nil && pgconn.SafeToRetry(err) {
-		err = do(ctx)
+// attempts is how often something is tried whose connection is lost. All of it may be done again, appends too.
+const attempts = 3
+
+// use does something, again when its connection was lost.
+func (s *Store) use(ctx context.Context, action string, do func(context.Context) error) (err error) {
+	for range attempts {
+		var server *pgconn.PgError
+		switch err = do(ctx); {
+		case err == nil, ctx.Err() != nil, errdefs.Of(err) != nil, errors.As(err, new(stream.GoneError)), errors.As(err, new(*pgconn.ConnectError)):
+			return s.failed(ctx, action, err)
+		case errors.As(err, &server) && server.SeverityUnlocalized == "ERROR":
+			return s.failed(ctx, action, err)
+		}
+		s.pool.Reset() // its neighbours are probably lost too
 	}
 	return s.failed(ctx, action, err)
 }
