@@ -194,6 +194,36 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 }
 
+func TestWhoComesBackTooLateIsToldAndGoesOn(t *testing.T) {
+	c := newScene(t)
+	c.s = stream.Memory(stream.Retention{Bytes: 2000})
+	a := c.notes(k1, journal.ModelStarted{})
+	c.says(a, k1, 1, "w", 1, "one")
+	_, at := c.heard(stream.Position{})
+	for part := 2; part < 30; part++ {
+		c.says(a, k1, 1, "w", part, fmt.Sprint(part))
+	}
+	if _, err := c.s.Read(t.Context(), "s", at.Offset); !errors.As(err, new(stream.GoneError)) {
+		t.Fatal(err)
+	}
+	got, at := c.heard(at)
+	if !strings.HasPrefix(got, "a0:warning(") || strings.Count(got, "warning") != 1 || !strings.HasSuffix(got, "a0:27 a0:28 a0:29") {
+		t.Errorf("heard %s", got)
+	}
+	c.says(a, k1, 1, "w", 30, "30")
+	c.notes(k1, done("whole"))
+	if got, _ := c.heard(at); got != "a0:30 [model.finished a]" {
+		t.Errorf("then %s", got)
+	}
+	c.s = stream.Memory(stream.Retention{}) // another database
+	b := c.notes(k2, journal.ModelStarted{})
+	at.Offset = 1 << 60
+	c.says(b, k2, 1, "v", 1, "new")
+	if got, _ := c.heard(at); !strings.HasSuffix(got, "[model.started b] b0:new") {
+		t.Errorf("of another stream %s", got)
+	}
+}
+
 // fragile is a stream that can't be read for a while.
 type fragile struct {
 	stream.Store
