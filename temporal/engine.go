@@ -28,7 +28,7 @@ type EngineOption func(*Engine)
 // WithQueue names the task queue that the workers are at. Default: [Queue].
 func WithQueue(name string) EngineOption { return func(e *Engine) { e.queue = name } }
 
-// WithStream has listeners told what effects say while they go on, as of a run that is done here. It is the Stream of the workers' [Config].
+// WithStream has listeners told what effects say while they go on, as of a run that is done here. It is the Stream of the workers' [Config]. Who begins to listen while nobody does hears entries, and what is said behind the next one.
 func WithStream(s stream.Store) EngineOption { return func(e *Engine) { e.stream = s } }
 
 // NewEngine has runs done by the workers that have the run's agent, by the agent's ID, with an engine such as inner. Here inner does nothing: it goes over what is on record, to say how the run ended.
@@ -70,7 +70,8 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		return board, err
 	}
 	p := pathOf(&run)
-	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), at: e.position(ctx, &run, host, p.Upto)}
+	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host)}
+	seen.at = seen.position(ctx, p.Upto)
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/event"
@@ -10,36 +11,51 @@ import (
 	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
+// lookPatience is how long a run waits for its stream before it begins.
+const lookPatience = 2 * time.Second
+
 // position is from where on a host is told of a run that goes on from an entry. Of one that is resumed it may not have heard what was said before.
-func (e *Engine) position(ctx context.Context, run *engine.Run, host engine.Host, upto int64) stream.Position {
+func (w *watch) position(ctx context.Context, upto int64) stream.Position {
 	at := stream.Position{Seq: upto}
-	if e.stream != nil && run.ResumeFrom == nil && engine.Listening(host) {
-		at.Offset, _ = e.stream.Last(ctx, run.Session) // else what was said before is read, and left out
+	if s := w.engine.stream; s != nil && w.run.ResumeFrom == nil {
+		ctx, cancel := context.WithTimeout(ctx, lookPatience)
+		defer cancel()
+		at.Offset, _ = s.Last(ctx, w.run.Session) // else what was said before is read, and left out as what has its outcome
 	}
 	return at
 }
 
-// news follows the journal, and the stream if there is one and somebody listens.
+// hears reports whether what is said would reach anybody.
+func (w *watch) hears() bool { return w.engine.stream != nil && engine.Listening(w.host) }
+
+// news follows the journal, and the stream if somebody listens. Where somebody begins to, it ends behind the next entry, and wants to be called again.
 func (w *watch) news(ctx context.Context, at stream.Position) iter.Seq2[stream.News, error] {
-	if s := w.engine.stream; s != nil && engine.Listening(w.host) {
-		return stream.Follow(ctx, w.run.Log.Store(), s, w.run.Session, at)
+	store, session := w.run.Log.Store(), w.run.Session
+	if w.hears() {
+		return stream.Follow(ctx, store, w.engine.stream, session, at)
 	}
-	return entries(journal.Follow(ctx, w.run.Log.Store(), w.run.Session, at.Seq))
+	return func(yield func(stream.News, error) bool) {
+		for n, err := range entries(journal.Follow(ctx, store, session, at.Seq), at.Offset) {
+			if !yield(n, err) || w.hears() {
+				return
+			}
+		}
+	}
 }
 
 // there is what news would give, as far as it is there now.
 func (w *watch) there(ctx context.Context) iter.Seq2[stream.News, error] {
-	if s := w.engine.stream; s != nil && engine.Listening(w.host) {
-		return stream.There(ctx, w.run.Log.Store(), s, w.run.Session, w.at)
+	if w.hears() {
+		return stream.There(ctx, w.run.Log.Store(), w.engine.stream, w.run.Session, w.at)
 	}
-	return entries(w.run.Log.Store().Read(ctx, w.run.Session, w.at.Seq))
+	return entries(w.run.Log.Store().Read(ctx, w.run.Session, w.at.Seq), w.at.Offset)
 }
 
-// entries are news where there is no stream.
-func entries(all iter.Seq2[journal.Entry, error]) iter.Seq2[stream.News, error] {
+// entries are news of the journal alone.
+func entries(all iter.Seq2[journal.Entry, error], offset int64) iter.Seq2[stream.News, error] {
 	return func(yield func(stream.News, error) bool) {
 		for e, err := range all {
-			if !yield(stream.News{Events: []event.Event{{Entry: e}}, At: stream.Position{Seq: e.Seq}}, err) {
+			if !yield(stream.News{Events: []event.Event{{Entry: e}}, At: stream.Position{Seq: e.Seq, Offset: offset}}, err) {
 				return
 			}
 		}

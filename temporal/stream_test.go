@@ -421,6 +421,55 @@ func TestACallerHearsWhatIsSaid(t *testing.T) {
 	}
 }
 
+// Nobody listens when a run begins. Who comes while it goes on hears what is said from the next call on.
+func TestWhoBeginsToListenHearsTheNextCall(t *testing.T) {
+	server := devserver.Start(t)
+	c := server.Client(t)
+	works, may := make(chan struct{}), make(chan struct{})
+	eng, err := loop.New(loop.Config{Model: talking{}, Tools: []tool.Tool{tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) {
+		close(works)
+		<-may
+		return "done", nil
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := temporal.Member{Agent: agent.Agent{ID: "talker"}, Engine: eng}
+	store, said := journal.Memory(), stream.Memory(stream.Retention{})
+	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Stream: said, Members: []temporal.Member{m}, Queue: "late", Timing: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running(t, w)()
+	var bus event.Bus
+	ended := make(chan error, 1)
+	go func() {
+		res, err := agent.Run(t.Context(), m.Agent, temporal.NewEngine(c, eng, temporal.WithQueue("late"), temporal.WithStream(said)), agent.Request{ContextID: "s", Message: message.User("go")},
+			agent.WithJournal(store), agent.WithEngineHost(engine.Publishing(&bus, nil)))
+		if err == nil && res.Text() != "in pieces" {
+			err = fmt.Errorf("%+v", res)
+		}
+		ended <- err
+	}()
+	<-works
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	sub := bus.Subscribe(ctx, func(event.Event) bool { return true }, event.Policy{})
+	close(may)
+	var heard strings.Builder
+	for e := range sub.Events() {
+		if e.Delta == event.TextDelta {
+			heard.WriteString(e.Text)
+		}
+		if _, over := e.Data.(journal.RunFinished); over {
+			break
+		}
+	}
+	if err := <-ended; err != nil || heard.String() != "inpieces" {
+		t.Errorf("heard %q, %v", &heard, err)
+	}
+}
+
 // running has a worker work until it is stopped.
 func running(t *testing.T, w *temporal.Worker) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())

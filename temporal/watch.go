@@ -79,8 +79,10 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 // follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
 func (w *watch) follow(ctx context.Context, at stream.Position, events chan<- stream.News) {
 	for ctx.Err() == nil {
+		wait := time.Duration(0)
 		for n, err := range w.news(ctx, at) {
 			if err != nil {
+				wait = time.Second
 				break
 			}
 			select {
@@ -91,7 +93,7 @@ func (w *watch) follow(ctx context.Context, at stream.Position, events chan<- st
 			}
 		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
