@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Queue is the task queue that workers and engines meet at, unless they are told of another.
@@ -63,6 +64,8 @@ type Config struct {
 	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
 	Ready   func() // called by Run once the worker works
+	// Stream gets what effects say while they go on, for those who look: the same as theirs ([WithStream]). nil: nobody does, and models are not asked to stream.
+	Stream stream.Store
 }
 
 // Worker does what runs ask for.
@@ -78,6 +81,7 @@ type Worker struct {
 	values  latest[*engine.Values] // what hooks of a run share in this process
 	logs    logs
 	leases  leases
+	stream  *stream.Writer // nil: none
 	inner   worker.Worker
 	ready   func()
 	grace   time.Duration
@@ -92,6 +96,9 @@ func NewWorker(c Config) (*Worker, error) {
 	w.logs.store, w.leases.store = c.Store, c.Store
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()
+	}
+	if c.Stream != nil {
+		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
 	}
 	switch {
 	case c.Client == nil:
@@ -127,6 +134,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	w.inner.Stop()
+	w.silence(ctx)
 	return nil
 }
 
