@@ -199,7 +199,7 @@ func (s *steps) wait(ctx context.Context, wf workflow.Context, until time.Time, 
 func (s *steps) Branch(ctx context.Context, branches ...engine.Branch) error {
 	wf := workflowOf(ctx)
 	errs := make([]error, len(branches))
-	sub := func(wf workflow.Context, i int) (err error) {
+	sub := func(wf workflow.Context, i int) (err error) { //nolint:contextcheck // the coroutine's own context, which ctx stands for outside of it
 		defer recovered("branch "+branches[i].Scope, &err)
 		b := branches[i]
 		return b.Run(onPath{wf}, &steps{s.under, append(slices.Clip(s.scopes), b.Scope), s.beside || len(branches) > 1})
