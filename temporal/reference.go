@@ -54,6 +54,8 @@ type recorded struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 	Upto    int64  `json:"upto"`
+	Events  int    `json:"events"` // Timing's, by which the workflow goes on with a new history
+	Bytes   int    `json:"bytes"`
 }
 
 // withReferences is ctx for a workflow that reads a session. What it decodes may take a while: that is no deadlock.

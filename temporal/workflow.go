@@ -25,11 +25,12 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	u := &under{path: p, timing: w.timing, live: w.alive.of(p)}
 	defer u.live.end()
 	var rec record
-	at := recorded{p.Run, p.Attempt, p.Upto}
+	at := recorded{p.Run, p.Attempt, p.Upto, w.timing.Events, w.timing.Bytes}
 	if err := workflow.SideEffect(wf, func(workflow.Context) any { return at }).Get(&rec); err != nil {
 		panic(unread{err})
 	}
 	u.done, u.seen = rec.done, p.Upto
+	u.timing.Events, u.timing.Bytes = rec.at.Events, rec.at.Bytes // a worker that is set otherwise goes on as was begun
 	u.listen(wf)
 	err := w.walks(wf, p, u, &rec)
 	if u.again && errors.Is(err, errAgain) {
