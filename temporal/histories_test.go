@@ -237,7 +237,7 @@ func keep(t *testing.T, name string, b []byte) {
 	if host, err := os.Hostname(); err == nil {
 		b = regexp.MustCompile(`\b`+regexp.QuoteMeta(host)+`\b`).ReplaceAll(b, []byte("worker"))
 	}
-	if err := os.WriteFile(name, b, 0o644); err != nil { //nolint:gosec // it is committed
+	if err := os.WriteFile(name, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
