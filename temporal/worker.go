@@ -40,7 +40,7 @@ type Timing struct {
 	Again     time.Duration // before an effect is tried again; each time twice that, up to Slowest. Default 1 s
 	Slowest   time.Duration // Default 1 min
 	Retries   int           // how often a model call is tried again for a reason that may pass. Default 10; -1: never
-	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB.
+	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one; they count for those that begin from then on. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB.
 	Events, Bytes int
 }
 
@@ -114,14 +114,22 @@ func NewWorker(c Config) (*Worker, error) {
 	w.grace = c.Options.WorkerStopTimeout
 	c.Options.WorkerStopTimeout += leaving
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
-	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
+	w.workflows(w.inner)
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterActivityWithOptions(w.answering, activity.RegisterOptions{Name: answerActivity})
-	w.inner.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 	for _, name := range []string{modelActivity, toolActivity, stepActivity} {
 		w.inner.RegisterActivityWithOptions(w.perform, activity.RegisterOptions{Name: name})
 	}
 	return w, nil
+}
+
+// workflows registers what runs as a workflow.
+func (w *Worker) workflows(r interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+},
+) {
+	r.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
+	r.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 }
 
 // Run works until ctx ends, and then lets go of what it is at: others take it up.
