@@ -33,6 +33,17 @@ type Server struct {
 // Start runs a server until the test is over.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return start(t, filepath.Join(t.TempDir(), "temporal.db"))
+}
+
+// InMemory runs a server that keeps nothing once it is killed, and waits for no disk.
+func InMemory(t testing.TB) *Server {
+	t.Helper()
+	return start(t, "")
+}
+
+func start(t testing.TB, data string) *Server {
+	t.Helper()
 	program := os.Getenv("PAWL_TEMPORAL")
 	if program == "" {
 		path, err := exec.LookPath("temporal")
@@ -45,7 +56,7 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Address: l.Addr().String(), data: filepath.Join(t.TempDir(), "temporal.db"), program: program}
+	s := &Server{Address: l.Addr().String(), data: data, program: program}
 	_ = l.Close()
 	s.Again(t)
 	t.Cleanup(s.Kill)
@@ -62,7 +73,11 @@ func (s *Server) Again(t testing.TB) {
 	}
 	free := metrics.Addr().(*net.TCPAddr).Port
 	_ = metrics.Close()
-	s.cmd = exec.Command(s.program, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(free), "--db-filename", s.data, "--log-level", "error")
+	args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(free), "--log-level", "error"}
+	if s.data != "" {
+		args = append(args, "--db-filename", s.data)
+	}
+	s.cmd = exec.Command(s.program, args...)
 	s.cmd.SysProcAttr = withUs()
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,444 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/postgres"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/temporal"
+	"github.com/pawl-dev/pawl/temporal/internal/devserver"
+)
+
+var update = flag.Bool("update", false, "write what was measured, and the tables of the page that come of it, anew")
+
+// lab is one worker, its Temporal server and its database, with everything between them counted.
+type lab struct {
+	t      *testing.T
+	server *devserver.Server
+	client client.Client // of those who begin runs
+	dsn    string        // of the database itself
+	wire   *wire         // of the worker's store
+	asked  *requests     // of the worker
+	store  *postgres.Store
+	db     *pgx.Conn
+	n      int
+	idle   uint64
+}
+
+// newLab starts a worker. Nothing that goes on by itself is counted: no leases are renewed in so short a time, and the server does not clean up.
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	dsn := pgtest.New(t).DSN(t)
+	l := &lab{t: t, server: devserver.InMemory(t), asked: &requests{}, dsn: dsn}
+	l.client = l.server.Client(t)
+	before := heap()
+	tapped, w := tap(t, dsn)
+	l.wire = w
+	store, err := postgres.Open(t.Context(), tapped)
+	must(t, err)
+	l.store = store
+	t.Cleanup(func() { _ = store.Close() })
+	l.db, err = pgx.Connect(t.Context(), dsn)
+	must(t, err)
+	t.Cleanup(func() { _ = l.db.Close(context.Background()) })
+	for _, sql := range []string{
+		"ALTER TABLE pawl.entries SET (autovacuum_enabled = off)", "ALTER TABLE pawl.sessions SET (autovacuum_enabled = off)",
+		"ALTER SYSTEM SET fsync = off", // nothing is to survive, and no time is measured
+		"ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()", // else the first change of a page after a checkpoint writes all of it, and there is no telling when
+	} {
+		_, err = l.db.Exec(t.Context(), sql)
+		must(t, err)
+	}
+	c, err := dial(l.server.Address, l.asked)
+	must(t, err)
+	t.Cleanup(c.Close)
+	worker, err := newWorker(c, store, temporal.Timing{Heartbeat: heartbeat})
+	must(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- worker.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	l.leave(job{Steps: 3, Calls: 2, Tool: "read"}) // until everything is there and prepared
+	l.idle = heap() - before
+	return l
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// order is what the workflow pawl.run is begun with.
+type order struct {
+	Member  string        `json:"member"`
+	Request agent.Request `json:"request"`
+}
+
+// request is the next one.
+func (l *lab) request(j job) agent.Request {
+	l.n++
+	return agent.Request{ContextID: fmt.Sprintf("session-%06d", l.n), RunID: fmt.Sprintf("run-%06d", l.n), Message: message.User(j.prompt())}
+}
+
+// begin leaves a run to the workers.
+func (l *lab) begin(r agent.Request) client.WorkflowRun {
+	l.t.Helper()
+	wf, err := l.client.ExecuteWorkflow(l.t.Context(), client.StartWorkflowOptions{ID: r.RunID, TaskQueue: temporal.Queue}, "pawl.run", order{"coder", r})
+	must(l.t, err)
+	return wf
+}
+
+func (l *lab) end(wf client.WorkflowRun) {
+	l.t.Helper()
+	var done temporal.Done
+	must(l.t, wf.Get(l.t.Context(), &done))
+	if done.Status != agent.StatusCompleted {
+		l.t.Fatalf("%+v", done)
+	}
+}
+
+// leave leaves a run to the workers, and answers what they ask.
+func (l *lab) leave(j job) []string {
+	l.t.Helper()
+	r := l.request(j)
+	wf := l.begin(r)
+	for range l.asks(j) {
+		l.answers(r.ContextID, l.awaited(r.ContextID))
+	}
+	l.end(wf)
+	return []string{r.RunID, l.path(r)}
+}
+
+func (l *lab) path(r agent.Request) string { return "pawl/" + r.ContextID + "/" + r.RunID + "/1" }
+
+func (l *lab) asks(j job) int {
+	if j.Tool != "careful" {
+		return 0
+	}
+	return j.Steps * j.Calls
+}
+
+// awaited waits until a session has a question.
+func (l *lab) awaited(session string) journal.Pending {
+	l.t.Helper()
+	for {
+		log, err := journal.Open(l.t.Context(), l.direct(), session)
+		if err == nil && len(log.State().Pending) > 0 {
+			return log.State().Pending[0]
+		}
+		time.Sleep(10 * time.Millisecond)
+		must(l.t, l.t.Context().Err())
+	}
+}
+
+var others sync.Map // stores of those who answer, by address
+
+// direct is a store whose work is not counted.
+func (l *lab) direct() *postgres.Store {
+	if s, ok := others.Load(l.dsn); ok {
+		return s.(*postgres.Store)
+	}
+	s, err := postgres.Open(context.Background(), l.dsn)
+	must(l.t, err)
+	others.Store(l.dsn, s)
+	l.t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func (l *lab) answers(session string, p journal.Pending) {
+	l.t.Helper()
+	log, err := journal.Open(l.t.Context(), l.direct(), session)
+	must(l.t, err)
+	must(l.t, log.Answer(l.t.Context(), journal.Answered{ID: p.ID, Approved: true}))
+	must(l.t, l.client.SignalWorkflow(l.t.Context(), l.path(agent.Request{ContextID: session, RunID: log.Run()}), "", "pawl.answered", p.ID))
+}
+
+// wait has a run done by the workers and waits for it, in this process.
+func (l *lab) wait(j job) []string {
+	l.t.Helper()
+	m, err := member()
+	must(l.t, err)
+	r := l.request(j)
+	res, err := agent.Run(l.t.Context(), m.Agent, temporal.NewEngine(l.client, m.Engine), r, agent.WithJournal(l.store))
+	must(l.t, err)
+	must(l.t, res.Err)
+	return []string{l.path(r)}
+}
+
+// runs is how many are measured of each kind.
+const runs = 3
+
+// stand is everything there is to count. Sizes of tables and indexes are those of their rows: pages come whole, and so few rows would fill them by chance.
+type stand struct {
+	said
+	requests               float64
+	entries                int
+	tables, indexes, bytes float64
+}
+
+func (l *lab) stand() (s stand) {
+	l.t.Helper()
+	s.said = l.wire.now()
+	for op, n := range l.asked.now() {
+		if op != "RecordActivityTaskHeartbeat" {
+			s.requests += float64(n)
+		}
+	}
+	row := l.db.QueryRow(l.t.Context(), `SELECT (SELECT count(*) FROM pawl.entries),
+		(SELECT coalesce(sum(pg_column_size(e.*) + 4), 0) FROM pawl.entries e) + (SELECT coalesce(sum((pg_column_size(s.*) + 4) / 0.7), 0) FROM pawl.sessions s),
+		(SELECT count(*) * 28 / 0.9 FROM pawl.entries) + (SELECT coalesce(sum((20 + 16 + length(id)) / 0.9), 0) FROM pawl.sessions),
+		pg_current_wal_insert_lsn() - '0/0'`)
+	must(l.t, row.Scan(&s.entries, &s.tables, &s.indexes, &s.bytes))
+	return s
+}
+
+// history counts what stands in a workflow's histories.
+func (l *lab) history(id string, u *Unit) {
+	l.t.Helper()
+	it := l.client.GetWorkflowHistory(l.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	marked := map[int64]bool{}
+	child := false
+	for it.HasNext() {
+		e, err := it.Next()
+		must(l.t, err)
+		u.Events++
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+			u.Workflows++
+			if child = e.GetWorkflowExecutionStartedEventAttributes().GetParentWorkflowExecution() != nil; !child { // a child's start was counted where it was asked for
+				u.Actions++
+			}
+		case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+			u.Actions += 2
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			u.Activities++
+			u.Actions++
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+			u.Actions += int(e.GetActivityTaskStartedEventAttributes().GetAttempt()) - 1
+		case enumspb.EVENT_TYPE_MARKER_RECORDED: // those of one task are one
+			if task := e.GetMarkerRecordedEventAttributes().GetWorkflowTaskCompletedEventId(); !marked[task] {
+				marked[task] = true
+				u.Actions++
+			}
+		case enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+			u.Actions++
+		}
+	}
+	d, err := l.client.DescribeWorkflowExecution(l.t.Context(), id, "")
+	must(l.t, err)
+	u.History += float64(d.GetWorkflowExecutionInfo().GetHistorySizeBytes())
+}
+
+// cost is what one run costs, as the mean of some.
+func (l *lab) cost(run func(job) []string, j job) Unit {
+	l.t.Helper()
+	run(j) // what is said for the first time on a connection is prepared
+	before := l.stand()
+	var u Unit
+	for range runs {
+		var one Unit
+		for _, id := range run(j) {
+			l.history(id, &one)
+		}
+		if u.Events > 0 && (one.Activities != u.Activities || one.Actions != u.Actions) {
+			l.t.Errorf("%+v: runs differ: %+v and %+v", j, u, one)
+		}
+		u.Activities, u.Actions, u.Workflows = one.Activities, one.Actions, one.Workflows
+		u.Events = max(u.Events, one.Events) // results of calls beside each other may come in one task of the workflow
+		u.History += one.History / runs
+	}
+	after := l.stand()
+	const n = float64(runs)
+	d := after.said.minus(before.said)
+	u.Entries, u.Appends = (after.entries-before.entries)/runs, d.Appends/runs
+	u.Leases, u.Reads, u.Received = float64(d.Leases)/n, float64(d.Reads)/n, float64(d.Received)/n
+	u.Requests = (after.requests - before.requests) / n
+	u.Tables, u.Indexes, u.WAL = (after.tables-before.tables)/n, (after.indexes-before.indexes)/n, (after.bytes-before.bytes)/n
+	l.t.Logf("%-40s %+v", fmt.Sprintf("%+v", j), u)
+	return u
+}
+
+// of gives a difference, for each of so many.
+func (u Unit) of(base Unit, each int) Unit {
+	n := float64(each)
+	return Unit{
+		(u.Activities - base.Activities) / each, (u.Events - base.Events) / each, (u.Actions - base.Actions) / each, (u.Workflows - base.Workflows) / each, (u.Entries - base.Entries) / each, (u.Appends - base.Appends) / each,
+		(u.Leases - base.Leases) / n, (u.Reads - base.Reads) / n, (u.Received - base.Received) / n, (u.Requests - base.Requests) / n, (u.History - base.History) / n,
+		(u.Tables - base.Tables) / n, (u.Indexes - base.Indexes) / n, (u.WAL - base.WAL) / n,
+	}
+}
+
+// heap is what this process holds in memory, its stacks included.
+func heap() uint64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// memory has so many runs wait for somebody after so many steps, and gives what one of them takes of the worker's memory, and what is kept of it when it is over.
+func (l *lab) memory(steps int) (open, kept float64) {
+	l.t.Helper()
+	const runs = 40
+	before := heap()
+	var rs []agent.Request
+	var wfs []client.WorkflowRun
+	var questions []journal.Pending
+	for range runs {
+		r := l.request(job{Steps: steps, Calls: 1, Tool: "mixed"})
+		rs, wfs = append(rs, r), append(wfs, l.begin(r))
+	}
+	for _, r := range rs {
+		questions = append(questions, l.awaited(r.ContextID))
+	}
+	time.Sleep(500 * time.Millisecond) // the last workflow is at rest
+	open = float64(heap()-before) / runs
+	for i, r := range rs {
+		l.answers(r.ContextID, questions[i])
+	}
+	for _, wf := range wfs {
+		l.end(wf)
+	}
+	time.Sleep(500 * time.Millisecond)
+	kept = float64(heap()-before) / runs
+	return open, kept
+}
+
+// heartbeat is the timeout of the lab: so short that an effect of some seconds is heard of, and so long that no other is.
+const heartbeat = 3 * time.Second
+
+// measure measures everything.
+func measure(t *testing.T) (c Costs) {
+	l := newLab(t)
+	left := func(j job) Unit { return l.cost(l.leave, j) }
+	c.Answer = left(job{Tool: "write"})
+	few, many := left(job{Steps: 2, Calls: 1, Tool: "write"}), left(job{Steps: 8, Calls: 1, Tool: "write"})
+	c.Step = many.of(few, 6)
+	short, one := l.reads(), left(job{Steps: 1, Calls: 1, Tool: "read"})
+	c.Call = left(job{Steps: 1, Calls: 9, Tool: "read"}).of(one, 8)
+	c.Approval = left(job{Steps: 2, Calls: 1, Tool: "careful"}).of(few, 2)
+	c.Waited = l.cost(l.wait, job{Steps: 2, Calls: 1, Tool: "write"}).of(few, 1)
+	l.leave(job{Steps: 30, Calls: 1, Tool: "write"})
+	long := l.reads()
+	c.OpenReads, c.OpenBytesPerEntry = short.Reads, (long.Received-short.Received)/float64(long.Entries-short.Entries)
+
+	open2, kept2 := l.memory(2)
+	open12, kept12 := l.memory(12)
+	c.OpenPerStep, c.KeptPerStep = (open12-open2)/10, (kept12-kept2)/10
+	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
+	c.Pool = l.wire.most
+
+	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + time.Second} {
+		before := l.asked.now()["RecordActivityTaskHeartbeat"]
+		l.leave(job{Steps: 1, Calls: 1, Tool: "read", Work: took})
+		c.Heartbeats = append(c.Heartbeats, Beat{float64(took) / float64(heartbeat), int(l.asked.now()["RecordActivityTaskHeartbeat"] - before)})
+	}
+	return c
+}
+
+// reads is what it takes to read the last session from its start.
+func (l *lab) reads() Unit {
+	l.t.Helper()
+	before := l.wire.now()
+	log, err := journal.Open(l.t.Context(), l.store, fmt.Sprintf("session-%06d", l.n))
+	must(l.t, err)
+	d := l.wire.now().minus(before)
+	return Unit{Entries: int(log.Seq()), Reads: float64(d.Reads), Received: float64(d.Received)}
+}
+
+// differs says where two costs differ by more than is chance. What is whole is the same, or something was changed; memory is left out where it can't be measured.
+func differs(was, is Costs, memory bool) (where []string) {
+	near := func(name string, was, is, part, least float64) {
+		if math.Abs(was-is) > max(part*math.Abs(was), least) {
+			where = append(where, fmt.Sprintf("%s: %.0f, and on record are %.0f", name, is, was))
+		}
+	}
+	for _, u := range []struct {
+		name    string
+		was, is Unit
+	}{{"answer", was.Answer, is.Answer}, {"step", was.Step, is.Step}, {"call", was.Call, is.Call}, {"approval", was.Approval, is.Approval}, {"waited", was.Waited, is.Waited}} {
+		a, b := u.was.counts(), u.is.counts()
+		if u.name == "call" { // results may come in one task of the workflow, or each in one of its own
+			a.Events, b.Events = 0, 0
+		}
+		if a != b {
+			where = append(where, fmt.Sprintf("%s: %+v, and on record are %+v", u.name, b, a))
+		}
+		chance := 0.1
+		if u.name == "waited" || u.name == "call" { // who follows reads as often as there are news
+			chance = 0.6
+		}
+		near(u.name+"'s leases", u.was.Leases, u.is.Leases, chance, 1)
+		near(u.name+"'s reads", u.was.Reads, u.is.Reads, chance, 2)
+		near(u.name+"'s bytes received", u.was.Received, u.is.Received, chance, 2000)
+		near(u.name+"'s requests", u.was.Requests, u.is.Requests, chance, 4)
+		near(u.name+"'s bytes of history", u.was.History, u.is.History, chance, 300)
+		near(u.name+"'s bytes of tables", u.was.Tables, u.is.Tables, chance, 100)
+		near(u.name+"'s bytes of WAL", u.was.WAL, u.is.WAL, chance, 1500)
+	}
+	near("bytes of an entry that is read", was.OpenBytesPerEntry, is.OpenBytesPerEntry, 0.1, 0)
+	near("statements of a session that is read", was.OpenReads, is.OpenReads, 0, 0)
+	near("connections", float64(was.Pool), float64(is.Pool), 0, float64(max(runtime.NumCPU()-4, 0))) // more than 4 CPUs make a larger pool
+	if !slices.Equal(was.Heartbeats, is.Heartbeats) {
+		where = append(where, fmt.Sprintf("heartbeats: %v, and on record are %v", is.Heartbeats, was.Heartbeats))
+	}
+	if memory {
+		near("bytes of memory of a run that waits", was.Open+10*was.OpenPerStep, is.Open+10*is.OpenPerStep, 0.3, 0)
+		near("bytes of memory of a session that is kept", was.Kept+10*was.KeptPerStep, is.Kept+10*is.KeptPerStep, 0.3, 0)
+	}
+	return where
+}
+
+// counts are what of it is whole.
+func (u Unit) counts() Unit {
+	return Unit{Activities: u.Activities, Events: u.Events, Actions: u.Actions, Workflows: u.Workflows, Entries: u.Entries, Appends: u.Appends}
+}
+
+// The paper stands on these costs: whoever changes one sees it here, and writes the paper anew.
+func TestTheCostsAreWhatTheyAre(t *testing.T) {
+	is := measure(t)
+	was, err := measured()
+	must(t, err)
+	where := differs(was, is, !raced.Enabled)
+	if *update {
+		if len(where) > 0 { // what is the same but for chance stays as it is
+			b, err := json.MarshalIndent(is, "", "\t")
+			must(t, err)
+			must(t, os.WriteFile("costs.json", append(b, '\n'), 0o644))
+		}
+		return
+	}
+	for _, w := range where {
+		t.Error(w)
+	}
+	if t.Failed() {
+		t.Log("if that is meant: go test -run TestTheCosts -update ., and then go test -run TestThePage -update .")
+	}
+}
