@@ -105,6 +105,9 @@ func (s *Server) Kill() {
 	}
 }
 
+// PID is the number of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Client connects to the server until the test is over.
 func (s *Server) Client(t testing.TB) client.Client {
 	t.Helper()

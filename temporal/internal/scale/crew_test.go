@@ -152,13 +152,15 @@ func dial(address string, r *requests) (client.Client, error) {
 	return client.Dial(o)
 }
 
-// newWorker is a worker of a journal.
-func newWorker(c client.Client, store journal.Store, timing temporal.Timing) (*temporal.Worker, error) {
+// newWorker is a worker of a journal, which asks for tasks of either kind so many times at once.
+func newWorker(c client.Client, store journal.Store, timing temporal.Timing, pollers int) (*temporal.Worker, error) {
 	m, err := member()
 	if err != nil {
 		return nil, err
 	}
-	return temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: []temporal.Member{m}, Timing: timing, Options: worker.Options{WorkerStopTimeout: time.Second}})
+	return temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: []temporal.Member{m}, Timing: timing, Options: worker.Options{
+		WorkerStopTimeout: time.Second, MaxConcurrentActivityTaskPollers: pollers, MaxConcurrentWorkflowTaskPollers: pollers,
+	}})
 }
 
 // workAsProcess works until its standard input ends, and then says what it took.
@@ -175,7 +177,7 @@ func workAsProcess() error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	w, err := newWorker(c, store, temporal.Timing{})
+	w, err := newWorker(c, store, temporal.Timing{}, 2)
 	if err != nil {
 		return err
 	}

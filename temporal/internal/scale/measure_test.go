@@ -49,7 +49,7 @@ func newLab(t *testing.T) *lab {
 	dsn := pgtest.New(t).DSN(t)
 	l := &lab{t: t, server: devserver.InMemory(t), asked: &requests{}, dsn: dsn}
 	l.client = l.server.Client(t)
-	before := heap()
+	before := held()
 	tapped, w := tap(t, dsn)
 	l.wire = w
 	store, err := postgres.Open(t.Context(), tapped)
@@ -61,7 +61,7 @@ func newLab(t *testing.T) *lab {
 	t.Cleanup(func() { _ = l.db.Close(context.Background()) })
 	for _, sql := range []string{
 		"ALTER TABLE pawl.entries SET (autovacuum_enabled = off)", "ALTER TABLE pawl.sessions SET (autovacuum_enabled = off)",
-		"ALTER SYSTEM SET fsync = off", // nothing is to survive, and no time is measured
+		"ALTER SYSTEM SET fsync = off",                                       // nothing is to survive, and no time is measured
 		"ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()", // else the first change of a page after a checkpoint writes all of it, and there is no telling when
 	} {
 		_, err = l.db.Exec(t.Context(), sql)
@@ -70,7 +70,7 @@ func newLab(t *testing.T) *lab {
 	c, err := dial(l.server.Address, l.asked)
 	must(t, err)
 	t.Cleanup(c.Close)
-	worker, err := newWorker(c, store, temporal.Timing{Heartbeat: heartbeat})
+	worker, err := newWorker(c, store, temporal.Timing{Heartbeat: heartbeat}, 16)
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -81,8 +81,8 @@ func newLab(t *testing.T) *lab {
 			t.Error(err)
 		}
 	})
-	l.leave(job{Steps: 3, Calls: 2, Tool: "read"}) // until everything is there and prepared
-	l.idle = heap() - before
+	l.leave(8, job{Steps: 1, Calls: 2, Tool: "read"}) // until everything is there: connections, and what they prepare
+	l.idle = held() - before
 	return l
 }
 
@@ -122,16 +122,25 @@ func (l *lab) end(wf client.WorkflowRun) {
 	}
 }
 
-// leave leaves a run to the workers, and answers what they ask.
-func (l *lab) leave(j job) []string {
+// leave leaves runs to the workers, and answers what they ask. It gives the ids of each one's workflows.
+func (l *lab) leave(n int, j job) (ids [][]string) {
 	l.t.Helper()
-	r := l.request(j)
-	wf := l.begin(r)
-	for range l.asks(j) {
-		l.answers(r.ContextID, l.awaited(r.ContextID))
+	var rs []agent.Request
+	var wfs []client.WorkflowRun
+	for range n {
+		r := l.request(j)
+		rs, wfs = append(rs, r), append(wfs, l.begin(r))
+		ids = append(ids, []string{r.RunID, l.path(r)})
 	}
-	l.end(wf)
-	return []string{r.RunID, l.path(r)}
+	for _, r := range rs {
+		for range l.asks(j) {
+			l.answers(r.ContextID, l.awaited(r.ContextID))
+		}
+	}
+	for _, wf := range wfs {
+		l.end(wf)
+	}
+	return ids
 }
 
 func (l *lab) path(r agent.Request) string { return "pawl/" + r.ContextID + "/" + r.RunID + "/1" }
@@ -178,16 +187,19 @@ func (l *lab) answers(session string, p journal.Pending) {
 	must(l.t, l.client.SignalWorkflow(l.t.Context(), l.path(agent.Request{ContextID: session, RunID: log.Run()}), "", "pawl.answered", p.ID))
 }
 
-// wait has a run done by the workers and waits for it, in this process.
-func (l *lab) wait(j job) []string {
+// wait has runs done by the workers and waits for each, in this process.
+func (l *lab) wait(n int, j job) (ids [][]string) {
 	l.t.Helper()
 	m, err := member()
 	must(l.t, err)
-	r := l.request(j)
-	res, err := agent.Run(l.t.Context(), m.Agent, temporal.NewEngine(l.client, m.Engine), r, agent.WithJournal(l.store))
-	must(l.t, err)
-	must(l.t, res.Err)
-	return []string{l.path(r)}
+	for range n {
+		r := l.request(j)
+		res, err := agent.Run(l.t.Context(), m.Agent, temporal.NewEngine(l.client, m.Engine), r, agent.WithJournal(l.store))
+		must(l.t, err)
+		must(l.t, res.Err)
+		ids = append(ids, []string{l.path(r)})
+	}
+	return ids
 }
 
 // runs is how many are measured of each kind.
@@ -255,14 +267,13 @@ func (l *lab) history(id string, u *Unit) {
 }
 
 // cost is what one run costs, as the mean of some.
-func (l *lab) cost(run func(job) []string, j job) Unit {
+func (l *lab) cost(run func(int, job) [][]string, j job) Unit {
 	l.t.Helper()
-	run(j) // what is said for the first time on a connection is prepared
 	before := l.stand()
 	var u Unit
-	for range runs {
+	for _, ids := range run(runs, j) {
 		var one Unit
-		for _, id := range run(j) {
+		for _, id := range ids {
 			l.history(id, &one)
 		}
 		if u.Events > 0 && (one.Activities != u.Activities || one.Actions != u.Actions) {
@@ -293,8 +304,8 @@ func (u Unit) of(base Unit, each int) Unit {
 	}
 }
 
-// heap is what this process holds in memory, its stacks included.
-func heap() uint64 {
+// held is what this process holds in memory, its stacks included.
+func held() uint64 {
 	var m runtime.MemStats
 	for range 3 {
 		runtime.GC()
@@ -307,7 +318,7 @@ func heap() uint64 {
 func (l *lab) memory(steps int) (open, kept float64) {
 	l.t.Helper()
 	const runs = 40
-	before := heap()
+	before := held()
 	var rs []agent.Request
 	var wfs []client.WorkflowRun
 	var questions []journal.Pending
@@ -319,7 +330,7 @@ func (l *lab) memory(steps int) (open, kept float64) {
 		questions = append(questions, l.awaited(r.ContextID))
 	}
 	time.Sleep(500 * time.Millisecond) // the last workflow is at rest
-	open = float64(heap()-before) / runs
+	open = float64(held()-before) / runs
 	for i, r := range rs {
 		l.answers(r.ContextID, questions[i])
 	}
@@ -327,7 +338,7 @@ func (l *lab) memory(steps int) (open, kept float64) {
 		l.end(wf)
 	}
 	time.Sleep(500 * time.Millisecond)
-	kept = float64(heap()-before) / runs
+	kept = float64(held()-before) / runs
 	return open, kept
 }
 
@@ -344,8 +355,9 @@ func measure(t *testing.T) (c Costs) {
 	short, one := l.reads(), left(job{Steps: 1, Calls: 1, Tool: "read"})
 	c.Call = left(job{Steps: 1, Calls: 9, Tool: "read"}).of(one, 8)
 	c.Approval = left(job{Steps: 2, Calls: 1, Tool: "careful"}).of(few, 2)
+	c.Pool = l.wire.most
 	c.Waited = l.cost(l.wait, job{Steps: 2, Calls: 1, Tool: "write"}).of(few, 1)
-	l.leave(job{Steps: 30, Calls: 1, Tool: "write"})
+	l.leave(1, job{Steps: 16, Calls: 1, Tool: "write"})
 	long := l.reads()
 	c.OpenReads, c.OpenBytesPerEntry = short.Reads, (long.Received-short.Received)/float64(long.Entries-short.Entries)
 
@@ -353,11 +365,10 @@ func measure(t *testing.T) (c Costs) {
 	open12, kept12 := l.memory(12)
 	c.OpenPerStep, c.KeptPerStep = (open12-open2)/10, (kept12-kept2)/10
 	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
-	c.Pool = l.wire.most
 
 	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + time.Second} {
 		before := l.asked.now()["RecordActivityTaskHeartbeat"]
-		l.leave(job{Steps: 1, Calls: 1, Tool: "read", Work: took})
+		l.leave(1, job{Steps: 1, Calls: 1, Tool: "read", Work: took})
 		c.Heartbeats = append(c.Heartbeats, Beat{float64(took) / float64(heartbeat), int(l.asked.now()["RecordActivityTaskHeartbeat"] - before)})
 	}
 	return c
@@ -385,7 +396,7 @@ func differs(was, is Costs, memory bool) (where []string) {
 		was, is Unit
 	}{{"answer", was.Answer, is.Answer}, {"step", was.Step, is.Step}, {"call", was.Call, is.Call}, {"approval", was.Approval, is.Approval}, {"waited", was.Waited, is.Waited}} {
 		a, b := u.was.counts(), u.is.counts()
-		if u.name == "call" { // results may come in one task of the workflow, or each in one of its own
+		if u.name == "call" || u.name == "approval" { // results, and an answer with them, may come in one task of the workflow, or each in one of its own
 			a.Events, b.Events = 0, 0
 		}
 		if a != b {
