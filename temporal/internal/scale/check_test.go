@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 )
 
@@ -67,7 +68,7 @@ func TestThePredictionHolds(t *testing.T) {
 	costs, err := measured()
 	must(t, err)
 	pg := pgtest.New(t)
-	l := &lab{t: t, server: devserver.Start(t), dsn: pg.DSN(t), asked: &requests{}, wire: &wire{}}
+	l := &lab{t: t, server: devserver.InMemory(t), dsn: pg.DSN(t), asked: &requests{}, wire: &wire{}}
 	l.client = l.server.Client(t)
 	l.store, err = postgres.Open(t.Context(), l.dsn)
 	must(t, err)
@@ -106,6 +107,8 @@ func TestThePredictionHolds(t *testing.T) {
 	var size float64
 	must(t, l.db.QueryRow(t.Context(), `SELECT sum(pg_table_size(oid) + pg_indexes_size(oid)) FROM pg_class WHERE relnamespace = 'pawl'::regnamespace AND relkind = 'r'`).Scan(&size))
 	within(t, "bytes of the journal", run.Disk*float64(*sessions+2), size, 1.5)
+
+	l.statements()
 
 	// Runs at the same time.
 	before, used := l.stand(), l.processor(crew)
@@ -155,6 +158,40 @@ func (l *lab) load(entries []journal.Entry) {
 	close(next)
 	wg.Wait()
 	l.t.Logf("%d sessions on record in %v", *sessions, time.Since(began).Round(time.Millisecond))
+}
+
+// statements says what statements take of the database's processors: what commitSeconds and readSeconds are here.
+func (l *lab) statements() {
+	l.t.Helper()
+	const each, at = 1000, 4
+	took := func(do func(session string, n int64) error) time.Duration {
+		before := l.processor(nil)
+		var wg sync.WaitGroup
+		for i := range at {
+			wg.Go(func() {
+				for n := range int64(each) {
+					if err := do(fmt.Sprint("statements-", i), n); err != nil {
+						l.t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return (l.processor(nil) - before) / (each * at)
+	}
+	commit := took(func(session string, n int64) error {
+		return l.store.Append(l.t.Context(), session, n, journal.Entry{Data: journal.Said{Message: message.User(strings.Repeat("x", 500))}})
+	})
+	read := took(func(session string, _ int64) error {
+		for _, err := range l.store.Read(l.t.Context(), session, each-1) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}) / 2 // the session and its entries
+	l.t.Logf("of the database's processors a transaction takes %v, another statement %v", commit, read)
 }
 
 // processor is what workers, Temporal's server and the database's have taken of processors so far. Where there is no /proc it is nothing.

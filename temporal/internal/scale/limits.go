@@ -21,7 +21,7 @@ const (
 const (
 	postgresCores = 2           // of the server that was measured
 	commitSeconds = 2.0 / 5900  // of a core, for a transaction: docs/postgres.md, 64 sessions append at once
-	readSeconds   = 100.0 / 1e6 // of a core, for another statement: TestThePredictionHolds says what it is here
+	readSeconds   = 30.0 / 1e6   // of a core, for another statement: TestThePredictionHolds says what it is on the machine that it runs on
 	flushSeconds  = 1.5 / 1000  // that a commit waits besides, which those at the same time share
 	networkBytes  = 1.25e9      // 10 Gbit/s, of the database
 	workerMemory  = 4 << 30     // that a worker may have
