@@ -33,6 +33,7 @@ func tables(c Costs) []table {
 		{"loads", loads(c, sizes()...)},
 		{"shares", shares(c, sizes()...)},
 		{"breaks", ends(c, workers...)},
+		{"cells", cellular(c)},
 		{"queues", queues(c)},
 	}
 }
@@ -61,6 +62,14 @@ func units(c Costs) string {
 	return rows(head, one("a run without a tool", c.Answer), one("each step, with one call", c.Step), one("each call beside others", c.Call), one("each question to a person", c.Approval), one("a caller who waits, in place of a run that is left", c.Waited))
 }
 
+// crowd is the head of a column.
+func crowd(workers int) string {
+	if workers == 1 {
+		return "1 worker"
+	}
+	return fmt.Sprintf("%d workers", workers)
+}
+
 // bytes writes a number of them.
 func bytes(n float64) string {
 	switch {
@@ -84,7 +93,7 @@ func loads(c Costs, all ...Load) string {
 	body := make([][]string, 16)
 	for _, l := range all {
 		d := l.demand(c)
-		head = append(head, fmt.Sprintf("%s workers", short(float64(l.Workers))))
+		head = append(head, crowd(l.Workers))
 		for i, row := range [][2]string{
 			{"sessions on record", short(float64(l.Sessions))},
 			{"of them with a run under way", short(d.Active)},
@@ -116,7 +125,7 @@ func loads(c Costs, all ...Load) string {
 func shares(c Costs, all ...Load) string {
 	head, body := []string{"", "there is"}, [][]string{}
 	for n, l := range all {
-		head = append(head, fmt.Sprintf("%s workers", short(float64(l.Workers))))
+		head = append(head, crowd(l.Workers))
 		for i, r := range l.resources(c) {
 			if n == 0 {
 				body = append(body, []string{r.Name, r.limit(l.Workers)})
@@ -148,16 +157,40 @@ func (r Resource) limit(workers int) string {
 	return write(r.Limit)
 }
 
-// ends is where numbers of workers come to an end, and what is to be done.
+// ends is what is used up first, with numbers of workers, and what is once that was taken care of.
 func ends(c Costs, workers ...int) string {
 	body := [][]string{}
 	for _, w := range workers {
 		l := usual
 		l.Workers = w
-		active, r := l.breaks(c)
-		body = append(body, []string{short(float64(w)), short(active), short(active / l.works().Seconds()) + "/s", r.Name, r.Then})
+		row, but := []string{short(float64(w))}, []string{}
+		for range 3 {
+			active, r := l.breaks(c, but...)
+			at := fmt.Sprintf("%s, at %s", r.Name, short(active))
+			if active < 1 {
+				at = r.Name + ", at once"
+			}
+			row, but = append(row, at+": "+r.Then), append(but, r.Name)
+		}
+		body = append(body, row)
 	}
-	return rows([]string{"workers", "runs under way", "runs begun", "what is used up first", "then"}, body...)
+	return rows([]string{"workers", "first", "second", "third"}, body...)
+}
+
+// cellular is into what a million sessions go, however many of them are active.
+func cellular(c Costs) string {
+	body := [][]string{}
+	for _, active := range []float64{0.001, 0.01, 0.1, 1} {
+		l := usual
+		l.Sessions, l.Active = 1_000_000, active
+		cells, workers := l.cells(c)
+		l.Workers = workers * cells
+		d := l.demand(c)
+		body = append(body, []string{
+			short(d.Active), short(d.Runs * 86400), fmt.Sprint(cells), fmt.Sprint(workers), short(d.Runs * 86400 * d.Run.Entries), bytes(d.Runs * 86400 * d.Run.Disk), short(d.Second.Actions * 86400),
+		})
+	}
+	return rows([]string{"runs under way", "runs a day", "cells", "workers in each", "rows a day", "disk a day", "actions a day"}, body...)
 }
 
 // queues is how long effects wait, as the simulation has it: below where it breaks, near it and beyond.
@@ -181,5 +214,5 @@ func queues(c Costs) string {
 
 // simulated is how long a time is walked through: about as many effects, however large the load.
 func simulated(sessions int) time.Duration {
-	return max(10*time.Second, min(time.Minute, time.Minute*time.Duration(200_000)/time.Duration(sessions)))
+	return max(20*time.Second, min(time.Minute, time.Minute*time.Duration(200_000)/time.Duration(sessions)))
 }

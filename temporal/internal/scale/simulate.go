@@ -57,7 +57,7 @@ type walker struct {
 	began time.Duration
 	spent time.Duration // on the model or the tool, in this activity
 	left  int           // activities
-	warm  bool          // its activity began after the simulation was under way
+	goes  bool          // it is at an activity
 }
 
 // station is one worker.
@@ -117,7 +117,7 @@ func simulate(l Load, c Costs, m Machine, until time.Duration, seed uint64) (t T
 			break
 		}
 		if len(w.ops) == 0 {
-			if w.warm {
+			if w.goes && now >= until/3 { // queues are as long as they get, if they do
 				took = append(took, now-w.began-w.spent)
 			}
 			if w.left == 0 {
@@ -128,7 +128,7 @@ func simulate(l Load, c Costs, m Machine, until time.Duration, seed uint64) (t T
 				w.left = activities // another run, of another session
 			}
 			w.left--
-			w.began, w.warm = now, until == 0 || now > until/3
+			w.began, w.goes = now, true
 			s.next(w)
 		}
 		s.walk(w, now)
