@@ -82,7 +82,7 @@ func bytes(n float64) string {
 	case n >= 1e6:
 		return fmt.Sprintf("%.3g MB", n/1e6)
 	case n >= 1000:
-		return fmt.Sprintf("%.1f KB", n/1e3)
+		return strings.Replace(fmt.Sprintf("%.1f KB", n/1e3), ".0 ", " ", 1)
 	}
 	return fmt.Sprintf("%.0f B", n)
 }

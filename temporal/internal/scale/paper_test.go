@@ -66,6 +66,10 @@ func TestThePageSaysWhatIsReckoned(t *testing.T) {
 		"one database at about " + short(math.Round(second/100)*100),
 		short(float64(cells)) + " cells of " + short(float64(workers)) + " workers",
 		short(math.Round(100*cold)) + "% of effects",
+		"500 actions a second, which is about " + short(math.Round(cloudActions/run.Actions*l.works().Seconds()/10)*10) + " runs",
+		"about " + bytes(math.Round(c.Open/1e4)*1e4) + " and " + bytes(math.Round(c.OpenPerStep/1e3)*1e3) + " for each step",
+		"about " + bytes(math.Round(c.Kept/1e3)*1e3) + " and " + bytes(math.Round(c.KeptPerStep/1e3)*1e3) + " for each step",
+		"which are about " + short(math.Round(8000/float64(c.Step.Events)/10)*10) + " steps",
 	} {
 		if !strings.Contains(text, says) {
 			t.Errorf("the page does not say %q", says)
