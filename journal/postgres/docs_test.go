@@ -18,7 +18,7 @@ import (
 )
 
 // shown are the blocks of SQL on the page for those who run the database, in its order, by what they begin with. Each test takes those that it runs.
-var shown = []string{"CREATE ROLE", "GRANT USAGE", "SELECT application_name", "ALTER ROLE", "BEGIN", "VACUUM", "ALTER TABLE", "DROP SCHEMA", "START TRANSACTION", "SELECT relname"}
+var shown = []string{"CREATE ROLE", "GRANT USAGE", "SELECT id, owner", "SELECT application_name", "ALTER ROLE", "BEGIN", "VACUUM", "ALTER TABLE", "DROP SCHEMA", "START TRANSACTION", "SELECT relname"}
 
 // page gives the statements of the block that begins so.
 func page(t testing.TB, begins string) (statements []string) {
@@ -285,10 +285,13 @@ func TestTheRestOfThePageRuns(t *testing.T) {
 	}
 	s := open(t, as("pawl_app")+" application_name=pawl-test")
 	must(t, s.Append(ctx, "a", 0, said("x")))
+	must(t, s.Append(ctx, "b", 0, said("x")))
+	must(t, s.Lease(ctx, "a", "me", time.Now().Add(time.Hour)))
+	must(t, s.Lease(ctx, "b", "you", time.Now().Add(-time.Hour)))
 	c, err := pgx.Connect(ctx, dsn)
 	must(t, err)
 	defer func() { must(t, c.Close(ctx)) }()
-	for begins, has := range map[string]string{"SELECT application_name": "pawl-test", "SELECT relname": "entries"} {
+	for begins, has := range map[string]string{"SELECT application_name": "pawl-test", "SELECT relname": "entries", "SELECT id, owner": "a"} {
 		found := false
 		rows, err := c.Query(ctx, page(t, begins)[0])
 		must(t, err)
@@ -296,6 +299,9 @@ func TestTheRestOfThePageRuns(t *testing.T) {
 			row, err := rows.Values()
 			must(t, err)
 			found = found || row[0] == has
+			if begins == "SELECT id, owner" && (row[0] != "a" || row[1] != "me") {
+				t.Errorf("%v drives", row)
+			}
 		}
 		must(t, rows.Err())
 		if !found {

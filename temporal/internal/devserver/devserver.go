@@ -77,7 +77,7 @@ func (s *Server) Again(t testing.TB) {
 	if s.data != "" {
 		args = append(args, "--db-filename", s.data)
 	}
-	s.cmd = exec.Command(s.program, args...)
+	s.cmd = exec.Command(s.program, args...) //nolint:gosec // the program that was found, with what stands above
 	s.cmd.SysProcAttr = withUs()
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

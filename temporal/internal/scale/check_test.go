@@ -68,7 +68,9 @@ func TestThePredictionHolds(t *testing.T) {
 	costs, err := measured()
 	must(t, err)
 	pg := pgtest.New(t)
-	l := &lab{t: t, server: devserver.InMemory(t), dsn: pg.DSN(t), asked: &requests{}, wire: &wire{}}
+	l := &lab{t: t, server: devserver.InMemory(t), dsn: pg.DSN(t), asked: &requests{}}
+	tapped, wire := tap(t, l.dsn)
+	l.wire = wire
 	l.client = l.server.Client(t)
 	l.store, err = postgres.Open(t.Context(), l.dsn)
 	must(t, err)
@@ -78,7 +80,7 @@ func TestThePredictionHolds(t *testing.T) {
 	t.Cleanup(func() { _ = l.db.Close(context.Background()) })
 	var crew []int
 	for range *crewSize {
-		crew = append(crew, hire(t, l.server.Address, l.dsn))
+		crew = append(crew, hire(t, l.server.Address, tapped))
 	}
 	j := job{Steps: 5, Calls: 1, Tool: "write", Think: 200 * time.Millisecond, Work: 100 * time.Millisecond}
 	load := Load{Workers: *crewSize, Sessions: *atOnce, Active: 1, Runs: 1, Steps: j.Steps, Model: j.Think, Tool: j.Work}
@@ -123,6 +125,10 @@ func TestThePredictionHolds(t *testing.T) {
 		}
 	}
 	within(t, "rows", n*run.Entries, float64(after.entries-before.entries), 1)
+	demand, d := load.demand(costs), after.minus(before.said)
+	within(t, "transactions", n*run.Commits, float64(d.Appends+d.Leases), 1)
+	within(t, "other statements", n*(run.Reads+run.Activities*demand.Cold*(costs.OpenReads-1)), float64(d.Reads), 1.3)
+	within(t, "bytes from the database", n*(run.Received+run.Activities*demand.Cold*run.Entries/2*costs.OpenBytesPerEntry), float64(d.Received), 1.6)
 	within(t, "activities", n*run.Activities, float64(u.Activities), 1)
 	within(t, "actions", n*run.Actions, float64(u.Actions), 1)
 	within(t, "events", n*run.Events, float64(u.Events), 1.1)

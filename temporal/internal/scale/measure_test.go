@@ -285,7 +285,7 @@ func (l *lab) cost(run func(int, job) [][]string, j job) Unit {
 	}
 	after := l.stand()
 	const n = float64(runs)
-	d := after.said.minus(before.said)
+	d := after.minus(before.said)
 	u.Entries, u.Appends = (after.entries-before.entries)/runs, d.Appends/runs
 	u.Leases, u.Reads, u.Received = float64(d.Leases)/n, float64(d.Reads)/n, float64(d.Received)/n
 	u.Requests = (after.requests - before.requests) / n
@@ -357,7 +357,7 @@ func measure(t *testing.T, everything bool) (c Costs) {
 	c.Approval = left(job{Steps: 2, Calls: 1, Tool: "careful"}).of(few, 2)
 	c.Pool = l.wire.most
 	c.Waited = l.cost(l.wait, job{Steps: 2, Calls: 1, Tool: "write"}).of(few, 1)
-	l.leave(1, job{Steps: 16, Calls: 1, Tool: "write"})
+	l.leave(1, job{Steps: 10, Calls: 1, Tool: "write"})
 	long := l.reads()
 	c.OpenReads, c.OpenBytesPerEntry = short.Reads, (long.Received-short.Received)/float64(long.Entries-short.Entries)
 
@@ -365,8 +365,8 @@ func measure(t *testing.T, everything bool) (c Costs) {
 		return c
 	}
 	open2, kept2 := l.memory(2)
-	open12, kept12 := l.memory(12)
-	c.OpenPerStep, c.KeptPerStep = (open12-open2)/10, (kept12-kept2)/10
+	open8, kept8 := l.memory(8)
+	c.OpenPerStep, c.KeptPerStep = (open8-open2)/6, (kept8-kept2)/6
 	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
 
 	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + time.Second} {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +145,29 @@ func TestHeartbeatsAreReckonedAsMeasured(t *testing.T) {
 		if n := beats(time.Duration(b.Timeouts*float64(time.Minute)), time.Minute); n != b.Sent {
 			t.Errorf("an effect of %v timeouts: reckoned %d, measured %d", b.Timeouts, n, b.Sent)
 		}
+	}
+}
+
+// The command of the page gives the tables for that load.
+func TestTheProgramReckonsALoad(t *testing.T) {
+	b, err := os.ReadFile(page)
+	must(t, err)
+	_, command, _ := strings.Cut(string(b), "go run ./internal/scale ")
+	command, _, _ = strings.Cut(command, "`")
+	program := filepath.Join(t.TempDir(), "scale")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(program, strings.Fields(command)...).CombinedOutput()
+	must(t, err)
+	for _, says := range []string{"| of them with a run under way | 5000 |", "processors of PostgreSQL", "| 10 | ", "effects a second; one takes"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("it does not say %q:\n%s", says, out)
+		}
+	}
+	var ended *exec.ExitError
+	if err := exec.Command(program, "-active", "0").Run(); !errors.As(err, &ended) || ended.ExitCode() != 2 {
+		t.Errorf("a load that is none: %v", err)
 	}
 }
 
