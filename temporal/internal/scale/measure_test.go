@@ -369,7 +369,7 @@ func measure(t *testing.T, everything bool) (c Costs) {
 	c.OpenPerStep, c.KeptPerStep = (open8-open2)/6, (kept8-kept2)/6
 	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
 
-	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + time.Second} {
+	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + 700*time.Millisecond} {
 		before := l.asked.now()["RecordActivityTaskHeartbeat"]
 		l.leave(1, job{Steps: 1, Calls: 1, Tool: "read", Work: took})
 		c.Heartbeats = append(c.Heartbeats, Beat{float64(took) / float64(heartbeat), int(l.asked.now()["RecordActivityTaskHeartbeat"] - before)})
