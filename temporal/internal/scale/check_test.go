@@ -27,7 +27,7 @@ import (
 var (
 	sessions = flag.Int("sessions", 300, "sessions that are on record in TestThePredictionHolds")
 	atOnce   = flag.Int("at-once", 12, "runs at the same time in TestThePredictionHolds")
-	crewSize = flag.Int("crew", 2, "worker processes in TestThePredictionHolds")
+	crewSize = flag.Int("crew", 3, "worker processes in TestThePredictionHolds")
 	timed    = flag.Bool("timed", false, "TestThePredictionHolds fails when times are not as predicted, too: for a machine that has nothing else to do")
 )
 
@@ -128,7 +128,7 @@ func TestThePredictionHolds(t *testing.T) {
 	demand, d := load.demand(costs), after.minus(before.said)
 	within(t, "transactions", n*run.Commits, float64(d.Appends+d.Leases), 1)
 	within(t, "other statements", n*(run.Reads+run.Activities*demand.Cold*(costs.OpenReads-1)), float64(d.Reads), 1.3)
-	within(t, "bytes from the database", n*(run.Received+run.Activities*demand.Cold*run.Entries/2*costs.OpenBytesPerEntry), float64(d.Received), 1.6)
+	within(t, "bytes from the database", n*(run.Received+run.Activities*demand.Cold*run.Entries/2*costs.OpenBytesPerEntry), float64(d.Received), 1.3)
 	within(t, "activities", n*run.Activities, float64(u.Activities), 1)
 	within(t, "actions", n*run.Actions, float64(u.Actions), 1)
 	within(t, "events", n*run.Events, float64(u.Events), 1.1)
