@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	sessions = flag.Int("sessions", 300, "sessions that are on record in TestThePredictionHolds")
+	sessions = flag.Int("sessions", 1000, "sessions that are on record in TestThePredictionHolds")
 	atOnce   = flag.Int("at-once", 12, "runs at the same time in TestThePredictionHolds")
 	crewSize = flag.Int("crew", 3, "worker processes in TestThePredictionHolds")
 	timed    = flag.Bool("timed", false, "TestThePredictionHolds fails when times are not as predicted, too: for a machine that has nothing else to do")
