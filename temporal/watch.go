@@ -3,6 +3,8 @@ package temporal
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,45 +16,77 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 )
 
-// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run.
+// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run. The tasks below it are
+// watched with it.
 type watch struct {
 	engine      *Engine
 	run         *engine.Run
 	host        engine.Host
 	interrupted func() *engine.Interrupt
-	seq         int64 // that the host was told of
 	said        bool  // the run was told of the interrupt
 	limit       error // a limit that the host said was reached
+
+	sessions map[string]*watched
+	news     chan journal.Entry
+	all      sync.WaitGroup
+
+	questions []question // to be asked, one after the other; the first is being asked
+	replies   chan reply
+	withdraw  context.CancelFunc // of the first
+}
+
+// watched is a session: the run's own, or that of a task below it.
+type watched struct {
+	log    *journal.Log
+	parent string // the run that the task is of
+	seq    int64  // that the host was told of
+}
+
+type question struct {
+	session string
+	journal.Pending
+}
+
+type reply struct {
+	engine.Reply
+	err error
 }
 
 // lookEvery is how often the host is asked for an interrupt.
 const lookEvery = 50 * time.Millisecond
 
-// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. Everything is told from here, the run's own goroutine.
+func (e *Engine) watch(run *engine.Run, host engine.Host) *watch {
+	return &watch{
+		engine: e, run: run, host: host, interrupted: engine.Interruptions(*run, host),
+		sessions: map[string]*watched{}, news: make(chan journal.Entry), replies: make(chan reply, 1),
+	}
+}
+
+// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. All is told from here, the run's own goroutine; only questions, which may take days, are asked from another one.
 func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error) {
 	apart := context.WithoutCancel(ctx)
 	inner, stop := context.WithCancel(apart)
-	var all sync.WaitGroup
-	defer all.Wait()
+	defer w.all.Wait()
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
-	all.Go(func() { over <- wf.Get(inner, end) })
-	news := make(chan journal.Entry)
-	all.Go(func() { w.follow(inner, news) })
+	w.all.Go(func() { over <- wf.Get(inner, end) })
+	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	w.asks(ctx, wf) // what was asked before is asked again
+	asks, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
 	done := ctx.Done()
 	for {
+		w.ask(asks)
 		select {
-		case e := <-news:
+		case e := <-w.news:
 			w.tell(apart, e)
-			if _, asked := e.Data.(journal.Asked); asked {
-				w.asks(ctx, wf)
-			}
+			w.heed(inner, e)
 			if w.limit != nil {
 				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
+		case r := <-w.replies:
+			w.replied(apart, wf, r)
 		case err := <-over:
 			w.rest(apart)
 			switch {
@@ -76,16 +110,49 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	}
 }
 
+// take watches a session from a position on, and the unfinished tasks below it; what waits there for a person is asked again.
+func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from int64) {
+	if w.sessions[log.Session()] != nil {
+		return
+	}
+	w.sessions[log.Session()] = &watched{log, parent, from}
+	w.all.Go(func() { w.follow(ctx, log.Session(), from) })
+	w.pending(ctx, log)
+	st := log.State()
+	for _, call := range st.Unfinished() {
+		if below, err := journal.Open(ctx, log.Store(), journal.TaskSession(log.Session(), call)); err == nil && below.Seq() > 0 {
+			w.take(ctx, below, st.Run, below.Seq())
+		}
+	}
+}
+
+// heed does what an entry asks for.
+func (w *watch) heed(ctx context.Context, e journal.Entry) {
+	log := w.sessions[e.Session].log
+	switch d := e.Data.(type) {
+	case journal.Asked:
+		w.pending(ctx, log)
+	case journal.Answered:
+		if len(w.questions) > 0 && w.questions[0].session == e.Session && w.questions[0].ID == d.ID && w.withdraw != nil { // by somebody else
+			w.withdraw()
+		}
+		w.answered(ctx, log, d.ID)
+	case journal.TaskStarted:
+		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
+			w.take(ctx, below, e.Run, 0)
+		}
+	}
+}
+
 // follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
-func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
-	at := w.seq
+func (w *watch) follow(ctx context.Context, session string, at int64) {
 	for ctx.Err() == nil {
-		for e, err := range journal.Follow(ctx, w.run.Log.Store(), w.run.Session, at) {
+		for e, err := range journal.Follow(ctx, w.run.Log.Store(), session, at) {
 			if err != nil {
 				break
 			}
 			select {
-			case news <- e:
+			case w.news <- e:
 				at = e.Seq
 			case <-ctx.Done():
 				return
@@ -100,11 +167,13 @@ func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
 
 // rest tells what is on record by the end.
 func (w *watch) rest(ctx context.Context) {
-	for e, err := range w.run.Log.Store().Read(ctx, w.run.Session, w.seq) {
-		if err != nil {
-			return // it is not told, and nothing else
+	for _, session := range slices.Sorted(maps.Keys(w.sessions)) {
+		for e, err := range w.run.Log.Store().Read(ctx, session, w.sessions[session].seq) {
+			if err != nil {
+				break // it is not told, and nothing else
+			}
+			w.tell(ctx, e)
 		}
-		w.tell(ctx, e)
 	}
 }
 
@@ -119,12 +188,16 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 
 // tell tells the host of an entry.
 func (w *watch) tell(ctx context.Context, e journal.Entry) {
-	w.seq = e.Seq
-	if e.Run != w.run.ID {
+	s := w.sessions[e.Session]
+	if e.Seq <= s.seq {
+		return
+	}
+	s.seq = e.Seq
+	if e.Run != w.run.ID && e.Session == w.run.Session {
 		return
 	}
 	if engine.Listening(w.host) {
-		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: w.run.ParentRunID})
+		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: s.parent})
 	}
 	w.outcome(ctx, e)
 }
@@ -144,34 +217,67 @@ func (w *watch) outcome(ctx context.Context, e journal.Entry) {
 		return
 	}
 	_ = w.host.Checkpoint(ctx, engine.Checkpoint{
-		ExecID: w.run.ID, Step: e.Key.String(), Session: w.run.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
+		ExecID: e.Run, Step: e.Key.String(), Session: e.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
 	})
 }
 
-// asks puts questions that wait to whoever is there; nobody parks the run.
-func (w *watch) asks(ctx context.Context, wf client.WorkflowRun) {
-	if err := w.run.Log.Refresh(ctx); err != nil {
+// pending takes up the questions that wait in a session.
+func (w *watch) pending(ctx context.Context, log *journal.Log) {
+	if err := log.Refresh(ctx); err != nil {
 		return
 	}
-	for _, p := range w.run.Log.State().Pending {
-		reply, err := w.ask(ctx, p)
-		switch {
-		case err == nil:
-			err = w.run.Log.Answer(ctx, reply.To(p.Asked))
-			if err == nil || errdefs.Conflict.Is(err) {
-				_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", answeredSignal, p.ID)
-			}
-		case errdefs.NotAvailable.Is(err):
-			w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: p.ID})
+	for _, p := range log.State().Pending {
+		if !slices.ContainsFunc(w.questions, func(q question) bool { return q.session == log.Session() && q.ID == p.ID }) {
+			w.questions = append(w.questions, question{log.Session(), p})
 		}
 	}
 }
 
-func (w *watch) ask(ctx context.Context, p journal.Pending) (reply engine.Reply, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errdefs.Recovered("the host", v)
+// ask puts the first question to whoever is there, unless that is done already.
+func (w *watch) ask(ctx context.Context) {
+	if w.withdraw != nil || len(w.questions) == 0 || ctx.Err() != nil {
+		return
+	}
+	inner, cancel := context.WithCancel(ctx)
+	w.withdraw = cancel
+	q := w.questions[0]
+	w.all.Go(func() {
+		var r reply
+		defer func() {
+			if v := recover(); v != nil {
+				r.err = errdefs.Recovered("the host", v)
+			}
+			w.replies <- r
+		}()
+		r.Reply, r.err = w.host.AskUser(inner, engine.Prompt{Asked: q.Asked})
+	})
+}
+
+// replied puts an answer on record, and tells the workflow that waits for it. Where nobody is there the run is parked.
+func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
+	q := w.questions[0]
+	w.questions = w.questions[1:]
+	w.withdraw()
+	w.withdraw = nil
+	log := w.sessions[q.session].log
+	switch {
+	case r.err == nil:
+		switch err := log.Answer(ctx, r.To(q.Asked)); {
+		case err == nil, errdefs.Conflict.Is(err):
+			w.answered(ctx, log, q.ID)
+		default: // the journal can't be written now
+			w.questions = append(w.questions, q)
 		}
-	}()
-	return w.host.AskUser(ctx, engine.Prompt{Asked: p.Asked})
+	case errdefs.NotAvailable.Is(r.err):
+		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
+	}
+}
+
+// answered tells the workflow of a session that something in the journal concerns it.
+func (w *watch) answered(ctx context.Context, log *journal.Log, what string) {
+	if log.Refresh(ctx) != nil { // it looks by itself in a while
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, what)
 }

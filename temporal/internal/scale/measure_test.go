@@ -93,12 +93,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// order is what the workflow pawl.run is begun with.
-type order struct {
-	Member  string        `json:"member"`
-	Request agent.Request `json:"request"`
-}
-
 // request is the next one.
 func (l *lab) request(j job) agent.Request {
 	l.n++
@@ -106,17 +100,17 @@ func (l *lab) request(j job) agent.Request {
 }
 
 // begin leaves a run to the workers.
-func (l *lab) begin(r agent.Request) client.WorkflowRun {
+func (l *lab) begin(r agent.Request) *temporal.Handle {
 	l.t.Helper()
-	wf, err := l.client.ExecuteWorkflow(l.t.Context(), client.StartWorkflowOptions{ID: r.RunID, TaskQueue: temporal.Queue}, "pawl.run", order{"coder", r})
+	h, err := temporal.Begin(l.t.Context(), l.client, temporal.Order{Agent: "coder", Session: r.ContextID, Run: r.RunID, Message: r.Message})
 	must(l.t, err)
-	return wf
+	return h
 }
 
-func (l *lab) end(wf client.WorkflowRun) {
+func (l *lab) end(h *temporal.Handle) {
 	l.t.Helper()
-	var done temporal.Done
-	must(l.t, wf.Get(l.t.Context(), &done))
+	done, err := h.Wait(l.t.Context())
+	must(l.t, err)
 	if done.Status != agent.StatusCompleted {
 		l.t.Fatalf("%+v", done)
 	}
@@ -125,20 +119,20 @@ func (l *lab) end(wf client.WorkflowRun) {
 // leave leaves runs to the workers, and answers what they ask. It gives the ids of each one's workflows.
 func (l *lab) leave(n int, j job) (ids [][]string) {
 	l.t.Helper()
-	var rs []agent.Request
-	var wfs []client.WorkflowRun
+	var hs []*temporal.Handle
 	for range n {
 		r := l.request(j)
-		rs, wfs = append(rs, r), append(wfs, l.begin(r))
-		ids = append(ids, []string{r.RunID, l.path(r)})
+		h := l.begin(r)
+		hs = append(hs, h)
+		ids = append(ids, []string{"pawl-run/" + r.ContextID + "/" + r.RunID, l.path(r)})
 	}
-	for _, r := range rs {
+	for _, h := range hs {
 		for range l.asks(j) {
-			l.answers(r.ContextID, l.awaited(r.ContextID))
+			l.answers(h, l.awaited(h.Session))
 		}
 	}
-	for _, wf := range wfs {
-		l.end(wf)
+	for _, h := range hs {
+		l.end(h)
 	}
 	return ids
 }
@@ -179,12 +173,9 @@ func (l *lab) direct() *postgres.Store {
 	return s
 }
 
-func (l *lab) answers(session string, p journal.Pending) {
+func (l *lab) answers(h *temporal.Handle, p journal.Pending) {
 	l.t.Helper()
-	log, err := journal.Open(l.t.Context(), l.direct(), session)
-	must(l.t, err)
-	must(l.t, log.Answer(l.t.Context(), journal.Answered{ID: p.ID, Approved: true}))
-	must(l.t, l.client.SignalWorkflow(l.t.Context(), l.path(agent.Request{ContextID: session, RunID: log.Run()}), "", "pawl.answered", p.ID))
+	must(l.t, h.Answer(l.t.Context(), journal.Answered{ID: p.ID, Approved: true}))
 }
 
 // wait has runs done by the workers and waits for each, in this process.
@@ -319,23 +310,21 @@ func (l *lab) memory(steps int) (open, kept float64) {
 	l.t.Helper()
 	const runs = 30
 	before := held()
-	var rs []agent.Request
-	var wfs []client.WorkflowRun
+	var hs []*temporal.Handle
 	var questions []journal.Pending
 	for range runs {
-		r := l.request(job{Steps: steps, Calls: 1, Tool: "mixed"})
-		rs, wfs = append(rs, r), append(wfs, l.begin(r))
+		hs = append(hs, l.begin(l.request(job{Steps: steps, Calls: 1, Tool: "mixed"})))
 	}
-	for _, r := range rs {
-		questions = append(questions, l.awaited(r.ContextID))
+	for _, h := range hs {
+		questions = append(questions, l.awaited(h.Session))
 	}
 	time.Sleep(500 * time.Millisecond) // the last workflow is at rest
 	open = float64(held()-before) / runs
-	for i, r := range rs {
-		l.answers(r.ContextID, questions[i])
+	for i, h := range hs {
+		l.answers(h, questions[i])
 	}
-	for _, wf := range wfs {
-		l.end(wf)
+	for _, h := range hs {
+		l.end(h)
 	}
 	time.Sleep(500 * time.Millisecond)
 	kept = float64(held()-before) / runs
