@@ -81,6 +81,18 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
+// InMemory runs a server of the test's own that waits for no disk, and keeps nothing once it is killed.
+func InMemory(t testing.TB) *Server {
+	t.Helper()
+	s := prepare(t)
+	s.Again(t)
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// PID is the number of the server's process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // prepare finds the program, and an address.
 func prepare(t testing.TB) *Server {
 	t.Helper()
