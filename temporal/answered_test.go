@@ -24,7 +24,8 @@ func TestAnAnswerFromElsewhere(t *testing.T) {
 			store := journal.Memory()
 			eng, err := loop.New(loop.Config{Model: stepping(1), Tools: []tool.Tool{tool.Func("work", "Works.", func(_ context.Context, _ struct {
 				Step int `json:"step"`
-			}) (string, error) {
+			},
+			) (string, error) {
 				return "did it", nil
 			}, tool.RequiresApproval)}})
 			if err != nil {
