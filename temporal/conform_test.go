@@ -24,50 +24,77 @@ import (
 	"github.com/pawl-dev/pawl/tool"
 )
 
-// hosted is an Engine with a worker beside it, which has the journal of the run.
+// hosted is an Engine with a worker beside it, which has the journal of the run. Runs at the same time have one worker, and it ends with the last of them: what comes then has another one at a queue of its own, for what the server
+// hands to one that is ending is not seen again before its time is out.
 type hosted struct {
 	*temporal.Engine
 	client client.Client
 	inner  engine.Engine
-	queue  string
-	once   sync.Once
-	stop   func()
+
+	mu    sync.Mutex
+	runs  int
+	queue string
+	stop  func()
 }
 
 var queues atomic.Int64
 
-func host(t *testing.T, c client.Client, inner engine.Engine) *hosted {
-	h := &hosted{client: c, inner: inner, queue: fmt.Sprint("queue-", queues.Add(1))}
-	h.Engine = temporal.NewEngine(c, inner, temporal.WithQueue(h.queue))
-	return h
+func host(c client.Client, inner engine.Engine) *hosted {
+	return &hosted{Engine: temporal.NewEngine(c, inner), client: c, inner: inner}
 }
 
 func (h *hosted) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
 	if run.Log == nil {
 		return h.Engine.Execute(ctx, run, host, board)
 	}
+	queue, err := h.enter(&run)
+	if err != nil {
+		return board, err
+	}
+	defer h.leave()
+	return temporal.NewEngine(h.client, h.inner, temporal.WithQueue(queue)).Execute(ctx, run, host, board)
+}
+
+// enter starts the worker, if there is none.
+func (h *hosted) enter(run *engine.Run) (queue string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.runs++; h.runs > 1 {
+		return h.queue, nil
+	}
+	h.queue = fmt.Sprint("queue-", queues.Add(1))
 	w, err := temporal.NewWorker(temporal.Config{
 		Client: h.client, Store: run.Log.Store(), Members: []temporal.Member{{Agent: agent.Agent{ID: "agent"}, Engine: h.inner, Options: []agent.RunOption{agent.WithDependencies(run.Deps)}}},
 		Queue: h.queue, Timing: quick, Options: worker.Options{WorkerStopTimeout: 0},
 	})
 	if err != nil {
-		return board, err
+		h.runs--
+		return "", err
 	}
 	work, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(work) }()
-	defer func() { stop(); <-done }()
-	return h.Engine.Execute(ctx, run, host, board)
+	h.stop = func() { stop(); <-done }
+	return h.queue, nil
+}
+
+// leave stops the worker that nobody needs any more.
+func (h *hosted) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.runs--; h.runs == 0 {
+		h.stop()
+	}
 }
 
 func TestTheLoopKeepsTheContract(t *testing.T) {
-	c := devserver.Start(t).Client(t)
+	c := devserver.Shared(t).Client(t)
 	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
 		l, err := loop.New(loop.Config{Model: w.Model(), Tools: []tool.Tool{w.Tool()}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return host(t, c, l)
+		return host(c, l)
 	}, enginetest.NoBranches)
 }
 
@@ -84,7 +111,7 @@ else:
 `
 
 func TestAScriptKeepsTheContract(t *testing.T) {
-	c := devserver.Start(t).Client(t)
+	c := devserver.Shared(t).Client(t)
 	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
 		work := tool.Func(enginetest.ToolName, "Does a step.", func(ctx context.Context, in struct {
 			Branch int `json:"branch"`
@@ -96,7 +123,7 @@ func TestAScriptKeepsTheContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return host(t, c, eng)
+		return host(c, eng)
 	}, enginetest.NoUsage)
 }
 
@@ -131,12 +158,12 @@ func lines(w *enginetest.Work) (*graph.Engine, error) {
 }
 
 func TestAGraphKeepsTheContract(t *testing.T) {
-	c := devserver.Start(t).Client(t)
+	c := devserver.Shared(t).Client(t)
 	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
 		g, err := lines(w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return host(t, c, g)
+		return host(c, g)
 	}, enginetest.NoTools, enginetest.NoUsage)
 }

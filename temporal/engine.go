@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -69,12 +70,15 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if err := ctx.Err(); err != nil {
 		return board, err
 	}
-	p := pathOf(&run)
-	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host)}
-	seen.at = seen.position(ctx, p.Upto)
+	p := pathOf(ctx, &run)
+	if err := p.fits(); err != nil {
+		return board, err
+	}
+	seen := e.watch(&run, host)
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}
+	seen.from = seen.offset(ctx)
 	wf, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: p.id(), TaskQueue: e.queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, pathWorkflow, p)
@@ -82,7 +86,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		return board, unreachable(ctx, err)
 	}
 	end, err := seen.await(ctx, wf)
-	if readErr := run.Log.Refresh(context.WithoutCancel(ctx)); readErr != nil {
+	if readErr := refreshed(ctx, run.Log); readErr != nil {
 		return board, readErr
 	}
 	if err == nil {
@@ -91,11 +95,32 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	return e.walked(ctx, run, board, err)
 }
 
+// refreshed reads a log to its end. What a run came to while the database was away is worth a wait.
+func refreshed(ctx context.Context, log *journal.Log) error {
+	for until := time.Now().Add(readWithin); ; {
+		err := log.Refresh(context.WithoutCancel(ctx))
+		if err == nil || !errdefs.NotAvailable.Is(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 // pathOf is the path of a run that goes on from here.
-func pathOf(run *engine.Run) path {
+func pathOf(ctx context.Context, run *engine.Run) path {
+	b := bounds(ctx, run)
 	p := path{
-		Session: run.Session, Run: run.ID, Attempt: run.Attempt, Driver: run.Log.Driver(), Member: run.AgentID, Upto: run.Log.Seq(), System: run.System,
-		Modes: run.OutputModes, Attrs: maps.Clone(run.Attributes), Parent: run.ParentRunID, Unknown: string(run.Unknown), AskTTL: run.AskTTL, Resumes: run.ResumeFrom != nil,
+		place: place{
+			Session: run.Session, Run: run.ID, Driver: run.Log.Driver(), Member: run.AgentID, Attrs: maps.Clone(run.Attributes), Unknown: string(run.Unknown), AskTTL: run.AskTTL, Bound: &b,
+		},
+		Attempt: run.Attempt, Upto: run.Log.Seq(), System: run.System, Modes: run.OutputModes, Parent: run.ParentRunID, Resumes: run.ResumeFrom != nil,
+	}
+	if b == (bound{}) {
+		p.Bound = nil
 	}
 	if run.Tools != nil {
 		p.Tools = &run.Tools

@@ -2,6 +2,8 @@ package temporal
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -20,13 +22,14 @@ const lastItems = 5 * time.Second
 
 // speaking is the host of an effect in a worker with a stream: what the effect says, and what the runs below it say, goes there. Entries are in the journal.
 type speaking struct {
-	noting
+	*noting
 	writer  *stream.Writer
 	attempt int
 	session string
 	behind  int64 // where its journal was
-	// What says something, by effect: mostly one.
-	of []said
+
+	mu sync.Mutex
+	of []said // what says something, by effect: mostly one
 }
 
 type said struct {
@@ -38,8 +41,10 @@ type said struct {
 // Listening reports that somebody may.
 func (*speaking) Listening() bool { return true }
 
-// Publish hands a delta to the stream. It is called from one goroutine at a time.
+// Publish hands a delta to the stream.
 func (s *speaking) Publish(_ context.Context, e event.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if e.Data != nil {
 		s.over(e)
 		return nil
@@ -77,12 +82,18 @@ func (s *speaking) over(e event.Event) {
 
 // end ends all that the activity says, and waits a little for it to be in the stream.
 func (s *speaking) end(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	of := slices.Clone(s.of)
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	for _, o := range s.of {
+	for _, o := range of {
 		o.to.End()
 	}
-	for _, o := range s.of {
+	for _, o := range of {
 		if !o.to.Flush(ctx) {
 			return
 		}
@@ -101,14 +112,27 @@ func (h heard) Perform(ctx context.Context, run engine.Run, host engine.Host, e 
 	return h.Performer.Perform(ctx, run, host, e)
 }
 
-// hostOf is the host of an effect in this worker, where its outcome is noted, and who performs for it.
-func (w *Worker) hostOf(ctx context.Context, in step, log *journal.Log, p engine.Performer) (engine.Host, *noting, engine.Performer) {
+// speaking has what the effect at a part's place says heard; nil: nobody would.
+func (w *Worker) speaking(ctx context.Context, p *part) *speaking {
 	if w.stream == nil {
-		n := &noting{step: in.Key.String()}
-		return n, n, p
+		return nil
 	}
-	s := &speaking{noting: noting{step: in.Key.String()}, writer: w.stream, attempt: int(activity.GetInfo(ctx).Attempt), session: in.Session, behind: log.Seq()}
-	return s, &s.noting, heard{p, s}
+	return &speaking{noting: p.host, writer: w.stream, attempt: int(activity.GetInfo(ctx).Attempt), session: p.at.Session, behind: p.log.Seq()}
+}
+
+// to is the host of the part.
+func (p *part) to() engine.Host {
+	if p.heard == nil {
+		return p.host
+	}
+	return p.heard
+}
+
+func (p *part) performer(inner engine.Performer) engine.Performer {
+	if p.heard == nil {
+		return inner
+	}
+	return heard{inner, p.heard}
 }
 
 // silence ends the stream of a worker that stops.

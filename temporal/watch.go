@@ -3,6 +3,8 @@ package temporal
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,45 +16,81 @@ import (
 	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
-// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run.
+// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run. The tasks below it are
+// watched with it.
 type watch struct {
 	engine      *Engine
 	run         *engine.Run
 	host        engine.Host
 	interrupted func() *engine.Interrupt
-	at          stream.Position // that the host was told of
-	said        bool            // the run was told of the interrupt
-	limit       error           // a limit that the host said was reached
+	said        bool  // the run was told of the interrupt
+	limit       error // a limit that the host said was reached
+
+	sessions map[string]*watched
+	from     int64 // the offset of the run's own session in the stream
+	events   chan stream.News
+	all      sync.WaitGroup
+
+	questions []question // to be asked, one after the other; the first is being asked
+	replies   chan reply
+	withdraw  context.CancelFunc // of the first
+}
+
+// watched is a session: the run's own, or that of a task below it.
+type watched struct {
+	log    *journal.Log
+	parent string          // the run that the task is of
+	at     stream.Position // that the host was told of
+}
+
+type question struct {
+	session string
+	journal.Pending
+}
+
+type reply struct {
+	engine.Reply
+	err error
 }
 
 // lookEvery is how often the host is asked for an interrupt.
 const lookEvery = 50 * time.Millisecond
 
-// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. Everything is told from here, the run's own goroutine.
+func (e *Engine) watch(run *engine.Run, host engine.Host) *watch {
+	return &watch{
+		engine: e, run: run, host: host, interrupted: engine.Interruptions(*run, host),
+		sessions: map[string]*watched{}, events: make(chan stream.News), replies: make(chan reply, 1),
+	}
+}
+
+// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. All is told from here, the run's own goroutine; only questions, which may take days, are asked from another one.
 func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error) {
 	apart := context.WithoutCancel(ctx)
 	inner, stop := context.WithCancel(apart)
-	var all sync.WaitGroup
-	defer all.Wait()
+	defer w.all.Wait()
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
-	all.Go(func() { over <- wf.Get(inner, end) })
-	events := make(chan stream.News)
-	all.Go(func() { w.follow(inner, w.at, events) })
+	w.all.Go(func() { over <- wf.Get(inner, end) })
+	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
+		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
+	}
+	w.take(inner, w.run.Log, w.run.ParentRunID, stream.Position{Seq: w.run.Log.Seq(), Offset: w.from})
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	w.asks(ctx, wf) // what was asked before is asked again
+	asks, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
 	done := ctx.Done()
 	for {
+		w.ask(asks)
 		select {
-		case n := <-events:
+		case n := <-w.events:
 			w.tell(apart, n)
-			if _, asked := n.Events[0].Data.(journal.Asked); asked {
-				w.asks(ctx, wf)
-			}
+			w.heed(inner, n.Events[0].Entry)
 			if w.limit != nil {
 				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
+		case r := <-w.replies:
+			w.replied(apart, wf, r)
 		case err := <-over:
 			w.rest(apart)
 			switch {
@@ -76,17 +114,66 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	}
 }
 
+// take watches a session from a position on, and the unfinished tasks below it; what waits there for a person is asked again.
+func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from stream.Position) {
+	if w.sessions[log.Session()] != nil {
+		return
+	}
+	w.sessions[log.Session()] = &watched{log, parent, from}
+	w.all.Go(func() { w.follow(ctx, log.Session(), from) })
+	w.pending(ctx, log)
+	st := log.State()
+	for _, call := range st.Unfinished() {
+		if below, err := journal.Open(ctx, log.Store(), journal.TaskSession(log.Session(), call)); err == nil && below.Seq() > 0 {
+			w.take(ctx, below, st.Run, stream.Position{Seq: below.Seq()})
+		}
+	}
+}
+
+// heed does what an entry asks for.
+func (w *watch) heed(ctx context.Context, e journal.Entry) {
+	log := w.sessions[e.Session].log
+	switch d := e.Data.(type) {
+	case journal.Asked:
+		w.pending(ctx, log)
+	case journal.Answered: // by whoever was asked here, or by somebody else
+		w.answered(ctx, log, d.ID)
+	case journal.TaskStarted:
+		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
+			w.take(ctx, below, e.Run, stream.Position{})
+		}
+	}
+}
+
+// answered tells the workflow that waits for an answer that it is there. Nobody is asked any more.
+func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
+	is := func(q question) bool { return q.session == log.Session() && q.ID == id }
+	if len(w.questions) > 0 && w.withdraw != nil { // the first is being asked
+		if is(w.questions[0]) {
+			w.withdraw()
+		}
+		w.questions = append(w.questions[:1], slices.DeleteFunc(w.questions[1:], is)...)
+	} else {
+		w.questions = slices.DeleteFunc(w.questions, is)
+	}
+	if err := log.Refresh(ctx); err != nil {
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
+}
+
 // follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
-func (w *watch) follow(ctx context.Context, at stream.Position, events chan<- stream.News) {
+func (w *watch) follow(ctx context.Context, session string, at stream.Position) {
 	for ctx.Err() == nil {
 		wait := time.Duration(0)
-		for n, err := range w.news(ctx, at) {
+		for n, err := range w.news(ctx, session, at) {
 			if err != nil {
 				wait = time.Second
 				break
 			}
 			select {
-			case events <- n:
+			case w.events <- n:
 				at = n.At
 			case <-ctx.Done():
 				return
@@ -101,11 +188,13 @@ func (w *watch) follow(ctx context.Context, at stream.Position, events chan<- st
 
 // rest tells what is there by the end.
 func (w *watch) rest(ctx context.Context) {
-	for n, err := range w.there(ctx) {
-		if err != nil {
-			return // it is not told, and nothing else
+	for _, session := range slices.Sorted(maps.Keys(w.sessions)) {
+		for n, err := range w.there(ctx, session, w.sessions[session].at) {
+			if err != nil {
+				break // it is not told, and nothing else
+			}
+			w.tell(ctx, n)
 		}
-		w.tell(ctx, n)
 	}
 }
 
@@ -118,15 +207,17 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// tell tells the host what happened.
+// tell tells the host what happened in a session.
 func (w *watch) tell(ctx context.Context, n stream.News) {
-	w.at = n.At
+	s := w.sessions[n.Events[0].Session]
+	before := s.at.Seq
+	s.at = n.At
 	for _, e := range n.Events {
-		if e.Run != w.run.ID {
+		if e.Run != w.run.ID && e.Session == w.run.Session || e.Data != nil && e.Seq <= before {
 			continue
 		}
 		if engine.Listening(w.host) {
-			e.ParentRun = w.run.ParentRunID
+			e.ParentRun = s.parent
 			engine.Publish(ctx, w.host, e)
 		}
 		if e.Data != nil {
@@ -150,34 +241,55 @@ func (w *watch) outcome(ctx context.Context, e journal.Entry) {
 		return
 	}
 	_ = w.host.Checkpoint(ctx, engine.Checkpoint{
-		ExecID: w.run.ID, Step: e.Key.String(), Session: w.run.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
+		ExecID: e.Run, Step: e.Key.String(), Session: e.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
 	})
 }
 
-// asks puts questions that wait to whoever is there; nobody parks the run.
-func (w *watch) asks(ctx context.Context, wf client.WorkflowRun) {
-	if err := w.run.Log.Refresh(ctx); err != nil {
+// pending takes up the questions that wait in a session.
+func (w *watch) pending(ctx context.Context, log *journal.Log) {
+	if err := log.Refresh(ctx); err != nil {
 		return
 	}
-	for _, p := range w.run.Log.State().Pending {
-		reply, err := w.ask(ctx, p)
-		switch {
-		case err == nil:
-			err = w.run.Log.Answer(ctx, reply.To(p.Asked))
-			if err == nil || errdefs.Conflict.Is(err) {
-				_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", answeredSignal, p.ID)
-			}
-		case errdefs.NotAvailable.Is(err):
-			w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: p.ID})
+	for _, p := range log.State().Pending {
+		if !slices.ContainsFunc(w.questions, func(q question) bool { return q.session == log.Session() && q.ID == p.ID }) {
+			w.questions = append(w.questions, question{log.Session(), p})
 		}
 	}
 }
 
-func (w *watch) ask(ctx context.Context, p journal.Pending) (reply engine.Reply, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errdefs.Recovered("the host", v)
+// ask puts the first question to whoever is there, unless that is done already.
+func (w *watch) ask(ctx context.Context) {
+	if w.withdraw != nil || len(w.questions) == 0 || ctx.Err() != nil {
+		return
+	}
+	inner, cancel := context.WithCancel(ctx)
+	w.withdraw = cancel
+	q := w.questions[0]
+	w.all.Go(func() {
+		var r reply
+		defer func() {
+			if v := recover(); v != nil {
+				r.err = errdefs.Recovered("the host", v)
+			}
+			w.replies <- r
+		}()
+		r.Reply, r.err = w.host.AskUser(inner, engine.Prompt{Asked: q.Asked})
+	})
+}
+
+// replied puts an answer on record; the workflow that waits for it is told when it comes back from there. Where nobody is there the run is parked.
+func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
+	q := w.questions[0]
+	w.questions = w.questions[1:]
+	w.withdraw()
+	w.withdraw = nil
+	log := w.sessions[q.session].log
+	switch {
+	case r.err == nil:
+		if err := log.Answer(ctx, r.To(q.Asked)); err != nil && !errdefs.Conflict.Is(err) { // one answer wins; the journal can't be written now
+			w.questions = append(w.questions, q)
 		}
-	}()
-	return w.host.AskUser(ctx, engine.Prompt{Asked: p.Asked})
+	case errdefs.NotAvailable.Is(r.err):
+		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
+	}
 }

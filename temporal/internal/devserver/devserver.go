@@ -1,4 +1,5 @@
-// Package devserver runs a real Temporal server for tests, in a process of its own with a file for its data, so that it can be killed and started again.
+// Package devserver runs a real Temporal server for tests, in a process of its own: one that all tests of a process share, in memory, or one of a test's own, which has a file for its data, so that it can be killed and started
+// again. It is a development server with its limits: all workflows are in one shard.
 package devserver
 
 import (
@@ -11,10 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/pawl-dev/pawl/internal/component"
 )
@@ -24,14 +28,63 @@ const how = "scripts/test installs it; or name the program temporal in PAWL_TEMP
 
 // Server is a server that runs, or was killed.
 type Server struct {
-	Address string
-	data    string
+	Address   string
+	Namespace string
+
+	data    string // its file; "": it has none
 	program string
 	cmd     *exec.Cmd
 }
 
-// Start runs a server until the test is over.
+// shared is the server of this process.
+var shared struct {
+	sync.Mutex
+	server     *Server
+	namespaces int
+}
+
+// Shared gives the server of this process, which the first call starts (about 1 s), with a namespace of the test's own: nothing else has its workflows. The package needs a TestMain that calls [Stop].
+func Shared(t testing.TB) *Server {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		s := prepare(t)
+		if err := s.start(); err != nil {
+			t.Fatal(err)
+		}
+		shared.server = s
+	}
+	shared.namespaces++
+	s := &Server{Address: shared.server.Address, Namespace: fmt.Sprint("test-", shared.namespaces)}
+	if err := s.register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Stop ends the server that [Shared] started, if it did.
+func Stop() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server != nil {
+		shared.server.Kill()
+		shared.server = nil
+	}
+}
+
+// Start runs a server of the test's own until it is over.
 func Start(t testing.TB) *Server {
+	t.Helper()
+	s := prepare(t)
+	s.data = filepath.Join(t.TempDir(), "temporal.db")
+	s.Again(t)
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// prepare finds the program, and an address.
+func prepare(t testing.TB) *Server {
 	t.Helper()
 	program := os.Getenv("PAWL_TEMPORAL")
 	if program == "" {
@@ -41,44 +94,79 @@ func Start(t testing.TB) *Server {
 		}
 		program = path
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Address: l.Addr().String(), data: filepath.Join(t.TempDir(), "temporal.db"), program: program}
-	_ = l.Close()
-	s.Again(t)
-	t.Cleanup(s.Kill)
-	return s
+	return &Server{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Namespace: client.DefaultNamespace, program: program}
+}
+
+// free gives a port that nobody listens at.
+func free() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("devserver: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Again starts the server that was killed, with its data.
 func (s *Server) Again(t testing.TB) {
 	t.Helper()
-	_, port, _ := net.SplitHostPort(s.Address)
-	metrics, err := net.Listen("tcp", "127.0.0.1:0") // by default it is the port and 1000, which may be taken
-	if err != nil {
+	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
-	free := metrics.Addr().(*net.TCPAddr).Port
-	_ = metrics.Close()
-	s.cmd = exec.Command(s.program, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(free), "--db-filename", s.data, "--log-level", "error")
+}
+
+// start starts the process, and waits until it answers.
+func (s *Server) start() error {
+	_, port, _ := net.SplitHostPort(s.Address)
+	metrics, err := free() // by default it is the port and 1000, which may be taken
+	if err != nil {
+		return err
+	}
+	args := []string{
+		"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(metrics), "--log-level", "error",
+		// By default a shard is looked at for tasks 20 times a second at most, and here there is one: each task of a run that is alone would wait 50 ms.
+		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
+		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`, // what is tried again after some milliseconds waits for a second by default
+	}
+	if s.data != "" {
+		args = append(args, "--db-filename", s.data, "--sqlite-pragma", "synchronous=off") // what was written is there when the process is killed; a failure of power is not tried
+	}
+	s.cmd = exec.Command(s.program, args...)
 	s.cmd.SysProcAttr = withUs()
 	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("devserver: %w", err)
 	}
 	deadline := time.Now().Add(time.Minute)
 	for {
-		c, err := dial(t.Context(), s.Address)
+		c, err := dial(context.Background(), s.Address, s.Namespace)
 		if err == nil {
 			c.Close()
-			return
+			return nil
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the Temporal server does not answer: %v", err)
+			s.Kill()
+			return fmt.Errorf("devserver: the Temporal server does not answer: %w", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// register makes the namespace, and waits until it is known everywhere.
+func (s *Server) register(ctx context.Context) error {
+	c, err := client.NewNamespaceClient(client.Options{HostPort: s.Address, Logger: silent()})
+	if err != nil {
+		return fmt.Errorf("devserver: %w", err)
+	}
+	defer c.Close()
+	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{Namespace: s.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour)})
+	if err != nil {
+		return fmt.Errorf("devserver: namespace %s: %w", s.Namespace, err)
+	}
+	return nil
 }
 
 // Kill ends the server at once.
@@ -93,7 +181,7 @@ func (s *Server) Kill() {
 // Client connects to the server until the test is over.
 func (s *Server) Client(t testing.TB) client.Client {
 	t.Helper()
-	c, err := dial(t.Context(), s.Address)
+	c, err := dial(t.Context(), s.Address, s.Namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +189,14 @@ func (s *Server) Client(t testing.TB) client.Client {
 	return c
 }
 
-func dial(ctx context.Context, address string) (client.Client, error) {
+func dial(ctx context.Context, address, namespace string) (client.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{HostPort: address, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	c, err := client.DialContext(ctx, client.Options{HostPort: address, Namespace: namespace, Logger: silent()})
 	if err != nil {
 		return nil, fmt.Errorf("devserver: %w", err)
 	}
 	return c, nil
 }
+
+func silent() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
