@@ -20,7 +20,8 @@ const lastWords = time.Second
 // lastItems is how long a worker that stops waits for what its effects said to be in the stream.
 const lastItems = 5 * time.Second
 
-// speaking is the host of an effect in a worker with a stream: what the effect says, and what the runs below it say, goes there. Entries are in the journal.
+// speaking is the host of an effect in a worker with a stream: what the effect says goes there, and what runs below it say that are done within it and not by workflows. The last words of these may be there after their outcomes, where who follows leaves them out: he has the outcome. Entries are in
+// the journal.
 type speaking struct {
 	*noting
 	writer  *stream.Writer
@@ -45,8 +46,11 @@ func (*speaking) Listening() bool { return true }
 func (s *speaking) Publish(_ context.Context, e event.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Data != nil {
+	switch {
+	case e.Data != nil:
 		s.over(e)
+		return nil
+	case e.Delta == event.RunLeft: // it is left to a workflow, or to the next attempt
 		return nil
 	}
 	s.to(e).Add(e.Delta, e.Stream, e.Attempt, e.Text)
