@@ -78,6 +78,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}
+	seen.from = seen.offset(ctx)
 	wf, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: p.id(), TaskQueue: e.queue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, pathWorkflow, p)

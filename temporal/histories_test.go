@@ -64,8 +64,8 @@ var recorded = map[string]recording{
 	"interrupted": {engine: func() (engine.Engine, error) { return working(stepping(8)) }, run: runInterrupted},
 	"again":       {engine: func() (engine.Engine, error) { return working(stepping(8)) }, timing: temporal.Timing{Events: 60}},
 	"run":         {engine: func() (engine.Engine, error) { return working(stepping(1)) }, run: runAsWorkflow},
-	"task":        {engine: func() (engine.Engine, error) { return tasking(false) }, subs: helpers, run: runAsWorkflow},
-	"background":  {engine: func() (engine.Engine, error) { return tasking(true) }, subs: helpers, run: runAsWorkflow},
+	"task":        {engine: func() (engine.Engine, error) { return delegating(false) }, subs: helpers, run: runAsWorkflow},
+	"background":  {engine: func() (engine.Engine, error) { return delegating(true) }, subs: helpers, run: runAsWorkflow},
 	"team":        {engine: func() (engine.Engine, error) { return working(stepping(1)) }, teams: desk, run: runHandedOver},
 	"answered":    {engine: func() (engine.Engine, error) { return working(stepping(1), tool.RequiresApproval) }, run: runAnswered},
 }
@@ -81,8 +81,8 @@ func helpers(t *testing.T) agent.Subagents {
 	return agent.Subagents{{Agent: agent.Agent{ID: "helper"}, Engine: eng, Description: "helps"}}
 }
 
-// tasking is a loop that gives a task to a subagent.
-func tasking(background bool) (engine.Engine, error) {
+// delegating is a loop that gives a task to a subagent.
+func delegating(background bool) (engine.Engine, error) {
 	eng, err := help()
 	if err != nil {
 		return nil, err

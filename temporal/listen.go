@@ -14,22 +14,21 @@ import (
 // lookPatience is how long a run waits for its stream before it begins.
 const lookPatience = 2 * time.Second
 
-// position is from where on a host is told of a run that goes on from an entry. Of one that is resumed it may not have heard what was said before.
-func (w *watch) position(ctx context.Context, session string, upto int64) stream.Position {
-	at := stream.Position{Seq: upto}
+// offset is from where on a host is told what is said in the run's session. Of a run that is resumed it may not have heard what was said before.
+func (w *watch) offset(ctx context.Context) (from int64) {
 	if s := w.engine.stream; s != nil && w.run.ResumeFrom == nil {
 		ctx, cancel := context.WithTimeout(ctx, lookPatience)
 		defer cancel()
-		at.Offset, _ = s.Last(ctx, session) // else what was said before is read, and left out as what has its outcome
+		from, _ = s.Last(ctx, w.run.Session) // else what was said before is read, and left out as what has its outcome
 	}
-	return at
+	return from
 }
 
 // hears reports whether what is said would reach anybody.
 func (w *watch) hears() bool { return w.engine.stream != nil && engine.Listening(w.host) }
 
-// follows follows the journal, and the stream if somebody listens. Where somebody begins to, it ends behind the next entry, and wants to be called again.
-func (w *watch) follows(ctx context.Context, session string, at stream.Position) iter.Seq2[stream.News, error] {
+// news follows a session's journal, and the stream if somebody listens. Where somebody begins to, it ends behind the next entry, and wants to be called again.
+func (w *watch) news(ctx context.Context, session string, at stream.Position) iter.Seq2[stream.News, error] {
 	store := w.run.Log.Store()
 	if w.hears() {
 		return stream.Follow(ctx, store, w.engine.stream, session, at)
@@ -43,7 +42,7 @@ func (w *watch) follows(ctx context.Context, session string, at stream.Position)
 	}
 }
 
-// there is what follows would give, as far as it is there now.
+// there is what news would give, as far as it is there now.
 func (w *watch) there(ctx context.Context, session string, at stream.Position) iter.Seq2[stream.News, error] {
 	if w.hears() {
 		return stream.There(ctx, w.run.Log.Store(), w.engine.stream, session, at)

@@ -2,6 +2,8 @@ package temporal
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -18,15 +20,17 @@ const lastWords = time.Second
 // lastItems is how long a worker that stops waits for what its effects said to be in the stream.
 const lastItems = 5 * time.Second
 
-// speaking is the host of an effect in a worker with a stream: what the effect says, and what the runs below it say, goes there. Entries are in the journal.
+// speaking is the host of an effect in a worker with a stream: what the effect says goes there, and what runs below it say that are done within it and not by workflows. The last words of these may be there after their outcomes, where who follows leaves them out: he has the outcome. Entries are in
+// the journal.
 type speaking struct {
-	noting
+	*noting
 	writer  *stream.Writer
 	attempt int
 	session string
 	behind  int64 // where its journal was
-	// What says something, by effect: mostly one.
-	of []said
+
+	mu sync.Mutex
+	of []said // what says something, by effect: mostly one
 }
 
 type said struct {
@@ -38,10 +42,15 @@ type said struct {
 // Listening reports that somebody may.
 func (*speaking) Listening() bool { return true }
 
-// Publish hands a delta to the stream. It is called from one goroutine at a time.
+// Publish hands a delta to the stream.
 func (s *speaking) Publish(_ context.Context, e event.Event) error {
-	if e.Data != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Data != nil:
 		s.over(e)
+		return nil
+	case e.Delta == event.RunLeft: // it is left to a workflow, or to the next attempt
 		return nil
 	}
 	s.to(e).Add(e.Delta, e.Stream, e.Attempt, e.Text)
@@ -77,37 +86,57 @@ func (s *speaking) over(e event.Event) {
 
 // end ends all that the activity says, and waits a little for it to be in the stream.
 func (s *speaking) end(ctx context.Context) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	of := slices.Clone(s.of)
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	for _, o := range s.of {
+	for _, o := range of {
 		o.to.End()
 	}
-	for _, o := range s.of {
+	for _, o := range of {
 		if !o.to.Flush(ctx) {
 			return
 		}
 	}
 }
 
-// spoken is a Performer whose outcomes go on record after what was said before them is in the stream.
-type spoken struct {
+// heard is a Performer whose outcomes go on record after what was said before them is in the stream.
+type heard struct {
 	engine.Performer
 	host *speaking
 }
 
 // Perform performs.
-func (h spoken) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
+func (h heard) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
 	defer h.host.end(ctx)
 	return h.Performer.Perform(ctx, run, host, e)
 }
 
-// hostOf is the host of an effect in this worker, where its outcome is noted, and who performs for it.
-func (w *Worker) hostOf(ctx context.Context, at place, log *journal.Log, p engine.Performer) (engine.Host, *noting, engine.Performer) {
+// speaking has what the effect at a part's place says heard; nil: nobody would.
+func (w *Worker) speaking(ctx context.Context, p *part) *speaking {
 	if w.stream == nil {
-		return quiet(ctx, at, log, p)
+		return nil
 	}
-	s := &speaking{noting: noting{step: at.Key.String()}, writer: w.stream, attempt: int(activity.GetInfo(ctx).Attempt), session: at.Session, behind: log.Seq()}
-	return s, &s.noting, spoken{p, s}
+	return &speaking{noting: p.host, writer: w.stream, attempt: int(activity.GetInfo(ctx).Attempt), session: p.at.Session, behind: p.log.Seq()}
+}
+
+// to is the host of the part.
+func (p *part) to() engine.Host {
+	if p.heard == nil {
+		return p.host
+	}
+	return p.heard
+}
+
+func (p *part) performer(inner engine.Performer) engine.Performer {
+	if p.heard == nil {
+		return inner
+	}
+	return heard{inner, p.heard}
 }
 
 // silence ends the stream of a worker that stops.

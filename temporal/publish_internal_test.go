@@ -17,7 +17,7 @@ import (
 func TestWhatRunsBelowSayIsInTheirStreams(t *testing.T) {
 	st := stream.Memory(stream.Retention{})
 	w := stream.NewWriter(st, stream.Batching{}, nil)
-	s := &speaking{writer: w, attempt: 2, session: "above", behind: 9}
+	s := &speaking{noting: new(noting), writer: w, attempt: 2, session: "above", behind: 9}
 	call, below := journal.Key{Op: "tool", ID: "c"}, journal.Key{Op: "model", ID: "1"}
 	say := func(session string, key journal.Key, seq int64, kind event.Delta, text string, d journal.Data) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestWhatRunsBelowSayIsInTheirStreams(t *testing.T) {
 func TestAPublishedDeltaCostsNothing(t *testing.T) {
 	w := stream.NewWriter(stream.Memory(stream.Retention{}), stream.Batching{Every: time.Hour, Bytes: 1 << 30, Pending: 1 << 30}, nil)
 	defer w.Close(context.WithoutCancel(t.Context()))
-	s := &speaking{writer: w, attempt: 1, session: "s"}
+	s := &speaking{noting: new(noting), writer: w, attempt: 1, session: "s"}
 	d := engine.DeltasOf(&engine.Run{ID: "r", Session: "s"}, s, journal.Key{Op: "model", ID: "1"}, 0)
 	ctx := t.Context()
 	if d.Emit(ctx, event.TextDelta, "", "the first one"); !d.On() {

@@ -421,6 +421,67 @@ func TestACallerHearsWhatIsSaid(t *testing.T) {
 	}
 }
 
+// tasking is a model that gives a task, and says what came of it.
+type tasking struct{ talking }
+
+func (tasking) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	if req.Messages.Last().Role() == message.RoleTool {
+		return talking{}.CompleteStream(ctx, req, cb)
+	}
+	call := message.ToolCall{ID: "c", Name: agent.TaskName, Input: `{"agent":"helper","prompt":"help"}`}
+	return cb(model.StreamResult{Final: true, Response: &model.Response{Message: message.Assistant("", call)}})
+}
+
+// What a task says is heard by who listens to the run above, as of a run that is done here.
+func TestACallerHearsWhatTasksSay(t *testing.T) {
+	server := devserver.Start(t)
+	c := server.Client(t)
+	helper, err := loop.New(loop.Config{Model: talking{}, Tools: []tool.Tool{tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "done", nil })}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := agent.Task(agent.Subagents{{Agent: agent.Agent{ID: "helper"}, Engine: helper, Description: "helps"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eng, err := loop.New(loop.Config{Model: tasking{}, Tools: []tool.Tool{task}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := temporal.Member{Agent: agent.Agent{ID: "boss"}, Engine: eng}
+	hear := func(eng engine.Engine, store journal.Store) string {
+		said := map[string]string{}
+		host := engine.HostFuncs{PublishFunc: func(_ context.Context, e event.Event) error {
+			who := fmt.Sprintf("%s of %s %s%d", e.Type(), e.Session, e.Key.Op, e.Seq)
+			if e.Data == nil && e.Delta != event.Warning {
+				said[who] += e.Text
+			}
+			if below := e.Session != "s"; below != (e.ParentRun != "") {
+				t.Errorf("%s has the parent %q", who, e.ParentRun)
+			}
+			return nil
+		}}
+		res, err := agent.Run(t.Context(), m.Agent, eng, agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(store), agent.WithEngineHost(host))
+		if err != nil || res.Err != nil || res.Text() != "in pieces" {
+			t.Fatal(err, res)
+		}
+		if len(said) < 3 {
+			t.Errorf("heard too little: %v", said)
+		}
+		return strings.ReplaceAll(fmt.Sprint(said), " text", "\ntext")
+	}
+	store, said := journal.Memory(), stream.Memory(stream.Retention{})
+	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Stream: said, Members: []temporal.Member{m, {Agent: agent.Agent{ID: "helper"}, Engine: helper}}, Queue: "tasks", Timing: quick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running(t, w)()
+	here := hear(eng, journal.Memory())
+	if there := hear(temporal.NewEngine(c, eng, temporal.WithQueue("tasks"), temporal.WithStream(said)), store); there != here {
+		t.Errorf("heard\n%s\n\nof a run that is done here\n%s", there, here)
+	}
+}
+
 // Nobody listens when a run begins. Who comes while it goes on hears what is said from the next call on.
 func TestWhoBeginsToListenHearsTheNextCall(t *testing.T) {
 	server := devserver.Start(t)

@@ -27,7 +27,8 @@ type watch struct {
 	limit       error // a limit that the host said was reached
 
 	sessions map[string]*watched
-	news     chan heard
+	from     int64 // the offset of the run's own session in the stream
+	events   chan stream.News
 	all      sync.WaitGroup
 
 	questions []question // to be asked, one after the other; the first is being asked
@@ -40,12 +41,6 @@ type watched struct {
 	log    *journal.Log
 	parent string          // the run that the task is of
 	at     stream.Position // that the host was told of
-}
-
-// heard is what happened in a session.
-type heard struct {
-	session string
-	stream.News
 }
 
 type question struct {
@@ -64,7 +59,7 @@ const lookEvery = 50 * time.Millisecond
 func (e *Engine) watch(run *engine.Run, host engine.Host) *watch {
 	return &watch{
 		engine: e, run: run, host: host, interrupted: engine.Interruptions(*run, host),
-		sessions: map[string]*watched{}, news: make(chan heard), replies: make(chan reply, 1),
+		sessions: map[string]*watched{}, events: make(chan stream.News), replies: make(chan reply, 1),
 	}
 }
 
@@ -79,7 +74,7 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
 		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
 	}
-	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
+	w.take(inner, w.run.Log, w.run.ParentRunID, stream.Position{Seq: w.run.Log.Seq(), Offset: w.from})
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	asks, stopAsking := context.WithCancel(ctx)
@@ -88,11 +83,9 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	for {
 		w.ask(asks)
 		select {
-		case n := <-w.news:
+		case n := <-w.events:
 			w.tell(apart, n)
-			for _, e := range n.Events {
-				w.heed(inner, e.Entry)
-			}
+			w.heed(inner, n.Events[0].Entry)
 			if w.limit != nil {
 				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
@@ -122,28 +115,23 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 }
 
 // take watches a session from a position on, and the unfinished tasks below it; what waits there for a person is asked again.
-func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from int64) {
+func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from stream.Position) {
 	if w.sessions[log.Session()] != nil {
 		return
 	}
-	s := &watched{log, parent, w.position(ctx, log.Session(), from)}
-	w.sessions[log.Session()] = s
-	at := s.at
-	w.all.Go(func() { w.follow(ctx, log.Session(), at) })
+	w.sessions[log.Session()] = &watched{log, parent, from}
+	w.all.Go(func() { w.follow(ctx, log.Session(), from) })
 	w.pending(ctx, log)
 	st := log.State()
 	for _, call := range st.Unfinished() {
 		if below, err := journal.Open(ctx, log.Store(), journal.TaskSession(log.Session(), call)); err == nil && below.Seq() > 0 {
-			w.take(ctx, below, st.Run, below.Seq())
+			w.take(ctx, below, st.Run, stream.Position{Seq: below.Seq()})
 		}
 	}
 }
 
 // heed does what an entry asks for.
 func (w *watch) heed(ctx context.Context, e journal.Entry) {
-	if e.Data == nil {
-		return
-	}
 	log := w.sessions[e.Session].log
 	switch d := e.Data.(type) {
 	case journal.Asked:
@@ -152,7 +140,7 @@ func (w *watch) heed(ctx context.Context, e journal.Entry) {
 		w.answered(ctx, log, d.ID)
 	case journal.TaskStarted:
 		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
-			w.take(ctx, below, e.Run, 0)
+			w.take(ctx, below, e.Run, stream.Position{})
 		}
 	}
 }
@@ -179,13 +167,13 @@ func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
 func (w *watch) follow(ctx context.Context, session string, at stream.Position) {
 	for ctx.Err() == nil {
 		wait := time.Duration(0)
-		for n, err := range w.follows(ctx, session, at) {
+		for n, err := range w.news(ctx, session, at) {
 			if err != nil {
 				wait = time.Second
 				break
 			}
 			select {
-			case w.news <- heard{session, n}:
+			case w.events <- n:
 				at = n.At
 			case <-ctx.Done():
 				return
@@ -205,7 +193,7 @@ func (w *watch) rest(ctx context.Context) {
 			if err != nil {
 				break // it is not told, and nothing else
 			}
-			w.tell(ctx, heard{session, n})
+			w.tell(ctx, n)
 		}
 	}
 }
@@ -219,12 +207,13 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// tell tells the host what happened.
-func (w *watch) tell(ctx context.Context, n heard) {
-	s := w.sessions[n.session]
+// tell tells the host what happened in a session.
+func (w *watch) tell(ctx context.Context, n stream.News) {
+	s := w.sessions[n.Events[0].Session]
+	before := s.at.Seq
 	s.at = n.At
 	for _, e := range n.Events {
-		if e.Run != w.run.ID && n.session == w.run.Session {
+		if e.Run != w.run.ID && e.Session == w.run.Session || e.Data != nil && e.Seq <= before {
 			continue
 		}
 		if engine.Listening(w.host) {

@@ -94,6 +94,9 @@ const leaving = 10 * time.Second
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store, w.leases.store = c.Store, c.Store
+	if c.Stream != nil {
+		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
+	}
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()
 	}
