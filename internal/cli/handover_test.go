@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -84,5 +85,21 @@ func TestTheEngineOfASessionIsAskedFor(t *testing.T) {
 		if got := engineAsked(name); got != want {
 			t.Errorf("%q: %q", name, got)
 		}
+	}
+}
+
+func TestALineToGoOnWithNamesTheEngineOfAGraph(t *testing.T) {
+	w := newWorld(t)
+	graph := w.file("g.yaml", "name: g\nentry: may\nnodes: [{id: may, type: approval, config: {prompt: \"Publish?\", output: ok}}]\nedges: [{from: may, to: __end__}]\n")
+	r := w.pawl("run", "--engine", "graph:"+graph, "--dir", w.dir, "--journal", w.journal, "--session", "s", "go")
+	line := regexp.MustCompile(`pawl (approve s \S+)`).FindStringSubmatch(r.err)
+	if r.code != exitWaiting || line == nil {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl(append(strings.Fields(line[1]), "--journal", w.journal)...); r.code != 0 || !strings.Contains(r.err, "go on with: pawl resume s --engine graph:FILE --journal") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("resume", "s", "--dir", w.dir, "--journal", w.journal, "--engine", "graph:"+graph); r.code != 0 {
+		t.Errorf("%+v", r)
 	}
 }
