@@ -30,7 +30,7 @@ func (u *under) beginBehind(call string) {
 	in := step{place: u.path.place, Inside: u.path.Inside}
 	in.Key, in.Behind = journal.Key{Op: "tool", ID: call}, true
 	workflow.Go(b.wf, func(wf workflow.Context) {
-		_, err := u.through(wf, toolActivity, in, func() {})
+		_, err := u.through(wf, toolActivity, in)
 		delete(b.running, call)
 		b.over++
 		if err != nil && !errors.Is(err, errAgain) && wf.Err() == nil && u.intr == nil && b.failed == nil {

@@ -61,12 +61,12 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 
 // driving is the activity: it begins the run, or goes on with it, with an engine that leaves the path to a workflow.
 func (w *Worker) driving(ctx context.Context, d drive) (*driven, error) {
-	ctx, stop := w.beating(ctx)
+	ctx, stop := w.beating(ctx, func(context.Context) {}) // agent.Run leases the session itself
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	hand := &handed{worker: w, in: step{Closes: d.Closes}, cancel: cancel}
-	r, err := w.runnerOf(d.Agent, hand)
+	r, err := w.runnerOf(d.Order, hand)
 	if err != nil {
 		return nil, err
 	}
@@ -92,27 +92,30 @@ type runner struct {
 	resume func(ctx context.Context, session string) (*agent.Result, error)
 }
 
-func (w *Worker) runnerOf(id string, hand *handed) (r runner, err error) {
-	if t, ok := w.teams[id]; ok {
+func (w *Worker) runnerOf(o Order, hand *handed) (r runner, err error) {
+	also := []agent.RunOption{agent.WithJournal(w.store), agent.WithWait(), agent.WithAttributes(o.Attributes)}
+	if t, ok := w.teams[o.Agent]; ok {
 		cfg := t.Config
 		cfg.Members = slices.Clone(cfg.Members)
 		for i, m := range cfg.Members {
 			cfg.Members[i].Engine = hand.engine(m.Engine, nil)
 		}
 		team, err := agent.NewTeam(cfg)
-		options := append(slices.Clip(t.Options), agent.WithJournal(w.store), agent.WithWait())
+		options := append(slices.Clip(t.Options), also...)
 		return runner{
-			func(ctx context.Context, req agent.Request) (*agent.Result, error) { return team.Run(ctx, req, options...) },
+			func(ctx context.Context, req agent.Request) (*agent.Result, error) {
+				return team.Run(ctx, req, options...)
+			},
 			func(ctx context.Context, session string) (*agent.Result, error) {
 				return team.Resume(ctx, session, options...)
 			},
 		}, err
 	}
-	m, ok := w.members[id]
+	m, ok := w.members[o.Agent]
 	if !ok {
-		return r, application(w.stranger(id), true) // another worker may have it
+		return r, application(w.stranger(o.Agent), true) // another worker may have it
 	}
-	eng, options := hand.engine(m.Engine, nil), append(slices.Clip(m.Options), agent.WithJournal(w.store), agent.WithWait())
+	eng, options := hand.engine(m.Engine, nil), append(slices.Clip(m.Options), also...)
 	return runner{
 		func(ctx context.Context, req agent.Request) (*agent.Result, error) {
 			return agent.Run(ctx, m.Agent, eng, req, options...)
@@ -129,9 +132,12 @@ func (w *Worker) goOn(ctx context.Context, r runner, d drive) (*agent.Result, er
 	if err != nil {
 		return nil, err
 	}
+	if d.Closes != nil {
+		w.leases.end(ctx, d.Session, log.Driver()) // a team leases the session under a name of its own
+	}
 	switch {
 	case !log.Ran(d.Run):
-		return r.run(ctx, agent.Request{ContextID: d.Session, RunID: d.Run, TaskID: d.Task, Message: d.Message, Inputs: d.Inputs})
+		return r.run(ctx, agent.Request{ContextID: d.Session, RunID: d.Run, TaskID: d.Task, Message: d.Message, Inputs: d.Inputs, Config: d.Config})
 	case log.Run() != "":
 		return r.resume(ctx, d.Session)
 	}

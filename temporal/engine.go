@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -79,13 +80,28 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		return board, unreachable(ctx, err)
 	}
 	end, err := seen.await(ctx, wf)
-	if readErr := run.Log.Refresh(context.WithoutCancel(ctx)); readErr != nil {
+	if readErr := refreshed(ctx, run.Log); readErr != nil {
 		return board, readErr
 	}
 	if err == nil {
 		err = end.Error.err()
 	}
 	return e.walked(ctx, run, board, err)
+}
+
+// refreshed reads a log to its end. What a run came to while the database was away is worth a wait.
+func refreshed(ctx context.Context, log *journal.Log) error {
+	for until := time.Now().Add(readWithin); ; {
+		err := log.Refresh(context.WithoutCancel(ctx))
+		if err == nil || !errdefs.NotAvailable.Is(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // pathOf is the path of a run that goes on from here.

@@ -29,12 +29,19 @@ func works(t *testing.T, c client.Client, store journal.Store, queue string, mem
 	worksAt(t, c, store, queue, quick, members...)
 }
 
-func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) {
+func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, timing temporal.Timing, members ...temporal.Member) *temporal.Worker {
 	t.Helper()
 	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: members, Queue: queue, Timing: timing, Options: worker.Options{WorkerStopTimeout: time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	runs(t, w)
+	return w
+}
+
+// runs runs a worker until the test is over.
+func runs(t *testing.T, w *temporal.Worker) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,9 +17,14 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 )
+
 // perform is the activity: one effect, as it is done locally, over the journal that all processes share.
 func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
-	ctx, stop := w.beating(ctx)
+	ctx, stop := w.beating(ctx, func(ctx context.Context) {
+		for _, at := range append(slices.Clip(in.Inside), in.place) {
+			w.leases.say(ctx, at.Session, at.Driver)
+		}
+	})
 	defer stop()
 	d, err := w.effect(ctx, in)
 	if err != nil && ctx.Err() != nil {
@@ -32,14 +38,14 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 
 // beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say. What ends before it is done ends for a reason of ours: it was cancelled, or it is left
 // to another worker.
-func (w *Worker) beating(ctx context.Context) (context.Context, func()) {
+func (w *Worker) beating(ctx context.Context, also func(ctx context.Context)) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		tick := time.NewTicker(w.timing.Heartbeat / 3)
+		tick := time.NewTicker(w.beat())
 		defer tick.Stop()
 		stops, late := activity.GetWorkerStopChannel(ctx), (<-chan time.Time)(nil)
-		for {
+		for also(inner); ; also(inner) {
 			select {
 			case <-tick.C:
 				activity.RecordHeartbeat(ctx)
@@ -74,29 +80,51 @@ func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
 }
 
 // within goes into the calls that the effect's run is below, the first of which is of at[0], and performs the effect there.
-func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (d *did, err error) {
+func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*did, error) {
 	if len(at) == 1 {
 		return w.here(ctx, m, in)
 	}
-	came := false
+	type outcome struct {
+		did *did
+		err error
+	}
+	came := make(chan outcome, 1) // of a tool, which may be left behind when ctx ends
 	inner := agent.WithTaskEngine(ctx, func(ctx context.Context, sub agent.Subagent, session string, opts []agent.RunOption) (engine.Engine, error) {
 		if session != at[1].Session {
 			return nil, nil
 		}
-		came = true
-		d, err = w.within(ctx, Member{Agent: sub.Agent, Engine: sub.Engine, Options: opts}, in, at[1:])
+		var o outcome
+		o.did, o.err = w.within(ctx, Member{Agent: sub.Agent, Engine: sub.Engine, Options: opts}, in, at[1:])
+		came <- o
 		return nil, engine.ErrLeft
 	})
 	p, partErr := w.part(inner, m, at[0])
 	if partErr != nil {
 		return nil, partErr
 	}
-	callErr := p.do(w.calls.get)
-	if !came && ctx.Err() == nil {
-		return nil, application(errdefs.Conflict.Errorf("temporal: the call %v of run %s does not come to the task of session %s any more: %w", at[0].Key, at[0].Run, at[1].Session, errors.Join(callErr)), false)
+	callErr := p.do(w.call)
+	w.calls.get(p.key(), func() (engine.Effect, bool) { return p.found, p.found != nil })
+	select {
+	case o := <-came:
+		return o.did, errors.Join(o.err, ctx.Err())
+	default:
 	}
-	return d, errors.Join(err, ctx.Err())
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, application(errdefs.Conflict.Errorf("temporal: the call %v of run %s does not come to the task of session %s any more: %w", at[0].Key, at[0].Run, at[1].Session, cmp.Or(callErr, errGone)), false)
 }
+
+// call gives a call with runs below, which one effect after the other is done within.
+func (w *Worker) call(at aliveKey) engine.Effect {
+	if e := w.alive.get(at); e != nil {
+		return e
+	}
+	return w.calls.get(at, func() (engine.Effect, bool) { return nil, false })
+}
+
+// errGone is of a call that came to its end.
+var errGone = errdefs.Conflict.Errorf("temporal: the call has ended")
 
 // part is a run as the worker does an effect of it.
 type part struct {
@@ -120,7 +148,7 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	options := append(slices.Clip(m.Options), agent.WithAttributes(at.Attrs), agent.WithUnknown(engine.Unknown(at.Unknown)), agent.WithAskTTL(at.AskTTL))
 	ctx, of, err := agent.PartOf(ctx, m.Agent, log, at.Run, options...)
 	if err != nil {
-		return nil, application(err, false)
+		return nil, application(err, passes(err))
 	}
 	if err := at.boundBy(bounds(ctx, &of.Run)); err != nil {
 		return nil, application(err, false)
@@ -131,11 +159,14 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	}
 	p := &part{Part: of, ctx: ctx, member: m, at: at, log: log, host: &noting{step: at.Key.String()}, behind: engine.BackgroundElsewhere(ctx, only)}
 	p.Run.Tools, p.Run.Background = m.gate(at.Tools), p.behind
+	of.Run.Values = w.values.get(aliveKey{session: at.Session, run: at.Run, attempt: of.Run.Attempt}, func() (*engine.Values, bool) { return new(engine.Values), true })
 	return p, nil
 }
 
+func (p *part) key() aliveKey { return aliveKey{p.at.Session, p.at.Run, p.Run.Attempt, p.at.Key} }
+
 // do performs the effect at the place, or the part of a call that goes on in the background.
-func (p *part) do(known func(session, run string, key journal.Key) engine.Effect) error {
+func (p *part) do(known func(aliveKey) engine.Effect) error {
 	performer, _ := p.member.Engine.(engine.Performer)
 	if p.at.Behind {
 		c, ok := p.member.Engine.(engine.Continuer)
@@ -145,7 +176,7 @@ func (p *part) do(known func(session, run string, key journal.Key) engine.Effect
 		c.GoOn(p.Run, p.host)
 		return p.behind.Do(p.ctx)
 	}
-	e := known(p.at.Session, p.at.Run, p.at.Key)
+	e := known(p.key())
 	if e == nil {
 		var err error
 		if e, err = engine.Find(p.ctx, p.member.Engine, p.Run, p.Board, func(k journal.Key) journal.Data { d, _ := p.log.Recorded(k); return d }, p.at.Key); err != nil {
@@ -174,7 +205,7 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 		return &did{Seq: seq}, nil
 	}
 	p.Run.System = in.System
-	err = p.do(w.alive.take)
+	err = p.do(w.alive.get)
 	d := &did{Seq: p.host.seq.Load(), Error: failureOf(err), Behind: p.behind.Noted()}
 	if done, begun := p.log.Recorded(in.Key); d.Seq == 0 && done != nil && !in.Behind { // another attempt was faster
 		seq, findErr := w.find(context.WithoutCancel(ctx), in, p.log.Begun(in.Key), begun)
@@ -187,9 +218,6 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 	case err == nil, d.Seq > 0:
 		return d, nil
 	case handed.path() != nil:
-		if p.found != nil {
-			w.calls.put(in.Session, in.Run, p.found)
-		}
 		d.Below, d.Error = handed.path(), nil
 		return d, nil
 	case errors.As(err, new(engine.InterruptedError)):
@@ -254,4 +282,3 @@ func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
 func passes(err error) bool {
 	return errdefs.RateLimit.Is(err) || errdefs.NotAvailable.Is(err) || errdefs.Timeout.Is(err)
 }
-

@@ -19,6 +19,20 @@ type references struct {
 	converter.DataConverter
 	store   journal.Store
 	session string
+	ahead   *ahead
+}
+
+// ahead are entries that were read behind one that was asked for. Stores read many at a time, and a workflow that is replayed asks for most of them next: otherwise each would be read hundreds of times. One that goes on finds few.
+type ahead struct{ entries []journal.Entry }
+
+const aheadAtMost = 256
+
+// take gives an entry that is there, or nil.
+func (a *ahead) take(seq int64) *journal.Entry {
+	if len(a.entries) == 0 || seq < a.entries[0].Seq || seq > a.entries[len(a.entries)-1].Seq {
+		return nil
+	}
+	return &a.entries[seq-a.entries[0].Seq]
 }
 
 // outcome is what an activity gave, with what it put on record.
@@ -40,11 +54,18 @@ type recorded struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 	Upto    int64  `json:"upto"`
+	Limits  limits `json:"limits"`
+}
+
+// limits are how long the workflow's history may get: those of the worker that began it, so that it goes the same way with another one.
+type limits struct {
+	Events int `json:"events"`
+	Bytes  int `json:"bytes"`
 }
 
 // withReferences is ctx for a workflow that reads a session. What it decodes may take a while: that is no deadlock.
 func withReferences(ctx workflow.Context, store journal.Store, session string) workflow.Context {
-	return workflow.WithDataConverter(ctx, workflow.DataConverterWithoutDeadlockDetection(references{converter.GetDefaultDataConverter(), store, session}))
+	return workflow.WithDataConverter(ctx, workflow.DataConverterWithoutDeadlockDetection(references{converter.GetDefaultDataConverter(), store, session, new(ahead)}))
 }
 
 // readWithin is how long a read may take.
@@ -82,16 +103,25 @@ func (r references) FromPayloads(ps *commonpb.Payloads, to ...any) error {
 	return nil
 }
 
-// entry reads one entry.
+// entry gives one entry.
 func (r references) entry(ctx context.Context, to *outcome) error {
-	for e, err := range r.store.Read(ctx, r.session, to.Seq-1) {
-		if err != nil {
-			return err
+	e := r.ahead.take(to.Seq)
+	if e == nil {
+		r.ahead.entries = nil
+		for next, err := range r.store.Read(ctx, r.session, to.Seq-1) {
+			if err != nil {
+				return err
+			}
+			if r.ahead.entries = append(r.ahead.entries, next); len(r.ahead.entries) == aheadAtMost {
+				break
+			}
 		}
-		to.key, to.data = e.Key, e.Data
-		return nil
+		if e = r.ahead.take(to.Seq); e == nil {
+			return errdefs.NotFound.Errorf("temporal: session %s has no entry %d: is this the journal that the workflow began with?", r.session, to.Seq)
+		}
 	}
-	return errdefs.NotFound.Errorf("temporal: session %s has no entry %d: is this the journal that the workflow began with?", r.session, to.Seq)
+	to.key, to.data = e.Key, e.Data
+	return nil
 }
 
 // attempt reads what an attempt came to.

@@ -20,13 +20,15 @@ import (
 
 // Order asks workers for a run that nobody needs to wait for. It stands in the workflow's history, at most 512 KiB of it as JSON: give files by an ID or a URL.
 type Order struct {
-	Agent   string          `json:"agent"`             // the ID of a member, or of a team
-	Session string          `json:"session,omitempty"` // default: the run's ID
-	Run     string          `json:"run,omitempty"`     // default: a new one. Two orders of one session and run are one
-	Task    string          `json:"task,omitempty"`
-	Message message.Message `json:"message,omitzero"` // none: the session's unfinished run goes on
-	Inputs  map[string]any  `json:"inputs,omitempty"`
-	Queue   string          `json:"-"` // default: [Queue]
+	Agent      string               `json:"agent"`             // the ID of a member, or of a team
+	Session    string               `json:"session,omitempty"` // default: the run's ID
+	Run        string               `json:"run,omitempty"`     // default: a new one. Two orders of one session and run are one
+	Task       string               `json:"task,omitempty"`
+	Message    message.Message      `json:"message,omitzero"` // none: the session's unfinished run goes on
+	Inputs     map[string]any       `json:"inputs,omitempty"`
+	Config     *agent.RequestConfig `json:"configuration,omitempty"`
+	Attributes map[string]string    `json:"attributes,omitempty"` // as of agent.WithAttributes: user.id, say
+	Queue      string               `json:"-"`                    // default: [Queue]
 }
 
 // Done is how a run ended. All that was said is in the journal.

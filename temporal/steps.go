@@ -26,7 +26,8 @@ type steps struct {
 type under struct {
 	path     path
 	timing   Timing
-	live     func(engine.Effect) // has activities in this process find the effect as it is
+	limits   limits
+	live     *living // has activities in this process find the effect as it is
 	done     map[journal.Key]journal.Data
 	seen     int64             // the newest position that an activity told of
 	intr     *engine.Interrupt // what the path was interrupted by
@@ -57,7 +58,7 @@ func (s *steps) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Dat
 	return out, nil
 }
 
-// together bounds how many effects, or branches of one Branch, run at the same time.
+// together bounds how many effects, or branches of one Branch, run at the same time. Histories depend on it.
 const together = 16
 
 // group performs effects together, those that may run side by side as coroutines.
@@ -104,7 +105,7 @@ func (u *under) goesOn(wf workflow.Context) error {
 		return engine.InterruptedError{Interrupt: *u.intr}
 	}
 	info := workflow.GetInfo(wf)
-	if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= u.timing.Events || info.GetCurrentHistorySize() >= u.timing.Bytes {
+	if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= u.limits.Events || info.GetCurrentHistorySize() >= u.limits.Bytes {
 		u.again = true
 	}
 	if u.again {
@@ -132,17 +133,18 @@ func (s *steps) perform(wf workflow.Context, e engine.Effect) (journal.Data, err
 			return nil, context.Canceled
 		}
 	}
-	return s.through(wf, name, in, func() { s.live(e) })
+	s.live.put(e)
+	defer s.live.done(in.Key)
+	return s.through(wf, name, in)
 }
 
 // through has activities do something until it has an outcome, or an error: a run that it leaves to a workflow is done by one, an answer that it needs is waited for, and so are calls in the background.
-func (u *under) through(wf workflow.Context, name string, in step, live func()) (journal.Data, error) {
+func (u *under) through(wf workflow.Context, name string, in step) (journal.Data, error) {
 	options := workflow.ActivityOptions{
 		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: in.Key.String(),
 		RetryPolicy: &sdk.RetryPolicy{InitialInterval: u.timing.Again, BackoffCoefficient: 2, MaximumInterval: u.timing.Slowest},
 	}
-	for {
-		live()
+	for look := lookFirst; ; look = min(2*look, lookLast) {
 		told, over := u.answered, u.behind.over // what happens from here on may not have been seen
 		in.Driver = u.path.Driver
 		var o outcome
@@ -173,9 +175,9 @@ func (u *under) through(wf workflow.Context, name string, in step, live func()) 
 		case o.data != nil || !errors.As(err, &intr):
 			return o.data, err
 		case intr.Cause == engine.CauseAwaitingPerson:
-			err = u.wait(wf, o.Error.Deadline, func() bool { return u.answered > told })
+			err = u.wait(wf, o.Error.Deadline, look, func() bool { return u.answered > told })
 		case intr.Cause == engine.CauseBackground:
-			err = u.wait(wf, time.Time{}, func() bool { return u.behind.over > over || u.answered > told })
+			err = u.wait(wf, time.Time{}, look, func() bool { return u.behind.over > over || u.answered > told })
 			if err == nil {
 				err = u.behind.failed
 			}
@@ -195,19 +197,21 @@ func failed(err error) error {
 	return received(err)
 }
 
-// wait waits until something happened, or until a deadline, as long as the path may go on.
-func (u *under) wait(wf workflow.Context, until time.Time, happened func() bool) error {
-	over := func() bool { return happened() || u.intr != nil || u.again }
-	var err error
-	if until.IsZero() {
-		err = workflow.Await(wf, over)
-	} else {
-		_, err = workflow.AwaitWithTimeout(wf, max(until.Sub(workflow.Now(wf)), 0), over)
+// What is waited for is in the journal, and whoever puts it there tells the workflow. One that was not told looks by itself, after a minute first, and then ever more seldom.
+const (
+	lookFirst = time.Minute
+	lookLast  = time.Hour
+)
+
+// wait waits until something happened, or until it is time to look whether it has, as long as the path may go on.
+func (u *under) wait(wf workflow.Context, deadline time.Time, look time.Duration, happened func() bool) error {
+	if !deadline.IsZero() {
+		look = min(look, max(deadline.Sub(workflow.Now(wf)), 0))
 	}
-	if err != nil {
+	if _, err := workflow.AwaitWithTimeout(wf, look, func() bool { return happened() || u.intr != nil || u.again }); err != nil {
 		return context.Canceled
 	}
-	if happened() {
+	if u.intr == nil && !u.again || happened() {
 		return nil
 	}
 	return u.goesOn(wf)

@@ -70,9 +70,6 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
 	w.all.Go(func() { over <- wf.Get(inner, end) })
-	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
-		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
-	}
 	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -135,31 +132,16 @@ func (w *watch) heed(ctx context.Context, e journal.Entry) {
 	switch d := e.Data.(type) {
 	case journal.Asked:
 		w.pending(ctx, log)
-	case journal.Answered: // by whoever was asked here, or by somebody else
+	case journal.Answered:
+		if len(w.questions) > 0 && w.questions[0].session == e.Session && w.questions[0].ID == d.ID && w.withdraw != nil { // by somebody else
+			w.withdraw()
+		}
 		w.answered(ctx, log, d.ID)
 	case journal.TaskStarted:
 		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
 			w.take(ctx, below, e.Run, 0)
 		}
 	}
-}
-
-// answered tells the workflow that waits for an answer that it is there. Nobody is asked any more.
-func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
-	is := func(q question) bool { return q.session == log.Session() && q.ID == id }
-	if len(w.questions) > 0 && w.withdraw != nil { // the first is being asked
-		if is(w.questions[0]) {
-			w.withdraw()
-		}
-		w.questions = append(w.questions[:1], slices.DeleteFunc(w.questions[1:], is)...)
-	} else {
-		w.questions = slices.DeleteFunc(w.questions, is)
-	}
-	if err := log.Refresh(ctx); err != nil {
-		return
-	}
-	st := log.State()
-	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
 }
 
 // follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
@@ -271,7 +253,7 @@ func (w *watch) ask(ctx context.Context) {
 	})
 }
 
-// replied puts an answer on record; the workflow that waits for it is told when it comes back from there. Where nobody is there the run is parked.
+// replied puts an answer on record, and tells the workflow that waits for it. Where nobody is there the run is parked.
 func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 	q := w.questions[0]
 	w.questions = w.questions[1:]
@@ -280,8 +262,22 @@ func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 	log := w.sessions[q.session].log
 	switch {
 	case r.err == nil:
-		_ = log.Answer(ctx, r.To(q.Asked)) // one answer wins
+		switch err := log.Answer(ctx, r.To(q.Asked)); {
+		case err == nil, errdefs.Conflict.Is(err):
+			w.answered(ctx, log, q.ID)
+		default: // the journal can't be written now
+			w.questions = append(w.questions, q)
+		}
 	case errdefs.NotAvailable.Is(r.err):
 		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
 	}
+}
+
+// answered tells the workflow of a session that something in the journal concerns it.
+func (w *watch) answered(ctx context.Context, log *journal.Log, what string) {
+	if log.Refresh(ctx) != nil { // it looks by itself in a while
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, what)
 }

@@ -49,6 +49,9 @@ func (t Timing) orDefaults() Timing {
 	return t
 }
 
+// beat is how often a worker says that it is at an effect, and looks whether the effect is still wanted.
+func (w *Worker) beat() time.Duration { return min(w.timing.Heartbeat/3, 3*time.Second) }
+
 // Config is what a Worker is made of.
 type Config struct {
 	Client  client.Client
@@ -57,7 +60,7 @@ type Config struct {
 	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time, and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
+	Options worker.Options // Temporal's own: how much is done at the same time, and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others. Pollers are 8 by default, for activities and for workflows
 	Log     *slog.Logger
 	Ready   func() // called by Run once the worker works
 }
@@ -71,8 +74,10 @@ type Worker struct {
 	timing  Timing
 	log     *slog.Logger
 	alive   alive
-	calls   alive // with runs below
+	calls   latest[engine.Effect]  // with runs below
+	values  latest[*engine.Values] // what hooks of a run share in this process
 	logs    logs
+	leases  leases
 	inner   worker.Worker
 	ready   func()
 	grace   time.Duration
@@ -84,7 +89,10 @@ const leaving = 10 * time.Second
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
-	w.logs.store = c.Store
+	w.logs.store, w.leases.store = c.Store, c.Store
+	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
+		c.Options.MaxHeartbeatThrottleInterval = w.beat()
+	}
 	switch {
 	case c.Client == nil:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs a client")
@@ -98,7 +106,7 @@ func NewWorker(c Config) (*Worker, error) {
 	}
 	w.grace = c.Options.WorkerStopTimeout
 	c.Options.WorkerStopTimeout += leaving
-	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), c.Options)
+	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
 	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterActivityWithOptions(w.answering, activity.RegisterOptions{Name: answerActivity})
@@ -120,43 +128,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	<-ctx.Done()
 	w.inner.Stop()
 	return nil
-}
-
-// alive are effects that workflows in this process have asked for and that are not done: an activity that comes to the same process needs not go over the record to find its effect.
-type alive struct {
-	mu  sync.Mutex
-	all map[aliveKey]engine.Effect
-}
-
-type aliveKey struct {
-	session, run string
-	key          journal.Key
-}
-
-func (a *alive) put(session, run string, e engine.Effect) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.all == nil {
-		a.all = map[aliveKey]engine.Effect{}
-	}
-	a.all[aliveKey{session, run, e.Key()}] = e
-}
-
-// get gives an effect, and keeps it.
-func (a *alive) get(session, run string, key journal.Key) engine.Effect {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all[aliveKey{session, run, key}]
-}
-
-// take takes an effect out.
-func (a *alive) take(session, run string, key journal.Key) engine.Effect {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	k := aliveKey{session, run, key}
-	e := a.all[k]
-	delete(a.all, k)
-	return e
 }
 
 // logs are the sessions that the worker has read, the last ones that were needed.

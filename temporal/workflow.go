@@ -27,14 +27,15 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	if p.Began.IsZero() {
 		p.Began = workflow.Now(wf)
 	}
-	u := &under{path: p, timing: w.timing, live: func(e engine.Effect) { w.alive.put(p.Session, p.Run, e) }}
+	u := &under{path: p, timing: w.timing, live: w.alive.of(p)}
+	defer u.live.end()
 	u.behind.wf, u.behind.cancel = workflow.WithCancel(wf)
 	var rec record
-	at := recorded{p.Run, p.Attempt, p.Upto}
+	at := recorded{p.Run, p.Attempt, p.Upto, limits{w.timing.Events, w.timing.Bytes}}
 	if err := workflow.SideEffect(wf, func(workflow.Context) any { return at }).Get(&rec); err != nil {
 		panic(unread{err})
 	}
-	u.done, u.seen = rec.done, p.Upto
+	u.done, u.seen, u.limits = rec.done, p.Upto, rec.at.Limits
 	u.listen(wf)
 	err := w.walks(wf, p, u, &rec)
 	u.endBehind(wf, err)
