@@ -24,7 +24,8 @@ func TestAnAnswerFromElsewhere(t *testing.T) {
 			store := journal.Memory()
 			eng, err := loop.New(loop.Config{Model: stepping(1), Tools: []tool.Tool{tool.Func("work", "Works.", func(_ context.Context, _ struct {
 				Step int `json:"step"`
-			}) (string, error) {
+			},
+			) (string, error) {
 				return "did it", nil
 			}, tool.RequiresApproval)}})
 			if err != nil {
@@ -73,6 +74,9 @@ func TestAnAnswerFromElsewhere(t *testing.T) {
 					t.Errorf("%v, %+v", e.err, e.res)
 				}
 			case <-time.After(20 * time.Second):
+				for e := range store.Read(t.Context(), "s", 0) {
+					t.Logf("%d %T %v %+v", e.Seq, e.Data, e.Key, e.Data)
+				}
 				t.Fatal("the run does not go on")
 			}
 		})

@@ -70,6 +70,9 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
 	w.all.Go(func() { over <- wf.Get(inner, end) })
+	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
+		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
+	}
 	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -17,7 +17,7 @@ func TestAnotherProgramTakesOver(t *testing.T) {
 	path := binary(t)
 	fake := func(dir, name string) string {
 		text := "#!/bin/sh\necho \"" + name + " $$\"\nfor a; do echo \"[$a]\"; done\ncat\necho err >&2\nexit 7\n"
-		if err := os.WriteFile(filepath.Join(dir, "pawl-worker"), []byte(text), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(dir, "pawl-worker"), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return dir
