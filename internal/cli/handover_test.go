@@ -27,8 +27,10 @@ func TestWithoutTheWorkerProgramItIsSaidHowToInstallIt(t *testing.T) {
 	if r.code != exitUsage || len(lines) != 1 || lines[0]["type"] != "run.finished" || lines[0]["status"] != "failed" {
 		t.Errorf("%+v", r)
 	}
-	if p := (Program{Name: "pawl", Version: "v1.2.3"}); !strings.Contains(p.handOver("x").Error(), "pawl-worker@v1.2.3") {
-		t.Error(p.handOver("x"))
+	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "v0.3.0-rc.1": "v0.3.0-rc.1", "devel": "latest", "v0.0.0-20261101120000-0123456789ab": "latest", "v0.3.1-0.20261101120000-0123456789ab+dirty": "latest"} {
+		if err := (Program{Name: "pawl", Version: version}).handOver("x"); !strings.HasSuffix(err.Error(), "pawl-worker@"+want) {
+			t.Error(err)
+		}
 	}
 	if r := w.pawl("worker", "--help"); r.code != 0 || !strings.Contains(r.out, "--grace") {
 		t.Errorf("%+v", r)
