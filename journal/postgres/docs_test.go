@@ -18,7 +18,7 @@ import (
 )
 
 // shown are the blocks of SQL on the page for those who run the database, in its order, by what they begin with. Each test takes those that it runs.
-var shown = []string{"CREATE ROLE", "GRANT USAGE", "SELECT application_name", "ALTER ROLE", "BEGIN", "VACUUM", "ALTER TABLE", "DROP SCHEMA", "SELECT relname"}
+var shown = []string{"CREATE ROLE", "GRANT USAGE", "SELECT id, owner", "SELECT application_name", "ALTER ROLE", "BEGIN", "VACUUM", "ALTER TABLE", "DROP SCHEMA", "START TRANSACTION", "SELECT relname"}
 
 // page gives the statements of the block that begins so.
 func page(t testing.TB, begins string) (statements []string) {
@@ -156,6 +156,56 @@ func TestAReaderOfThePageReadsAndNoMore(t *testing.T) {
 	fails(t, "a schema of the program's own", err, errdefs.Unauthorized, "grant")
 }
 
+// A journal whose entries are parted as the page says is one, and what it had before is still there.
+func TestEntriesArePartedByTheirSession(t *testing.T) {
+	dsn, as := granted(t)
+	before := open(t, as("pawl_app"))
+	for i := range 20 {
+		must(t, before.Append(ctx, fmt.Sprint("old ", i), 0, said("1"), said(strings.Repeat("x", 5000)), said("3")))
+	}
+	must(t, before.Close())
+	execute(t, as("pawl_owner"), page(t, "START TRANSACTION")...)
+	execute(t, as("pawl_owner"), page(t, "GRANT USAGE")...)
+	s := open(t, as("pawl_app"))
+	for i := range 20 {
+		must(t, s.Append(ctx, fmt.Sprint("old ", i), 3, said("4")))
+		if n := count(t, s, fmt.Sprint("old ", i)); n != 4 {
+			t.Errorf("%d entries", n)
+		}
+	}
+	if n := number(t, dsn, "SELECT count(DISTINCT tableoid) FROM pawl.entries"); n != 4 {
+		t.Errorf("the entries are in %d parts", n)
+	}
+	if n := number(t, as("pawl_reader"), "SELECT count(*) FROM pawl.journal"); n != 80 {
+		t.Errorf("the view has %d entries", n)
+	}
+	if plan := explained(t, dsn, "SELECT * FROM pawl.entries WHERE session = 1 AND seq > 2 ORDER BY seq LIMIT 100"); strings.Count(plan, "Scan") != 1 {
+		t.Errorf("a page is read from more than one part:\n%s", plan)
+	}
+	must(t, s.Close())
+	if testing.Short() {
+		must(t, uses(t, as("pawl_app"), dsn))
+		return
+	}
+	journaltest.Run(t, func(t *testing.T) journal.Store {
+		execute(t, dsn, "TRUNCATE pawl.sessions, pawl.entries, pawl.parts, pawl.followed")
+		return open(t, as("pawl_app"))
+	})
+}
+
+// explained is how the server goes about a query.
+func explained(t *testing.T, dsn, query string) string {
+	t.Helper()
+	c, err := pgx.Connect(ctx, dsn)
+	must(t, err)
+	defer func() { must(t, c.Close(ctx)) }()
+	rows, err := c.Query(ctx, "EXPLAIN "+query)
+	must(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	must(t, err)
+	return strings.Join(lines, "\n")
+}
+
 func line(t *testing.T, s journal.Store, session string) (found journal.Info) {
 	t.Helper()
 	for i, err := range s.Sessions(ctx, journal.Query{Session: session}) {
@@ -235,10 +285,13 @@ func TestTheRestOfThePageRuns(t *testing.T) {
 	}
 	s := open(t, as("pawl_app")+" application_name=pawl-test")
 	must(t, s.Append(ctx, "a", 0, said("x")))
+	must(t, s.Append(ctx, "b", 0, said("x")))
+	must(t, s.Lease(ctx, "a", "me", time.Now().Add(time.Hour)))
+	must(t, s.Lease(ctx, "b", "you", time.Now().Add(-time.Hour)))
 	c, err := pgx.Connect(ctx, dsn)
 	must(t, err)
 	defer func() { must(t, c.Close(ctx)) }()
-	for begins, has := range map[string]string{"SELECT application_name": "pawl-test", "SELECT relname": "entries"} {
+	for begins, has := range map[string]string{"SELECT application_name": "pawl-test", "SELECT relname": "entries", "SELECT id, owner": "a"} {
 		found := false
 		rows, err := c.Query(ctx, page(t, begins)[0])
 		must(t, err)
@@ -246,6 +299,9 @@ func TestTheRestOfThePageRuns(t *testing.T) {
 			row, err := rows.Values()
 			must(t, err)
 			found = found || row[0] == has
+			if begins == "SELECT id, owner" && (row[0] != "a" || row[1] != "me") {
+				t.Errorf("%v drives", row)
+			}
 		}
 		must(t, rows.Err())
 		if !found {

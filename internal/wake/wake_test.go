@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pawl-dev/pawl/journal/internal/wake"
+	"github.com/pawl-dev/pawl/internal/wake"
 )
 
 func rung(c <-chan struct{}) bool {
