@@ -48,7 +48,7 @@ func TestWhereAServiceIsAndWhatItsWorkersHave(t *testing.T) {
 		"temporal://[::1]:1?queue=a b":     {Service{Address: "[::1]:1", Queue: "a b"}, "loop"},
 		"temporal://[::1]":                 {Service{Address: "[::1]:7233"}, "loop"},
 		"temporal://?engine=graph:a/b.yml": {Service{}, "graph:a/b.yml"},
-		"temporal://h:1?engine=script%3Ax%26y.star&namespace=n&queue=q": {Service{"h:1", "n", "q"}, "script:x&y.star"},
+		"temporal://h:1?engine=script%3Ax%26y.star&namespace=n&queue=q": {Service{Address: "h:1", Namespace: "n", Queue: "q"}, "script:x&y.star"},
 	} {
 		at, how, err := serviceOf(text)
 		if err != nil || at != want.at || how != want.how {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,10 @@ func TestARunSaysTheSameAsHere(t *testing.T) {
 	here := w.pawl("run", "--json", "--session", "s", "go")
 	if here.code != 0 {
 		t.Fatalf("%+v", here)
+	}
+	said := map[string]string{"s": "I work.did it\nDone.", "s/c3": "Did it below."}
+	if a, b := shown(t, here.out), shown(t, there.out); !maps.Equal(a, said) || !maps.Equal(b, said) {
+		t.Errorf("as it comes: here %q, there %q", a, b)
 	}
 	a, b := lines(t, here.out), lines(t, there.out)
 	for i, l := range b { // the run's, and that of the task
