@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
 // The program that is made with Temporal, and where its source is.
@@ -29,8 +28,8 @@ func (p Program) handOver(why string) error {
 	path := workerPath()
 	if path == "" {
 		version := "latest"
-		if strings.HasPrefix(p.Version, "v") {
-			version = p.Version
+		if v := p.version(); released.MatchString(v) { // programs of one release belong together
+			version = v
 		}
 		return usage("%s: the program %s does this, and it is neither beside this one nor on PATH. Install it: go install %s@%s", why, workerProgram, workerPackage, version)
 	}

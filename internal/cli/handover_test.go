@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -26,8 +27,10 @@ func TestWithoutTheWorkerProgramItIsSaidHowToInstallIt(t *testing.T) {
 	if r.code != exitUsage || len(lines) != 1 || lines[0]["type"] != "run.finished" || lines[0]["status"] != "failed" {
 		t.Errorf("%+v", r)
 	}
-	if p := (Program{Name: "pawl", Version: "v1.2.3"}); !strings.Contains(p.handOver("x").Error(), "pawl-worker@v1.2.3") {
-		t.Error(p.handOver("x"))
+	for version, want := range map[string]string{"v1.2.3": "v1.2.3", "v0.3.0-rc.1": "v0.3.0-rc.1", "devel": "latest", "v0.0.0-20261101120000-0123456789ab": "latest", "v0.3.1-0.20261101120000-0123456789ab+dirty": "latest"} {
+		if err := (Program{Name: "pawl", Version: version}).handOver("x"); !strings.HasSuffix(err.Error(), "pawl-worker@"+want) {
+			t.Error(err)
+		}
 	}
 	if r := w.pawl("worker", "--help"); r.code != 0 || !strings.Contains(r.out, "--grace") {
 		t.Errorf("%+v", r)
@@ -45,7 +48,7 @@ func TestWhereAServiceIsAndWhatItsWorkersHave(t *testing.T) {
 		"temporal://[::1]:1?queue=a b":     {Service{Address: "[::1]:1", Queue: "a b"}, "loop"},
 		"temporal://[::1]":                 {Service{Address: "[::1]:7233"}, "loop"},
 		"temporal://?engine=graph:a/b.yml": {Service{}, "graph:a/b.yml"},
-		"temporal://h:1?engine=script%3Ax%26y.star&namespace=n&queue=q": {Service{"h:1", "n", "q"}, "script:x&y.star"},
+		"temporal://h:1?engine=script%3Ax%26y.star&namespace=n&queue=q": {Service{Address: "h:1", Namespace: "n", Queue: "q"}, "script:x&y.star"},
 	} {
 		at, how, err := serviceOf(text)
 		if err != nil || at != want.at || how != want.how {
@@ -84,5 +87,21 @@ func TestTheEngineOfASessionIsAskedFor(t *testing.T) {
 		if got := engineAsked(name); got != want {
 			t.Errorf("%q: %q", name, got)
 		}
+	}
+}
+
+func TestALineToGoOnWithNamesTheEngineOfAGraph(t *testing.T) {
+	w := newWorld(t)
+	graph := w.file("g.yaml", "name: g\nentry: may\nnodes: [{id: may, type: approval, config: {prompt: \"Publish?\", output: ok}}]\nedges: [{from: may, to: __end__}]\n")
+	r := w.pawl("run", "--engine", "graph:"+graph, "--dir", w.dir, "--journal", w.journal, "--session", "s", "go")
+	line := regexp.MustCompile(`pawl (approve s \S+)`).FindStringSubmatch(r.err)
+	if r.code != exitWaiting || line == nil {
+		t.Fatalf("%+v", r)
+	}
+	if r := w.pawl(append(strings.Fields(line[1]), "--journal", w.journal)...); r.code != 0 || !strings.Contains(r.err, "go on with: pawl resume s --engine graph:FILE --journal") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("resume", "s", "--dir", w.dir, "--journal", w.journal, "--engine", "graph:"+graph); r.code != 0 {
+		t.Errorf("%+v", r)
 	}
 }

@@ -24,8 +24,8 @@ import (
 type Temporal interface {
 	// Settle fills in what a Service leaves open, from the environment and the configuration of Temporal's own tools. What can't be understood there is an error.
 	Settle(at Service) (Service, error)
-	// Dial connects to a service, of which everything is settled. It tries once. The error is of errdefs.NotAvailable when another try may help.
-	Dial(ctx context.Context, at Service) (Connection, error)
+	// Dial connects to a service, of which everything is settled. It tries once. The error is of errdefs.NotAvailable when another try may help; what is only less than it could be goes to note.
+	Dial(ctx context.Context, at Service, note func(string)) (Connection, error)
 }
 
 // Connection is a connection to a service.
@@ -44,6 +44,7 @@ type Service struct {
 	Address   string // HOST:PORT
 	Namespace string
 	Queue     string // the task queue where the workers are
+	Database  string // of the journal, in PostgreSQL: what models and tools say while they are at it can be seen by way of it. "": there is none
 }
 
 const (
@@ -208,12 +209,12 @@ func (c *common) atTemporal(ctx context.Context, s streams, o *pawl.Options) (le
 	if err != nil {
 		return leave, err
 	}
-	conn, err := c.program.Temporal.Dial(ctx, at)
+	conn, err := c.program.Temporal.Dial(ctx, at, func(text string) { c.note(s, "%s", text) })
 	if err != nil {
 		return leave, c.undialled(err)
 	}
 	if why := conn.Waits(ctx); why != "" {
-		fmt.Fprintln(s.err, printable(c.program.Name+": the run waits: "+why))
+		c.note(s, "the run waits: %s", why)
 	}
 	here := o.Engine
 	o.Engine = func(cfg loop.Config) (engine.Engine, error) {
@@ -243,6 +244,7 @@ func (c *common) settled(at Service) (Service, error) {
 	postgres := strings.HasPrefix(c.journal, "postgres:") || strings.HasPrefix(c.journal, "postgresql:")
 	switch {
 	case postgres:
+		at.Database = c.journal
 	case c.journal == "memory":
 		return at, usage("--journal memory: workers and those who begin runs are processes that have one journal: give each --journal postgres://…, or on one machine the same sqlite:PATH")
 	case !at.local():

@@ -2,11 +2,23 @@ package cli
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
+
+// version is that of a release build, else the one that go install was told.
+func (p Program) version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && p.Version == "devel" && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return p.Version
+}
+
+// released are the versions that are there for everybody to install: not those of a commit.
+var released = regexp.MustCompile(`^v\d+\.\d+\.\d+(-rc\.?\d+)?$`)
 
 func versionCommand(s streams, p Program) *cobra.Command {
 	return &cobra.Command{
@@ -15,11 +27,8 @@ func versionCommand(s streams, p Program) *cobra.Command {
 		Example: "  pawl version",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v, commit := p.Version, "unknown"
+			v, commit := p.version(), "unknown"
 			if info, ok := debug.ReadBuildInfo(); ok {
-				if v == "devel" && info.Main.Version != "" && info.Main.Version != "(devel)" {
-					v = info.Main.Version
-				}
 				for _, set := range info.Settings {
 					if set.Key == "vcs.revision" {
 						commit = set.Value

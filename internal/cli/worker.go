@@ -119,7 +119,7 @@ func workAt(ctx context.Context, s streams, c common, at Service, grace time.Dur
 func (c *common) dial(ctx context.Context, s streams, at Service) (Connection, error) {
 	until, said := time.Now().Add(dialWithin), false
 	for {
-		conn, err := c.program.Temporal.Dial(ctx, at)
+		conn, err := c.program.Temporal.Dial(ctx, at, func(text string) { c.note(s, "%s", text) })
 		switch {
 		case err == nil:
 			return conn, nil

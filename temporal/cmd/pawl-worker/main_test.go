@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, script string) *world {
 	if testing.Short() {
 		t.Skip("it builds programs")
 	}
-	w := &world{t: t, dir: t.TempDir(), home: t.TempDir(), server: devserver.Shared(t), journal: postgres(t)}
+	w := &world{t: t, dir: t.TempDir(), home: t.TempDir(), server: devserver.Shared(t), journal: database(t)}
 	if err := build(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,8 @@ func newWorld(t *testing.T, script string) *world {
 	return w
 }
 
-// postgres is the address of a new database, as a URL.
-func postgres(t *testing.T) string {
+// database is the address of a new database, as a URL.
+func database(t *testing.T) string {
 	q := url.Values{}
 	for pair := range strings.FieldsSeq(pgtest.DSN(t)) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -228,7 +229,7 @@ func (w *world) read(name string) string {
 	return string(b)
 }
 
-// lines are those of --json, but for what is shown as it comes.
+// lines are those of --json, but for what is shown as it comes: in their order, each session's together.
 func lines(t *testing.T, out string) (all []map[string]any) {
 	t.Helper()
 	for text := range strings.Lines(out) {
@@ -238,6 +239,23 @@ func lines(t *testing.T, out string) (all []map[string]any) {
 		}
 		if kind := l["type"].(string); !strings.HasSuffix(kind, ".delta") && kind != "tool.output" {
 			all = append(all, l)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b map[string]any) int { return strings.Compare(a["session"].(string), b["session"].(string)) })
+	return all
+}
+
+// shown is what --json has of each session as it comes: words of models, output of commands.
+func shown(t *testing.T, out string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for text := range strings.Lines(out) {
+		var l struct{ Type, Session, Text string }
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(l.Type, ".delta") || l.Type == "tool.output" {
+			all[l.Session] += l.Text
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +39,10 @@ func TestARunSaysTheSameAsHere(t *testing.T) {
 	here := w.pawl("run", "--json", "--session", "s", "go")
 	if here.code != 0 {
 		t.Fatalf("%+v", here)
+	}
+	said := map[string]string{"s": "I work.did it\nDone.", "s/c3": "Did it below."}
+	if a, b := shown(t, here.out), shown(t, there.out); !maps.Equal(a, said) || !maps.Equal(b, said) {
+		t.Errorf("as it comes: here %q, there %q", a, b)
 	}
 	a, b := lines(t, here.out), lines(t, there.out)
 	for i, l := range b { // the run's, and that of the task
@@ -189,5 +194,26 @@ func TestAWorkerThatIsStopped(t *testing.T) {
 	wait()
 	if took := time.Since(began); r.code != 0 || took > 15*time.Second || !strings.Contains(r.out, `"outcome":"canceled"`) {
 		t.Errorf("%v: %+v\n%s", took, r, first.errs)
+	}
+}
+
+// Limits end a run on Temporal as here: that of time is its beginner's, the others are the workers'.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `turns: [{tool_calls: [{id: c1, name: bash, input: {command: "touch begun; sleep 300; touch over"}}]}, {text: Done.}]`)
+	w.works()
+	began := time.Now()
+	r := w.run("--timeout", "2s", "--session", "time", "go")
+	if took := time.Since(began); r.code != 4 || took > 20*time.Second || !strings.Contains(r.err, "the time limit of 2s was reached") {
+		t.Errorf("%v: %+v", took, r)
+	}
+	w.file("script.yaml", `turns: [{tool_calls: [{id: c1, name: glob, input: {pattern: x}}]}, {text: Done.}]`)
+	w.works("--queue", "few", "--max-steps", "1", "--system-prompt", "A worker's.")
+	few := []string{"run", "--engine", w.engine() + "&queue=few", "--journal", w.journal, "--system-prompt", "You are told this.", "--session", "steps"}
+	if r := w.pawl(append(few, "go")...); r.code != 4 || !strings.Contains(r.err, "limit of model calls") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("sessions", "show", "steps", "--journal", w.journal, "--system"); !strings.Contains(r.out, "You are told this.") || strings.Contains(r.out, "A worker's.") {
+		t.Errorf("%+v", r)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/cli"
 	"github.com/pawl-dev/pawl/temporal"
+	"github.com/pawl-dev/pawl/temporal/stream/postgres"
 )
 
 // service is Temporal as the program has it.
@@ -52,7 +53,7 @@ func logger() *slog.Logger {
 const dialWithin = 10 * time.Second
 
 // Dial connects, and looks whether the namespace is there.
-func (service) Dial(ctx context.Context, at cli.Service) (cli.Connection, error) {
+func (service) Dial(ctx context.Context, at cli.Service, note func(string)) (cli.Connection, error) {
 	o, err := options(at)
 	if err != nil {
 		return nil, err
@@ -63,10 +64,16 @@ func (service) Dial(ctx context.Context, at cli.Service) (cli.Connection, error)
 	if err != nil {
 		return nil, refused(at, err)
 	}
-	conn := &connection{c, at}
+	conn := &connection{client: c, at: at}
 	if _, err := conn.pollers(ctx); err != nil {
-		c.Close()
+		conn.Close()
 		return nil, refused(at, err)
+	}
+	if at.Database == "" {
+		return conn, nil
+	}
+	if conn.stream, err = postgres.Open(ctx, at.Database); err != nil { // a run does without
+		note(fmt.Sprintf("what models and tools say is shown only when it has been said: %v", err))
 	}
 	return conn, nil
 }
@@ -88,14 +95,24 @@ func refused(at cli.Service, err error) error {
 type connection struct {
 	client client.Client
 	at     cli.Service
+	stream *postgres.Store // nil: there is none
 }
 
-// Close closes the client.
-func (c *connection) Close() { c.client.Close() }
+// Close closes the client, and the stream.
+func (c *connection) Close() {
+	c.client.Close()
+	if c.stream != nil {
+		_ = c.stream.Close() // it is always nil
+	}
+}
 
 // Engine has the work of inner done by the workers of the queue.
 func (c *connection) Engine(inner engine.Engine) engine.Engine {
-	return temporal.NewEngine(c.client, inner, temporal.WithQueue(c.at.Queue))
+	opts := []temporal.EngineOption{temporal.WithQueue(c.at.Queue)}
+	if c.stream != nil {
+		opts = append(opts, temporal.WithStream(c.stream))
+	}
+	return temporal.NewEngine(c.client, inner, opts...)
 }
 
 // Waits says that nobody is at the queue.
@@ -115,10 +132,14 @@ func (c *connection) pollers(ctx context.Context) (int, error) {
 
 // Work works.
 func (c *connection) Work(ctx context.Context, work cli.Work, ready func()) error {
-	w, err := temporal.NewWorker(temporal.Config{
+	config := temporal.Config{
 		Client: c.client, Store: work.Store, Queue: c.at.Queue, Log: logger(), Ready: ready, Options: worker.Options{WorkerStopTimeout: work.Grace},
 		Members: []temporal.Member{{Agent: work.Parts.Agent, Engine: work.Parts.Engine, Options: work.Parts.Options, Subagents: work.Parts.Subagents}},
-	})
+	}
+	if c.stream != nil {
+		config.Stream = c.stream
+	}
+	w, err := temporal.NewWorker(config)
 	if err != nil {
 		return err
 	}

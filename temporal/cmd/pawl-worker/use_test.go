@@ -2,7 +2,10 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // What can't work is said before anything begins, with what would be right.
@@ -77,5 +80,33 @@ func TestTheProgramItself(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v %s", words, err, out)
 		}
+	}
+}
+
+// A role that may only use the journal does without the schema by which words are seen as they are said: it is told so, and the run is done.
+func TestARoleThatMayMakeNoSchema(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "turns: [{text: Done.}]")
+	if r := w.pawl("sessions", "list", "--journal", w.journal); r.code != 0 { // makes the tables
+		t.Fatalf("%+v", r)
+	}
+	c, err := pgx.Connect(t.Context(), w.journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Exec(t.Context(), `CREATE ROLE app LOGIN; GRANT USAGE ON SCHEMA pawl TO app; GRANT ALL ON ALL TABLES IN SCHEMA pawl TO app`)
+	_ = c.Close(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.journal = strings.Replace(w.journal, "user=pawl", "user=app", 1)
+	k := w.works()
+	const said = "what models and tools say is shown only when it has been said: "
+	if r := w.run("--json", "go"); r.code != 0 || strings.Contains(r.out, "text.delta") || !strings.Contains(r.err, said) {
+		t.Errorf("%+v", r)
+	}
+	_ = k.Process.Signal(syscall.SIGTERM)
+	if err := k.Wait(); err != nil || !strings.Contains(k.errs.String(), said) {
+		t.Errorf("%v: %s", err, k.errs)
 	}
 }
