@@ -70,6 +70,7 @@ func TestThePageSaysWhatIsReckoned(t *testing.T) {
 		"one database at about " + short(math.Round(second/100)*100),
 		short(float64(cells)) + " cells of " + short(float64(workers)) + " workers",
 		short(math.Round(100*cold)) + "% of effects",
+		"that is " + parts(share(l, c, 1)) + " with one worker, and " + parts(share(l, c, 10)) + " with ten",
 		"500 actions a second, which is about " + short(math.Round(cloudActions/run.Actions*l.works().Seconds()/10)*10) + " runs",
 		"a run of ten steps in its hands about " + bytes(math.Round((c.Open+10*c.OpenPerStep)/1e4)*1e4),
 		"about " + bytes(math.Round((c.Kept+10*c.KeptPerStep)/1e4)*1e4) + " for as many steps",
@@ -79,6 +80,19 @@ func TestThePageSaysWhatIsReckoned(t *testing.T) {
 			t.Errorf("the page does not say %q", says)
 		}
 	}
+}
+
+// share is what leases are of the transactions of a run.
+func share(l Load, c Costs, workers int) float64 {
+	l.Workers = workers
+	run := l.run(c)
+	return 1 - float64(c.Answer.Appends+l.Steps*c.Step.Appends)/run.Commits
+}
+
+// parts says a share as people do.
+func parts(share float64) string {
+	names := []string{"nothing", "a tenth", "a fifth", "three in ten", "four in ten", "half"}
+	return names[int(math.Round(share*10))]
 }
 
 // The same load walked through twice takes the same times; up to what is reckoned that it can do, it is done without queues, and beyond there are some.
