@@ -127,7 +127,7 @@ func TestThePredictionHolds(t *testing.T) {
 	}
 	within(t, "rows", n*run.Entries, float64(after.entries-before.entries), 1)
 	demand, d := load.demand(costs), after.minus(before.said)
-	within(t, "appends", n*(float64(costs.Answer.Appends+j.Steps*costs.Step.Appends)), float64(d.Appends), 1)
+	within(t, "appends", n*float64(costs.Answer.Appends+j.Steps*costs.Step.Appends), float64(d.Appends), 1)
 	within(t, "transactions", n*run.Commits, float64(d.Appends+d.Leases), 1.2)
 	within(t, "other statements", n*(run.Reads+run.Activities*demand.Cold*(costs.OpenReads-1)), float64(d.Reads), 1.3)
 	within(t, "bytes from the database", n*(run.Received+run.Activities*demand.Cold*run.Entries/2*costs.OpenBytesPerEntry), float64(d.Received), 1.3)
