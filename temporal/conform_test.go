@@ -2,6 +2,7 @@ package temporal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,9 @@ type hosted struct {
 	mu    sync.Mutex
 	runs  int
 	queue string
-	stop  func()
+	stop  func() error
+
+	failed error // of the worker that has stopped
 }
 
 var queues atomic.Int64
@@ -43,7 +46,7 @@ func host(c client.Client, inner engine.Engine) *hosted {
 	return &hosted{Engine: temporal.NewEngine(c, inner), client: c, inner: inner}
 }
 
-func (h *hosted) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
+func (h *hosted) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (_ *engine.Board, err error) {
 	if run.Log == nil {
 		return h.Engine.Execute(ctx, run, host, board)
 	}
@@ -51,7 +54,7 @@ func (h *hosted) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if err != nil {
 		return board, err
 	}
-	defer h.leave()
+	defer func() { err = errors.Join(err, h.leave()) }()
 	return temporal.NewEngine(h.client, h.inner, temporal.WithQueue(queue)).Execute(ctx, run, host, board)
 }
 
@@ -72,19 +75,20 @@ func (h *hosted) enter(run *engine.Run) (queue string, err error) {
 		return "", err
 	}
 	work, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(work) }()
-	h.stop = func() { stop(); <-done }
+	done := make(chan struct{})
+	go func() { defer close(done); h.failed = w.Run(work) }()
+	h.stop = func() error { stop(); <-done; return h.failed }
 	return h.queue, nil
 }
 
 // leave stops the worker that nobody needs any more.
-func (h *hosted) leave() {
+func (h *hosted) leave() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs--; h.runs == 0 {
-		h.stop()
+		return h.stop()
 	}
+	return nil
 }
 
 func TestTheLoopKeepsTheContract(t *testing.T) {
@@ -116,7 +120,8 @@ func TestAScriptKeepsTheContract(t *testing.T) {
 		work := tool.Func(enginetest.ToolName, "Does a step.", func(ctx context.Context, in struct {
 			Branch int `json:"branch"`
 			Step   int `json:"step"`
-		}) (string, error) {
+		},
+		) (string, error) {
 			return w.Do(ctx, enginetest.Step{Branch: in.Branch, Number: in.Step})
 		})
 		eng, err := script.New(script.Config{Source: fmt.Sprintf("STEPS = %d\nBRANCHES = %d\n", w.Steps(), w.Branches()) + program, Loop: loop.Config{Tools: []tool.Tool{work}}})

@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Engine has runs done by workers. Safe for concurrent use.
@@ -19,6 +20,7 @@ type Engine struct {
 	client client.Client
 	inner  engine.Engine
 	queue  string
+	stream stream.Store
 }
 
 // EngineOption shapes an Engine.
@@ -26,6 +28,9 @@ type EngineOption func(*Engine)
 
 // WithQueue names the task queue that the workers are at. Default: [Queue].
 func WithQueue(name string) EngineOption { return func(e *Engine) { e.queue = name } }
+
+// WithStream has listeners told what effects say while they go on, as of a run that is done here. It is the Stream of the workers' [Config]. Who begins to listen while nobody does hears entries, and what is said behind the next one.
+func WithStream(s stream.Store) EngineOption { return func(e *Engine) { e.stream = s } }
 
 // NewEngine has runs done by the workers that have the run's agent, by the agent's ID, with an engine such as inner. Here inner does nothing: it goes over what is on record, to say how the run ended.
 func NewEngine(c client.Client, inner engine.Engine, opts ...EngineOption) *Engine {

@@ -86,7 +86,8 @@ func TestARunOfToolSteps(t *testing.T) {
 	var did strings.Builder
 	eng, err := loop.New(loop.Config{Model: stepping(3), Tools: []tool.Tool{tool.Func("work", "Works.", func(_ context.Context, in struct {
 		Step int `json:"step"`
-	}) (string, error) {
+	},
+	) (string, error) {
 		did.WriteByte(byte('0' + in.Step))
 		return "did it", nil
 	})}})

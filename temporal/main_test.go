@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
+	streams "github.com/pawl-dev/pawl/temporal/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -61,8 +62,17 @@ func workAsProcess() error {
 	if err != nil {
 		return err
 	}
+	speaks, err := speaker()
+	if err != nil {
+		return err
+	}
+	said, err := streams.Open(ctx, os.Getenv("PAWL_DSN"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = said.Close() }()
 	w, err := temporal.NewWorker(temporal.Config{
-		Client: c, Store: store, Members: []temporal.Member{m, careful}, Timing: quick,
+		Client: c, Store: store, Stream: said, Members: []temporal.Member{m, careful, speaks}, Timing: quick,
 		Options: worker.Options{StickyScheduleToStartTimeout: time.Second, MaxConcurrentActivityExecutionSize: 10},
 	})
 	if err != nil {

@@ -36,21 +36,30 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 	return d, err
 }
 
-// beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say.
+// beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say. What ends before it is done ends for a reason of ours: it was cancelled, or it is left
+// to another worker.
 func (w *Worker) beating(ctx context.Context, also func(ctx context.Context)) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(ctx)
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(w.beat())
 		defer tick.Stop()
+		stops, late := activity.GetWorkerStopChannel(ctx), (<-chan time.Time)(nil)
 		for also(inner); ; also(inner) {
 			select {
 			case <-tick.C:
 				activity.RecordHeartbeat(ctx)
+			case <-stops:
+				stops, late = nil, time.After(w.grace)
+			case <-late: // as long as the worker is there it can say so, and nobody has to wait for its silence
+				cancel(engine.ErrLeft)
+				return
 			case <-ctx.Done():
-				if !sdk.IsCanceledError(context.Cause(ctx)) { // the worker stops, or another one has the effect by now: the run is not cancelled
-					cancel(engine.ErrLeft)
+				cause := context.Cause(ctx)
+				if !sdk.IsCanceledError(cause) { // another worker has the effect by now: the run is not cancelled
+					cause = engine.ErrLeft
 				}
+				cancel(cause)
 				return
 			case <-inner.Done():
 				return
@@ -89,7 +98,7 @@ func (w *Worker) within(ctx context.Context, m Member, in step, at []place) (*di
 		came <- o
 		return nil, engine.ErrLeft
 	})
-	p, partErr := w.part(inner, m, at[0])
+	p, partErr := w.part(inner, m, at[0], quiet)
 	if partErr != nil {
 		return nil, partErr
 	}
@@ -124,13 +133,24 @@ type part struct {
 	member Member
 	at     place
 	log    *journal.Log
-	host   *noting
+	host   engine.Host
+	noted  *noting
+	by     engine.Performer
 	behind *engine.Background
 	found  engine.Effect // that was performed
 }
 
+// hosts gives an effect its host, who notes where its outcome is, and its performer.
+type hosts func(ctx context.Context, at place, log *journal.Log, p engine.Performer) (engine.Host, *noting, engine.Performer)
+
+// quiet is for a call that something else is done within.
+func quiet(_ context.Context, at place, _ *journal.Log, p engine.Performer) (engine.Host, *noting, engine.Performer) {
+	n := &noting{step: at.Key.String()}
+	return n, n, p
+}
+
 // part takes a run up at a place.
-func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
+func (w *Worker) part(ctx context.Context, m Member, at place, hosts hosts) (*part, error) {
 	log, err := w.logs.open(ctx, at.Session)
 	if err != nil {
 		return nil, application(err, true)
@@ -148,7 +168,9 @@ func (w *Worker) part(ctx context.Context, m Member, at place) (*part, error) {
 	if at.Behind {
 		only = at.Key.ID
 	}
-	p := &part{Part: of, ctx: ctx, member: m, at: at, log: log, host: &noting{step: at.Key.String()}, behind: engine.BackgroundElsewhere(ctx, only)}
+	performer, _ := m.Engine.(engine.Performer)
+	p := &part{Part: of, ctx: ctx, member: m, at: at, log: log, behind: engine.BackgroundElsewhere(ctx, only)}
+	p.host, p.noted, p.by = hosts(ctx, at, log, performer)
 	p.Run.Tools, p.Run.Background = m.gate(at.Tools), p.behind
 	of.Run.Values = w.values.get(aliveKey{session: at.Session, run: at.Run, attempt: of.Run.Attempt}, func() (*engine.Values, bool) { return new(engine.Values), true })
 	return p, nil
@@ -158,7 +180,6 @@ func (p *part) key() aliveKey { return aliveKey{p.at.Session, p.at.Run, p.Run.At
 
 // do performs the effect at the place, or the part of a call that goes on in the background.
 func (p *part) do(known func(aliveKey) engine.Effect) error {
-	performer, _ := p.member.Engine.(engine.Performer)
 	if p.at.Behind {
 		c, ok := p.member.Engine.(engine.Continuer)
 		if !ok {
@@ -175,7 +196,7 @@ func (p *part) do(known func(aliveKey) engine.Effect) error {
 		}
 	}
 	p.found = e
-	_, err := engine.Local(p.Run, p.host, performer).Do(p.ctx, e)
+	_, err := engine.Local(p.Run, p.host, p.by).Do(p.ctx, e)
 	return err
 }
 
@@ -184,7 +205,7 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	handed := &handed{worker: w, in: in, cancel: cancel}
-	p, err := w.part(agent.WithTaskEngine(ctx, handed.task), m, in.place)
+	p, err := w.part(agent.WithTaskEngine(ctx, handed.task), m, in.place, w.hostOf)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +218,7 @@ func (w *Worker) here(ctx context.Context, m Member, in step) (*did, error) {
 	}
 	p.Run.System = in.System
 	err = p.do(w.alive.get)
-	d := &did{Seq: p.host.seq.Load(), Error: failureOf(err), Behind: p.behind.Noted()}
+	d := &did{Seq: p.noted.seq.Load(), Error: failureOf(err), Behind: p.behind.Noted()}
 	if done, begun := p.log.Recorded(in.Key); d.Seq == 0 && done != nil && !in.Behind { // another attempt was faster
 		seq, findErr := w.find(context.WithoutCancel(ctx), in, p.log.Begun(in.Key), begun)
 		if findErr != nil {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run. The tasks below it are
@@ -27,7 +27,7 @@ type watch struct {
 	limit       error // a limit that the host said was reached
 
 	sessions map[string]*watched
-	news     chan journal.Entry
+	news     chan heard
 	all      sync.WaitGroup
 
 	questions []question // to be asked, one after the other; the first is being asked
@@ -38,8 +38,14 @@ type watch struct {
 // watched is a session: the run's own, or that of a task below it.
 type watched struct {
 	log    *journal.Log
-	parent string // the run that the task is of
-	seq    int64  // that the host was told of
+	parent string          // the run that the task is of
+	at     stream.Position // that the host was told of
+}
+
+// heard is what happened in a session.
+type heard struct {
+	session string
+	stream.News
 }
 
 type question struct {
@@ -58,7 +64,7 @@ const lookEvery = 50 * time.Millisecond
 func (e *Engine) watch(run *engine.Run, host engine.Host) *watch {
 	return &watch{
 		engine: e, run: run, host: host, interrupted: engine.Interruptions(*run, host),
-		sessions: map[string]*watched{}, news: make(chan journal.Entry), replies: make(chan reply, 1),
+		sessions: map[string]*watched{}, news: make(chan heard), replies: make(chan reply, 1),
 	}
 }
 
@@ -70,6 +76,9 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
 	w.all.Go(func() { over <- wf.Get(inner, end) })
+	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
+		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
+	}
 	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -79,9 +88,11 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	for {
 		w.ask(asks)
 		select {
-		case e := <-w.news:
-			w.tell(apart, e)
-			w.heed(inner, e)
+		case n := <-w.news:
+			w.tell(apart, n)
+			for _, e := range n.Events {
+				w.heed(inner, e.Entry)
+			}
 			if w.limit != nil {
 				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
@@ -115,8 +126,10 @@ func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from 
 	if w.sessions[log.Session()] != nil {
 		return
 	}
-	w.sessions[log.Session()] = &watched{log, parent, from}
-	w.all.Go(func() { w.follow(ctx, log.Session(), from) })
+	s := &watched{log, parent, w.position(ctx, log.Session(), from)}
+	w.sessions[log.Session()] = s
+	at := s.at
+	w.all.Go(func() { w.follow(ctx, log.Session(), at) })
 	w.pending(ctx, log)
 	st := log.State()
 	for _, call := range st.Unfinished() {
@@ -128,14 +141,14 @@ func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from 
 
 // heed does what an entry asks for.
 func (w *watch) heed(ctx context.Context, e journal.Entry) {
+	if e.Data == nil {
+		return
+	}
 	log := w.sessions[e.Session].log
 	switch d := e.Data.(type) {
 	case journal.Asked:
 		w.pending(ctx, log)
-	case journal.Answered:
-		if len(w.questions) > 0 && w.questions[0].session == e.Session && w.questions[0].ID == d.ID && w.withdraw != nil { // by somebody else
-			w.withdraw()
-		}
+	case journal.Answered: // by whoever was asked here, or by somebody else
 		w.answered(ctx, log, d.ID)
 	case journal.TaskStarted:
 		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
@@ -144,35 +157,55 @@ func (w *watch) heed(ctx context.Context, e journal.Entry) {
 	}
 }
 
-// follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
-func (w *watch) follow(ctx context.Context, session string, at int64) {
+// answered tells the workflow that waits for an answer that it is there. Nobody is asked any more.
+func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
+	is := func(q question) bool { return q.session == log.Session() && q.ID == id }
+	if len(w.questions) > 0 && w.withdraw != nil { // the first is being asked
+		if is(w.questions[0]) {
+			w.withdraw()
+		}
+		w.questions = append(w.questions[:1], slices.DeleteFunc(w.questions[1:], is)...)
+	} else {
+		w.questions = slices.DeleteFunc(w.questions, is)
+	}
+	if err := log.Refresh(ctx); err != nil {
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
+}
+
+// follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
+func (w *watch) follow(ctx context.Context, session string, at stream.Position) {
 	for ctx.Err() == nil {
-		for e, err := range journal.Follow(ctx, w.run.Log.Store(), session, at) {
+		wait := time.Duration(0)
+		for n, err := range w.follows(ctx, session, at) {
 			if err != nil {
+				wait = time.Second
 				break
 			}
 			select {
-			case w.news <- e:
-				at = e.Seq
+			case w.news <- heard{session, n}:
+				at = n.At
 			case <-ctx.Done():
 				return
 			}
 		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// rest tells what is on record by the end.
+// rest tells what is there by the end.
 func (w *watch) rest(ctx context.Context) {
 	for _, session := range slices.Sorted(maps.Keys(w.sessions)) {
-		for e, err := range w.run.Log.Store().Read(ctx, session, w.sessions[session].seq) {
+		for n, err := range w.there(ctx, session, w.sessions[session].at) {
 			if err != nil {
 				break // it is not told, and nothing else
 			}
-			w.tell(ctx, e)
+			w.tell(ctx, heard{session, n})
 		}
 	}
 }
@@ -186,20 +219,22 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// tell tells the host of an entry.
-func (w *watch) tell(ctx context.Context, e journal.Entry) {
-	s := w.sessions[e.Session]
-	if e.Seq <= s.seq {
-		return
+// tell tells the host what happened.
+func (w *watch) tell(ctx context.Context, n heard) {
+	s := w.sessions[n.session]
+	s.at = n.At
+	for _, e := range n.Events {
+		if e.Run != w.run.ID && n.session == w.run.Session {
+			continue
+		}
+		if engine.Listening(w.host) {
+			e.ParentRun = s.parent
+			engine.Publish(ctx, w.host, e)
+		}
+		if e.Data != nil {
+			w.outcome(ctx, e.Entry)
+		}
 	}
-	s.seq = e.Seq
-	if e.Run != w.run.ID && e.Session == w.run.Session {
-		return
-	}
-	if engine.Listening(w.host) {
-		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: s.parent})
-	}
-	w.outcome(ctx, e)
 }
 
 // outcome tells the host of an outcome.
@@ -253,7 +288,7 @@ func (w *watch) ask(ctx context.Context) {
 	})
 }
 
-// replied puts an answer on record, and tells the workflow that waits for it. Where nobody is there the run is parked.
+// replied puts an answer on record; the workflow that waits for it is told when it comes back from there. Where nobody is there the run is parked.
 func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 	q := w.questions[0]
 	w.questions = w.questions[1:]
@@ -262,22 +297,10 @@ func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 	log := w.sessions[q.session].log
 	switch {
 	case r.err == nil:
-		switch err := log.Answer(ctx, r.To(q.Asked)); {
-		case err == nil, errdefs.Conflict.Is(err):
-			w.answered(ctx, log, q.ID)
-		default: // the journal can't be written now
+		if err := log.Answer(ctx, r.To(q.Asked)); err != nil && !errdefs.Conflict.Is(err) { // one answer wins; the journal can't be written now
 			w.questions = append(w.questions, q)
 		}
 	case errdefs.NotAvailable.Is(r.err):
 		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
 	}
-}
-
-// answered tells the workflow of a session that something in the journal concerns it.
-func (w *watch) answered(ctx context.Context, log *journal.Log, what string) {
-	if log.Refresh(ctx) != nil { // it looks by itself in a while
-		return
-	}
-	st := log.State()
-	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, what)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Queue is the task queue that workers and engines meet at, unless they are told of another.
@@ -39,7 +40,7 @@ type Timing struct {
 	Again     time.Duration // before an effect is tried again; each time twice that, up to Slowest. Default 1 s
 	Slowest   time.Duration // Default 1 min
 	Retries   int           // how often a model call is tried again for a reason that may pass. Default 10; -1: never
-	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB.
+	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one; they count for those that begin from then on. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB.
 	Events, Bytes int
 }
 
@@ -60,8 +61,11 @@ type Config struct {
 	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time. Pollers are 8 by default, for activities and for workflows
+	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
+	Ready   func() // called by Run once the worker works
+	// Stream gets what effects say while they go on, for those who look: the same as theirs ([WithStream]). nil: nobody does, and models are not asked to stream.
+	Stream stream.Store
 }
 
 // Worker does what runs ask for.
@@ -77,15 +81,24 @@ type Worker struct {
 	values  latest[*engine.Values] // what hooks of a run share in this process
 	logs    logs
 	leases  leases
+	stream  *stream.Writer // nil: none
 	inner   worker.Worker
+	ready   func()
+	grace   time.Duration
 }
+
+// leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
+const leaving = 10 * time.Second
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
-	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
+	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store, w.leases.store = c.Store, c.Store
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()
+	}
+	if c.Stream != nil {
+		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
 	}
 	switch {
 	case c.Client == nil:
@@ -98,15 +111,25 @@ func NewWorker(c Config) (*Worker, error) {
 	if err := w.enlist(c); err != nil {
 		return nil, err
 	}
+	w.grace = c.Options.WorkerStopTimeout
+	c.Options.WorkerStopTimeout += leaving
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
-	w.inner.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
+	w.workflows(w.inner)
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
 	w.inner.RegisterActivityWithOptions(w.answering, activity.RegisterOptions{Name: answerActivity})
-	w.inner.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 	for _, name := range []string{modelActivity, toolActivity, stepActivity} {
 		w.inner.RegisterActivityWithOptions(w.perform, activity.RegisterOptions{Name: name})
 	}
 	return w, nil
+}
+
+// workflows registers what runs as a workflow.
+func (w *Worker) workflows(r interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+},
+) {
+	r.RegisterWorkflowWithOptions(w.run, workflow.RegisterOptions{Name: runWorkflow})
+	r.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 }
 
 // Run works until ctx ends, and then lets go of what it is at: others take it up.
@@ -114,8 +137,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.inner.Start(); err != nil {
 		return errdefs.NotAvailable.Errorf("temporal: the worker can't start: %w", err)
 	}
+	if w.ready != nil {
+		w.ready()
+	}
 	<-ctx.Done()
 	w.inner.Stop()
+	w.silence(ctx)
 	return nil
 }
 

@@ -16,9 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/pawl-dev/pawl/internal/component"
 )
@@ -56,7 +54,7 @@ func Shared(t testing.TB) *Server {
 		shared.server = s
 	}
 	shared.namespaces++
-	s := &Server{Address: shared.server.Address, Namespace: fmt.Sprint("test-", shared.namespaces)}
+	s := &Server{Address: shared.server.Address, Namespace: fmt.Sprint("test-", shared.namespaces), program: shared.server.program}
 	if err := s.register(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +145,7 @@ func (s *Server) start() error {
 	if s.data != "" {
 		args = append(args, "--db-filename", s.data, "--sqlite-pragma", "synchronous=off") // what was written is there when the process is killed; a failure of power is not tried
 	}
-	s.cmd = exec.Command(s.program, args...)
+	s.cmd = exec.Command(s.program, args...) //nolint:gosec // whoever runs the tests names it
 	s.cmd.SysProcAttr = withUs()
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("devserver: %w", err)
@@ -167,16 +165,11 @@ func (s *Server) start() error {
 	}
 }
 
-// register makes the namespace, and waits until it is known everywhere.
+// register makes the namespace.
 func (s *Server) register(ctx context.Context) error {
-	c, err := client.NewNamespaceClient(client.Options{HostPort: s.Address, Logger: silent()})
+	out, err := exec.CommandContext(ctx, s.program, "operator", "namespace", "create", "--address", s.Address, "--namespace", s.Namespace).CombinedOutput() //nolint:gosec // as above
 	if err != nil {
-		return fmt.Errorf("devserver: %w", err)
-	}
-	defer c.Close()
-	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{Namespace: s.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour)})
-	if err != nil {
-		return fmt.Errorf("devserver: namespace %s: %w", s.Namespace, err)
+		return fmt.Errorf("devserver: namespace %s: %w: %s", s.Namespace, err, out)
 	}
 	return nil
 }
