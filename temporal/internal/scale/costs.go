@@ -26,7 +26,7 @@ type Costs struct {
 
 	Pool int `json:"pool"` // connections to the database of one worker
 
-	// Of a heartbeat timeout of H: an effect that takes longer is heard of after H/3, and then every 0.8 H.
+	// How often effects were heard of, with a heartbeat timeout of 3 s.
 	Heartbeats []Beat `json:"heartbeats"`
 }
 

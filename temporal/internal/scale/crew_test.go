@@ -152,7 +152,7 @@ func dial(address string, r *requests) (client.Client, error) {
 	return client.Dial(o)
 }
 
-// newWorker is a worker of a journal, which asks for tasks of either kind so many times at once.
+// newWorker is a worker of a journal, which asks for tasks of either kind so many times at once; 0: as it does by itself.
 func newWorker(c client.Client, store journal.Store, timing temporal.Timing, pollers int) (*temporal.Worker, error) {
 	m, err := member()
 	if err != nil {
@@ -177,7 +177,7 @@ func workAsProcess() error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	w, err := newWorker(c, store, temporal.Timing{}, 2)
+	w, err := newWorker(c, store, temporal.Timing{}, 0)
 	if err != nil {
 		return err
 	}

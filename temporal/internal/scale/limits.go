@@ -15,7 +15,7 @@ const (
 	historyEvents    = 51_200  // at which Temporal ends a workflow
 	historyBytes     = 50 << 20
 	activitySlots    = 1000   // Go SDK: MaxConcurrentActivityExecutionSize
-	pollersEach      = 2      // Go SDK: MaxConcurrentActivityTaskPollers, MaxConcurrentWorkflowTaskPollers
+	pollersEach      = 8      // of either kind: temporal/polling.go
 	stickyWorkflows  = 10_000 // Go SDK: SetStickyWorkflowCacheSize
 	defaultRetention = 30     // days that Temporal Cloud keeps a history
 )

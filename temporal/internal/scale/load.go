@@ -24,12 +24,18 @@ var usual = Load{Active: 0.01, Runs: 5, Steps: 10, Model: 5 * time.Second, Tool:
 // heartbeatTimeout is temporal.Timing's default.
 const heartbeatTimeout = 30 * time.Second
 
-// beats is how often an effect is heard of: see Costs.Heartbeats, which a test holds it to.
-func beats(took, timeout time.Duration) int {
-	if took < timeout/3 {
-		return 0
-	}
-	return 1 + int((took-timeout/3)/(timeout*8/10))
+// often is how often a worker that is at an effect says so, to Temporal and to the journal: beat in temporal/worker.go, leaseEvery in temporal/leases.go.
+const often = 3 * time.Second
+
+// beats is how often Temporal hears of an effect: see Costs.Heartbeats, which a test holds it to.
+func beats(took, timeout time.Duration) int { return int(took / min(timeout/3, often)) }
+
+// leases is how often a run's session is leased while effects are done. A worker that comes to one does it, unless it did a moment ago, and again while the effect goes on.
+func (l Load) leases(effects float64) float64 {
+	each := effects / l.works().Seconds() / float64(l.Workers) // a second, at a worker
+	workers := float64(l.Workers) * (1 - math.Pow(1-1/float64(l.Workers), effects))
+	again := (l.Steps+1)*int(l.Model/often) + l.Steps*int(l.Tool/often)
+	return max(effects/(1+each*often.Seconds()), workers) + float64(again)
 }
 
 // plus adds so many of something.
@@ -53,7 +59,9 @@ func (u Total) times(n float64) Total {
 // run is what one run costs.
 func (l Load) run(c Costs) Total {
 	t := Total{}.plus(c.Answer, 1).plus(c.Step, float64(l.Steps)).plus(c.Approval, l.Approvals)
-	t.Actions += float64((l.Steps+1)*beats(l.Model, heartbeatTimeout) + l.Steps*beats(l.Tool, heartbeatTimeout))
+	t.Commits += max(l.leases(t.Activities)-1, 0) // one is in the costs: those were runs of no length at one worker
+	heard := float64((l.Steps+1)*beats(l.Model, heartbeatTimeout) + l.Steps*beats(l.Tool, heartbeatTimeout))
+	t.Actions, t.Requests = t.Actions+heard, t.Requests+heard
 	return t
 }
 

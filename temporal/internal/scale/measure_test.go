@@ -308,7 +308,7 @@ func held() uint64 {
 // memory has so many runs wait for somebody after so many steps, and gives what one of them takes of the worker's memory, and what is kept of it when it is over.
 func (l *lab) memory(steps int) (open, kept float64) {
 	l.t.Helper()
-	const runs = 30
+	const runs = 20
 	before := held()
 	var hs []*temporal.Handle
 	var questions []journal.Pending
@@ -353,9 +353,10 @@ func measure(t *testing.T, everything bool) (c Costs) {
 	if !everything {
 		return c
 	}
+	l.memory(2) // what is made once is there
 	open2, kept2 := l.memory(2)
-	open8, kept8 := l.memory(8)
-	c.OpenPerStep, c.KeptPerStep = (open8-open2)/6, (kept8-kept2)/6
+	open12, kept12 := l.memory(12)
+	c.OpenPerStep, c.KeptPerStep = (open12-open2)/10, (kept12-kept2)/10
 	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
 
 	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + 700*time.Millisecond} {

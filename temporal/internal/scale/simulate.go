@@ -18,6 +18,7 @@ type Machine struct {
 	Read      time.Duration // of a core, for any other statement
 	Flush     time.Duration // that a commit waits besides; commits at the same time share it
 	Processor int           // cores that workers, Temporal and the database share; 0: each has its own
+	Even      bool          // models and tools always take as long: a run's time is spread over its activities. Else they take so long on the mean
 	Effect    time.Duration // of them, for an activity with its workflow task
 }
 
@@ -225,6 +226,9 @@ func (s *simulation) next(w *walker) {
 // effect is what a model or a tool takes: of a run's activities so many are of either, and the others take no time.
 func (s *simulation) effect() time.Duration {
 	run := s.load.run(s.costs)
+	if s.machine.Even {
+		return time.Duration(float64(s.load.works()) / run.Activities)
+	}
 	x := s.random.Float64() * run.Activities
 	switch models, tools := float64(s.load.Steps+1), float64(s.load.Steps); {
 	case x < models:
