@@ -102,7 +102,7 @@ type Capabilities struct {
 	Resume  bool
 	// Elsewhere says that other processes do the run's effects, and go on with them when this one dies. They act for the run's driver, so it has the same name whoever resumes the run: what they are at is not lost then.
 	Elsewhere bool
-	Needs   []reflect.Type // what must be in Dependencies
+	Needs     []reflect.Type // what must be in Dependencies
 }
 
 // Resumer is implemented by an engine that can tell beforehand whether it can go on from a checkpoint: that of another version of it, say, it can't. The error is

@@ -84,7 +84,7 @@ var records = []check{
 		for n, more := 1, true; more; n++ {
 			s.sets(3, 0)
 			apart := engine.CapabilitiesOf(s.eng).Elsewhere // then the journal fails one of many processes, and another one may go on
-			broken := &breaking{Store: s.store, n: n + 1} // the first begins the run
+			broken := &breaking{Store: s.store, n: n + 1}   // the first begins the run
 			s.store = broken
 			s.begin("t")
 			s.w.on = func(context.Context, Step) error {
