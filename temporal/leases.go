@@ -17,8 +17,9 @@ type leases struct {
 }
 
 const (
-	leaseFor   = 10 * time.Second
-	leaseEvery = 3 * time.Second
+	leaseFor   = 30 * time.Second
+	leaseEvery = 10 * time.Second
+	leaseWait  = 3 * time.Second
 )
 
 // say leases a session, unless that was done a moment ago.
@@ -39,7 +40,7 @@ func (l *leases) say(ctx context.Context, session, driver string) {
 	}
 	l.said[session] = now
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseEvery) // the effect may be over before it is said
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseWait) // the effect may be over before it is said
 	defer cancel()
 	_ = l.store.Lease(ctx, session, driver, now.Add(leaseFor))
 }

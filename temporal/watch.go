@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"github.com/pawl-dev/pawl/engine"
@@ -72,7 +73,7 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	end, over := new(ended), make(chan error, 1)
 	w.all.Go(func() { over <- wf.Get(inner, end) })
 	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
-		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
+		w.insist(inner, func() error { return poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session) })
 	}
 	w.take(inner, w.run.Log, w.run.ParentRunID, stream.Position{Seq: w.run.Log.Seq(), Offset: w.from})
 	tick := time.NewTicker(lookEvery)
@@ -87,10 +88,10 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			w.tell(apart, n)
 			w.heed(inner, n.Events[0].Entry)
 			if w.limit != nil {
-				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
+				w.interrupt(inner, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
 		case r := <-w.replies:
-			w.replied(apart, wf, r)
+			w.replied(inner, wf, r)
 		case err := <-over:
 			w.rest(apart)
 			switch {
@@ -105,13 +106,28 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 				return end, ctx.Err()
 			}
 			done = nil
-			_ = w.engine.client.CancelWorkflow(apart, wf.GetID(), "")
+			w.insist(inner, func() error { return w.engine.client.CancelWorkflow(inner, wf.GetID(), "") })
 		case <-tick.C:
 			if i := w.interrupted(); i != nil {
-				w.interrupt(apart, wf, *i)
+				w.interrupt(inner, wf, *i)
 			}
 		}
 	}
+}
+
+// insist tells the service something, again and again until it has it, or there is nobody to hear it any more.
+func (w *watch) insist(ctx context.Context, tell func() error) {
+	w.all.Go(func() {
+		for gone := new(serviceerror.NotFound); ctx.Err() == nil; {
+			if err := tell(); err == nil || errors.As(err, &gone) {
+				return
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	})
 }
 
 // take watches a session from a position on, and the unfinished tasks below it; what waits there for a person is asked again.
@@ -160,7 +176,9 @@ func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
 		return
 	}
 	st := log.State()
-	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
+	w.insist(ctx, func() error {
+		return w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
+	})
 }
 
 // follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
@@ -204,7 +222,9 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 		return
 	}
 	w.said = true
-	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
+	w.insist(ctx, func() error {
+		return w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
+	})
 }
 
 // tell tells the host what happened in a session.

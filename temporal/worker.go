@@ -51,7 +51,7 @@ func (t Timing) orDefaults() Timing {
 }
 
 // beat is how often a worker says that it is at an effect, and looks whether the effect is still wanted.
-func (w *Worker) beat() time.Duration { return min(w.timing.Heartbeat/3, 3*time.Second) }
+func (w *Worker) beat() time.Duration { return min(w.timing.Heartbeat/6, 5*time.Second) }
 
 // Config is what a Worker is made of.
 type Config struct {
