@@ -26,7 +26,7 @@ type Costs struct {
 
 	Pool int `json:"pool"` // connections to the database of one worker
 
-	// How often effects were heard of, with a heartbeat timeout of 3 s.
+	// How often effects were heard of, with a heartbeat timeout of 6 s.
 	Heartbeats []Beat `json:"heartbeats"`
 }
 

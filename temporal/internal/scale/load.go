@@ -24,18 +24,21 @@ var usual = Load{Active: 0.01, Runs: 5, Steps: 10, Model: 5 * time.Second, Tool:
 // heartbeatTimeout is temporal.Timing's default.
 const heartbeatTimeout = 30 * time.Second
 
-// often is how often a worker that is at an effect says so, to Temporal and to the journal: beat in temporal/worker.go, leaseEvery in temporal/leases.go.
-const often = 3 * time.Second
+// How often a worker that is at an effect says so, to Temporal and to the journal: beat in temporal/worker.go, leaseEvery in temporal/leases.go.
+const (
+	beatEvery  = 5 * time.Second
+	leaseEvery = 10 * time.Second
+)
 
 // beats is how often Temporal hears of an effect: see Costs.Heartbeats, which a test holds it to.
-func beats(took, timeout time.Duration) int { return int(took / min(timeout/3, often)) }
+func beats(took, timeout time.Duration) int { return int(took / min(timeout/6, beatEvery)) }
 
 // leases is how often a run's session is leased while effects are done. A worker that comes to one does it, unless it did a moment ago, and again while the effect goes on.
 func (l Load) leases(effects float64) float64 {
 	each := effects / l.works().Seconds() / float64(l.Workers) // a second, at a worker
 	workers := float64(l.Workers) * (1 - math.Pow(1-1/float64(l.Workers), effects))
-	again := (l.Steps+1)*int(l.Model/often) + l.Steps*int(l.Tool/often)
-	return max(effects/(1+each*often.Seconds()), workers) + float64(again)
+	again := (l.Steps+1)*int(l.Model/leaseEvery) + l.Steps*int(l.Tool/leaseEvery)
+	return max(effects/(1+each*leaseEvery.Seconds()), workers) + float64(again)
 }
 
 // plus adds so many of something.

@@ -332,7 +332,7 @@ func (l *lab) memory(steps int) (open, kept float64) {
 }
 
 // heartbeat is the timeout of the lab: so short that an effect of some seconds is heard of, and so long that no other is.
-const heartbeat = 3 * time.Second
+const heartbeat = 6 * time.Second
 
 // measure measures everything, or only what takes no time.
 func measure(t *testing.T, everything bool) (c Costs) {
@@ -359,7 +359,7 @@ func measure(t *testing.T, everything bool) (c Costs) {
 	c.OpenPerStep, c.KeptPerStep = (open12-open2)/10, (kept12-kept2)/10
 	c.Open, c.Kept, c.Idle = open2-2*c.OpenPerStep, kept2-2*c.KeptPerStep, float64(l.idle)
 
-	for _, took := range []time.Duration{heartbeat / 4, 2*heartbeat + 700*time.Millisecond} {
+	for _, took := range []time.Duration{heartbeat / 8, heartbeat/2 + 700*time.Millisecond} {
 		before := l.asked.now()["RecordActivityTaskHeartbeat"]
 		l.leave(1, job{Steps: 1, Calls: 1, Tool: "read", Work: took})
 		c.Heartbeats = append(c.Heartbeats, Beat{float64(took) / float64(heartbeat), int(l.asked.now()["RecordActivityTaskHeartbeat"] - before)})
