@@ -31,6 +31,7 @@ type assembly struct {
 	read        *project.Project // as the directory's files are; nil: they are not read
 	project     *project.Project // the same, with what a change has spoiled as it was before
 	agent       agent.Agent
+	subagents   agent.Subagents // that it can give tasks to
 	engine      engine.Engine
 	policy      sandbox.Policy
 	editable    []string          // what policy protects from commands, and people are asked about
@@ -87,10 +88,13 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 		return nil, err
 	}
 	tools, readable := r.tools(ctx, o, a, known, settings)
-	if tools, err = withTasks(o, p, tools); err != nil {
+	if tools, a.subagents, err = withTasks(o, p, tools); err != nil {
 		return nil, err
 	}
 	tools = permitted(settings, tools) // the tool for tasks, too
+	if !slices.Contains(namesOf(tools), agent.TaskName) {
+		a.subagents = nil
+	}
 	if prompt := promptOf(known, tools); prompt != "" {
 		o.System += "\n\n" + prompt
 	}
@@ -266,8 +270,7 @@ func namesOf(tools []tool.Tool) (names []string) {
 }
 
 // withTasks adds the tool that gives tasks to the program's subagents and the project's. They have all tools but that one, and know the project's rules and memory behind their instructions.
-func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, error) {
-	var subs agent.Subagents
+func withTasks(o Options, p *project.Project, tools []tool.Tool) (with []tool.Tool, subs agent.Subagents, err error) {
 	knows := func(instructions string) string { return instructions }
 	if p != nil {
 		if of := (&project.Project{Rules: p.Rules, Memory: p.Memory}).Prompt(); of != "" {
@@ -279,9 +282,8 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 	for _, s := range o.Subagents {
 		if s.Engine == nil {
 			s.Agent.Instructions = knows(s.Agent.Instructions)
-			var err error
 			if s.Engine, err = o.below(s.Agent.ID, nil, o.Limits, tools); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		subs = append(subs, s)
@@ -295,7 +297,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 			limits, err := o.Limits, error(nil)
 			if def.Model != "" {
 				if m, err = OpenModel(def.Model); err != nil {
-					return nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
+					return nil, nil, errdefs.Validation.Errorf("pawl: %s: %w", def.File, err)
 				}
 				m = steady.Around(m, p.Settings.Retries)
 			}
@@ -304,7 +306,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 			}
 			eng, err := o.below(def.Name, m, limits, tools)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			subs = append(subs, agent.Subagent{
 				Agent: agent.Agent{ID: def.Name, Instructions: knows(def.Instructions), Tools: def.Gate(o.toolNames(tools))}, Engine: eng, Description: def.Description, Timeout: def.Timeout,
@@ -312,7 +314,7 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 		}
 	}
 	if len(subs) == 0 {
-		return tools, nil
+		return tools, nil, nil
 	}
 	var opts []agent.TaskOption
 	if o.DisableSubagentSummary {
@@ -320,9 +322,9 @@ func withTasks(o Options, p *project.Project, tools []tool.Tool) ([]tool.Tool, e
 	}
 	task, err := agent.Task(subs, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("pawl: subagents: %w", err)
+		return nil, nil, fmt.Errorf("pawl: subagents: %w", err)
 	}
-	return append(slices.Clip(tools), task), nil
+	return append(slices.Clip(tools), task), subs, nil
 }
 
 // engine makes the engine of the runs.

@@ -112,6 +112,9 @@ func (t *turn) own(ctx context.Context) error {
 	if t.private || t.lease.stop != nil {
 		return nil
 	}
+	if t.relay == nil {
+		t.lease.owner = t.driver() // those who do the run's effects elsewhere lease the session, too, as the same
+	}
 	return t.take(ctx, t.lease, t.info.ContextID, t.info.RunID)
 }
 

@@ -185,6 +185,9 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	if user := at.Run.Attributes["user.id"]; user != "" {
 		opts = append(opts, WithAttributes(map[string]string{"user.id": user}))
 	}
+	if sub, err = sub.elsewhere(ctx, session, opts); err != nil {
+		return nil, done, err
+	}
 	for {
 		res, done, err = t.goOn(ctx, at, sub, session, prompt, opts)
 		if !errors.Is(err, errBegun) { // else another driver of the run above was faster: look again

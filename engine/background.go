@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,14 @@ type Background struct {
 	failed  error             // what kept a result from getting on record
 	events  []event.Event
 	changed chan struct{} // closed, and made anew, whenever something here changes
+	apart   *apart        // nil: work is done here
+}
+
+// apart is of a Background whose work is done elsewhere.
+type apart struct {
+	only  string // but for this
+	work  func(ctx context.Context) error
+	noted []string
 }
 
 // NewBackground makes room for the background work of an attempt.
@@ -35,10 +44,60 @@ func NewBackground(ctx context.Context, host Host) *Background {
 	return b
 }
 
+// BackgroundElsewhere makes the Background of a process that does one effect of a run whose path is elsewhere: what is started is noted, for others to do ([Background.Noted]), and waiting for it is an InterruptedError with [CauseBackground]. The
+// work of that one name, if it has one, is for this process to do: see [Background.Do].
+func BackgroundElsewhere(ctx context.Context, only string) *Background {
+	b := &Background{changed: make(chan struct{}), intr: &latch{}, apart: &apart{only: only}}
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	return b
+}
+
+// Noted gives the names of what was started, and is to be done elsewhere.
+func (b *Background) Noted() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.apart.noted)
+}
+
+// Do does the work that this process is to do. Without such work there is nothing to do: it is over.
+func (b *Background) Do(ctx context.Context) (err error) {
+	b.mu.Lock()
+	work := b.apart.work
+	b.mu.Unlock()
+	if work == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = errdefs.Recovered("the background call "+b.apart.only, p)
+		}
+	}()
+	return work(ctx)
+}
+
+// note notes what is started. b.mu is held.
+func (a *apart) note(name string, work func(ctx context.Context) error) {
+	if name == a.only {
+		a.work = work
+	} else if !slices.Contains(a.noted, name) {
+		a.noted = append(a.noted, name)
+	}
+}
+
+// Continuer is a [Performer] whose run may have something going on in the background.
+type Continuer interface {
+	// GoOn starts, in run.Background, what by the record goes on there, unless it runs already.
+	GoOn(run Run, host Host)
+}
+
 // Start runs work under a name, unless it runs already or has ended in this process. An InterruptedError of it parks the run, any other error fails it.
 func (b *Background) Start(name string, work func(ctx context.Context) error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.apart != nil {
+		b.apart.note(name, work)
+		return
+	}
 	if b.running[name] || b.over[name] || b.ctx.Err() != nil {
 		return
 	}
@@ -100,6 +159,12 @@ func (b *Background) Flush(ctx context.Context, host Host) {
 // Wait waits until ready says so, or nothing runs any more, and flushes meanwhile. It gives an InterruptedError when work waits for something outside of this
 // process, and the error of work that failed.
 func (b *Background) Wait(ctx context.Context, host Host, ready func() bool) error {
+	if b.apart != nil {
+		if ready() || len(b.Noted()) == 0 {
+			return nil
+		}
+		return InterruptedError{Interrupt{Cause: CauseBackground}}
+	}
 	var end error
 	err := b.await(ctx, host, func(running int, parked *InterruptedError, failed error) bool {
 		switch {

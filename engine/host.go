@@ -109,6 +109,7 @@ const (
 	CauseAwaitingPerson Cause = "awaiting_person" // a run that parks until a person answers
 	CauseJournal        Cause = "journal"         // the journal could not be written: the run's end is not on record either
 	CauseCommit         Cause = "commit"          // a committer failed: the run is over but for that
+	CauseBackground     Cause = "background"      // what the run waits for goes on in the background, elsewhere: see [BackgroundElsewhere]. No run ends with it
 	CauseCustom         Cause = "custom"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/journal/internal/wake"
+	"github.com/pawl-dev/pawl/internal/wake"
 )
 
 // Memory is a Store for tests and for those who want no persistence. A fork shares its parent's entries by reference. It has no Close:

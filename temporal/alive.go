@@ -23,10 +23,10 @@ type aliveKey struct {
 func (a *alive) of(p path) *living { return &living{all: a, path: p} }
 
 // get gives an effect; nil where no workflow in this process waits for it.
-func (a *alive) get(session, run string, attempt int, key journal.Key) engine.Effect {
+func (a *alive) get(at aliveKey) engine.Effect {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.all[aliveKey{session, run, attempt, key}]
+	return a.all[at]
 }
 
 // living are the effects of one path that its workflow waits for. It is used by the workflow's coroutines, one at a time.
@@ -70,4 +70,35 @@ func (l *living) end() {
 		delete(l.all.all, l.at(key))
 	}
 	l.mine = nil
+}
+
+// latest keeps what was made or found last, a bounded number of things.
+type latest[T any] struct {
+	mu    sync.Mutex
+	all   map[aliveKey]T
+	order []aliveKey // the oldest first
+}
+
+// mostLatest is how many are kept.
+const mostLatest = 256
+
+// get gives what is kept, or what is made now; what can't be made is not kept.
+func (l *latest[T]) get(at aliveKey, make func() (T, bool)) T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if v, there := l.all[at]; there {
+		return v
+	}
+	v, ok := make()
+	if !ok {
+		return v
+	}
+	if l.all == nil {
+		l.all = map[aliveKey]T{}
+	}
+	if l.all[at], l.order = v, append(l.order, at); len(l.order) > mostLatest {
+		delete(l.all, l.order[0])
+		l.order = l.order[1:]
+	}
+	return v
 }

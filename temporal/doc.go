@@ -10,4 +10,6 @@
 // The engine's own path, the loop, graph or script that runs everywhere else, runs as a workflow. Each effect that it asks for (a model call, a judgment, a tool call, a question) is an activity, and the activity is
 // the same effect as it is done locally, put on record in the same journal, which all processes share. So the journal keeps what was said and done, and does each thing once, also
 // when Temporal has an activity done again; Temporal's history keeps the schedule, in names and positions. No message, key, prompt or result crosses.
+//
+// What models and tools say while they are at it is seen elsewhere through a stream, where there is one: [Config.Stream], [WithStream], package stream.
 package temporal

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -11,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Engine has runs done by workers. Safe for concurrent use.
@@ -18,6 +20,7 @@ type Engine struct {
 	client client.Client
 	inner  engine.Engine
 	queue  string
+	stream stream.Store
 }
 
 // EngineOption shapes an Engine.
@@ -25,6 +28,9 @@ type EngineOption func(*Engine)
 
 // WithQueue names the task queue that the workers are at. Default: [Queue].
 func WithQueue(name string) EngineOption { return func(e *Engine) { e.queue = name } }
+
+// WithStream has listeners told what effects say while they go on, as of a run that is done here. It is the Stream of the workers' [Config]. Who begins to listen while nobody does hears entries, and what is said behind the next one.
+func WithStream(s stream.Store) EngineOption { return func(e *Engine) { e.stream = s } }
 
 // NewEngine has runs done by the workers that have the run's agent, by the agent's ID, with an engine such as inner. Here inner does nothing: it goes over what is on record, to say how the run ended.
 func NewEngine(c client.Client, inner engine.Engine, opts ...EngineOption) *Engine {
@@ -64,8 +70,11 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	if err := ctx.Err(); err != nil {
 		return board, err
 	}
-	p := pathOf(&run)
-	seen := &watch{engine: e, run: &run, host: host, interrupted: engine.Interruptions(run, host), seq: p.Upto}
+	p := pathOf(ctx, &run)
+	if err := p.fits(); err != nil {
+		return board, err
+	}
+	seen := e.watch(&run, host)
 	if i := seen.interrupted(); i != nil {
 		return board, engine.InterruptedError{Interrupt: *i}
 	}
@@ -76,7 +85,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 		return board, unreachable(ctx, err)
 	}
 	end, err := seen.await(ctx, wf)
-	if readErr := run.Log.Refresh(context.WithoutCancel(ctx)); readErr != nil {
+	if readErr := refreshed(ctx, run.Log); readErr != nil {
 		return board, readErr
 	}
 	if err == nil {
@@ -85,11 +94,32 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 	return e.walked(ctx, run, board, err)
 }
 
+// refreshed reads a log to its end. What a run came to while the database was away is worth a wait.
+func refreshed(ctx context.Context, log *journal.Log) error {
+	for until := time.Now().Add(readWithin); ; {
+		err := log.Refresh(context.WithoutCancel(ctx))
+		if err == nil || !errdefs.NotAvailable.Is(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 // pathOf is the path of a run that goes on from here.
-func pathOf(run *engine.Run) path {
+func pathOf(ctx context.Context, run *engine.Run) path {
+	b := bounds(ctx, run)
 	p := path{
-		Session: run.Session, Run: run.ID, Attempt: run.Attempt, Driver: run.Log.Driver(), Member: run.AgentID, Upto: run.Log.Seq(), System: run.System,
-		Modes: run.OutputModes, Attrs: maps.Clone(run.Attributes), Parent: run.ParentRunID, Unknown: string(run.Unknown), AskTTL: run.AskTTL, Resumes: run.ResumeFrom != nil,
+		place: place{
+			Session: run.Session, Run: run.ID, Driver: run.Log.Driver(), Member: run.AgentID, Attrs: maps.Clone(run.Attributes), Unknown: string(run.Unknown), AskTTL: run.AskTTL, Bound: &b,
+		},
+		Attempt: run.Attempt, Upto: run.Log.Seq(), System: run.System, Modes: run.OutputModes, Parent: run.ParentRunID, Resumes: run.ResumeFrom != nil,
+	}
+	if b == (bound{}) {
+		p.Bound = nil
 	}
 	if run.Tools != nil {
 		p.Tools = &run.Tools

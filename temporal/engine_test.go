@@ -35,6 +35,13 @@ func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, t
 	if err != nil {
 		t.Fatal(err)
 	}
+	runs(t, w)
+	return w
+}
+
+// runs runs a worker until the test is over.
+func runs(t *testing.T, w *temporal.Worker) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
@@ -44,7 +51,6 @@ func worksAt(t *testing.T, c client.Client, store journal.Store, queue string, t
 			t.Error(err)
 		}
 	})
-	return w
 }
 
 // stepping is a model that has the tool work called so often, and then says that it is done.

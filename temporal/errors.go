@@ -28,7 +28,7 @@ func failureOf(err error) *failure {
 	if err == nil {
 		return nil
 	}
-	f := &failure{Text: err.Error()}
+	f := &failure{Text: clip(err.Error(), mostError)}
 	if c := errdefs.Of(err); c != nil {
 		f.Class = c.Error()
 	} else if errdefs.Canceled(err) {

@@ -15,12 +15,9 @@ func (w *Worker) Waiting() int {
 
 // Replayer goes over histories as a worker with such members does that takes a workflow over.
 func Replayer(store journal.Store, members ...Member) (worker.WorkflowReplayer, error) {
-	w := &Worker{store: store, members: map[string]Member{}, timing: Timing{}.orDefaults()}
-	for _, m := range members {
-		if err := m.check(); err != nil {
-			return nil, err
-		}
-		w.members[m.Agent.ID] = m
+	w := &Worker{store: store, members: map[string]Member{}, teams: map[string]Team{}, timing: Timing{}.orDefaults()}
+	if err := w.enlist(Config{Members: members}); err != nil {
+		return nil, err
 	}
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{})
 	if err != nil {

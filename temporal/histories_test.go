@@ -53,18 +53,18 @@ type recording struct {
 }
 
 var recorded = map[string]recording{
-	"tools":       {engine: func() (engine.Engine, error) { return looping(stepping(3)) }},
-	"parallel":    {engine: func() (engine.Engine, error) { return looping(both{}, tool.ReadOnly) }},
-	"approval":    {engine: func() (engine.Engine, error) { return looping(stepping(2), tool.RequiresApproval) }, run: runApproved},
+	"tools":       {engine: func() (engine.Engine, error) { return loopOf(stepping(3)) }},
+	"parallel":    {engine: func() (engine.Engine, error) { return loopOf(both{}, tool.ReadOnly) }},
+	"approval":    {engine: func() (engine.Engine, error) { return loopOf(stepping(2), tool.RequiresApproval) }, run: runApproved},
 	"graph":       {engine: func() (engine.Engine, error) { return graphed("left", "right") }},
 	"script":      {engine: func() (engine.Engine, error) { return scripted(sideBySide) }},
-	"interrupted": {engine: func() (engine.Engine, error) { return looping(stepping(8)) }, run: runInterrupted},
-	"again":       {engine: func() (engine.Engine, error) { return looping(stepping(8)) }, timing: temporal.Timing{Events: 60}},
-	"run":         {engine: func() (engine.Engine, error) { return looping(stepping(1)) }, run: runAsWorkflow},
+	"interrupted": {engine: func() (engine.Engine, error) { return loopOf(stepping(8)) }, run: runInterrupted},
+	"again":       {engine: func() (engine.Engine, error) { return loopOf(stepping(8)) }, timing: temporal.Timing{Events: 60}},
+	"run":         {engine: func() (engine.Engine, error) { return loopOf(stepping(1)) }, run: runAsWorkflow},
 }
 
-// looping is a loop with the tool work, and reads and writes nothing.
-func looping(mod model.Model, opts ...tool.Option) (engine.Engine, error) {
+// loopOf is a loop with the tool work, and reads and writes nothing.
+func loopOf(mod model.Model, opts ...tool.Option) (engine.Engine, error) {
 	type input struct {
 		Step int `json:"step"`
 	}
@@ -152,11 +152,13 @@ func runInterrupted(t *testing.T, m temporal.Member, eng *temporal.Engine, _ cli
 // runAsWorkflow is a run that nobody waits for.
 func runAsWorkflow(t *testing.T, m temporal.Member, _ *temporal.Engine, c client.Client, _ journal.Store) {
 	t.Helper()
-	w, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "golden"}, "pawl.run", map[string]any{"member": m.Agent.ID, "request": request})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	h, err := temporal.Begin(ctx, c, temporal.Order{Agent: m.Agent.ID, Session: "s", Run: "run", Message: request.Message, Queue: "golden"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Get(t.Context(), nil); err != nil {
+	if _, err := h.Wait(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -245,7 +247,7 @@ func keep(t *testing.T, name string, b []byte) {
 // ended are the workflows of a namespace, in the order in which they began, once all have ended and are listed so.
 func ended(t *testing.T, c client.Client, namespace string) []*workflowpb.WorkflowExecutionInfo {
 	t.Helper()
-	for {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		list, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace})
 		if err != nil {
 			t.Fatal(err)
@@ -260,8 +262,9 @@ func ended(t *testing.T, c client.Client, namespace string) []*workflowpb.Workfl
 		if !running && len(all) > 0 && all[len(all)-1].GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 			return all
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
+	t.Fatal("a workflow does not end")
+	return nil
 }
 
 // replay goes over what is kept in a directory with a member, and gives the first error. change changes histories before that; nil: nothing is changed.

@@ -3,6 +3,7 @@ package temporal_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -89,20 +90,11 @@ func TestWorkersAreKilled(t *testing.T) {
 	eng := temporal.NewEngine(server.Client(t), m.Engine)
 	var all sync.WaitGroup
 	began := time.Now()
-	unknown := make([]int, runs)
 	for i := range runs {
 		all.Go(func() {
 			res, err := agent.Run(t.Context(), m.Agent, eng, agent.Request{ContextID: fmt.Sprint("s", i), Message: message.User("go")}, agent.WithJournal(store))
 			if err != nil || res.Err != nil || res.Text() != "done" {
 				t.Errorf("run %d: %v, %+v", i, err, res)
-				return
-			}
-			for _, m := range res.Messages {
-				for r := range message.Of[message.ToolResult](m) {
-					if strings.Contains(r.Content, "unknown") {
-						unknown[i]++
-					}
-				}
 			}
 		})
 	}
@@ -133,23 +125,73 @@ func TestWorkersAreKilled(t *testing.T) {
 			repeated++
 		}
 	}
-	lost := 0
-	for _, n := range unknown {
-		lost += n
-	}
-	t.Logf("%v: %d kills, %d calls, repeated non-idempotent: %d, unknown: %d", time.Since(began).Round(time.Second), killed, len(times), repeated, lost)
 	if repeated > 0 || killed < kills {
 		t.Errorf("repeated non-idempotent: %d, after %d kills", repeated, killed)
 	}
+	local := transcripts(t, localStore(t, m), "s", "s/c10")
+	lost := 0
 	for i := range runs {
-		log, err := journal.Open(t.Context(), store, fmt.Sprint("s", i))
+		session := fmt.Sprint("s", i)
+		for n, got := range transcripts(t, store, session, session+"/c10") {
+			lost += alike(t, fmt.Sprintf("session %d, transcript %d", i, n), local[n], got)
+		}
+	}
+	t.Logf("%v: %d kills, %d calls, repeated non-idempotent: %d, unknown: %d", time.Since(began).Round(time.Second), killed, len(times), repeated, lost)
+	if lost > killed {
+		t.Errorf("%d outcomes are unknown after %d kills", lost, killed)
+	}
+}
+
+// localStore has a run as it is in one process that nobody kills.
+func localStore(t *testing.T, m temporal.Member) journal.Store {
+	store := journal.Memory()
+	res, err := agent.Run(t.Context(), m.Agent, m.Engine, agent.Request{ContextID: "s", Message: message.User("go")}, agent.WithJournal(store))
+	if err != nil || res.Text() != "done" {
+		t.Fatal(err, res)
+	}
+	return store
+}
+
+// transcripts are what is on record of completed sessions.
+func transcripts(t *testing.T, store journal.Store, sessions ...string) (all [][]string) {
+	for _, s := range sessions {
+		log, err := journal.Open(t.Context(), store, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st := log.State(); st.Status != "completed" || st.Messages.Len() != 42 {
-			t.Errorf("session %d: %s, %d messages", i, st.Status, st.Messages.Len())
+		st := log.State()
+		if st.Status != "completed" {
+			t.Errorf("session %s: %q", s, st.Status)
+		}
+		var lines []string
+		for _, m := range st.Messages.All() {
+			b, err := json.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, string(b))
+		}
+		all = append(all, lines)
+	}
+	return all
+}
+
+// alike compares transcripts. Only the result of a call that somebody was killed at may be another one: it is unknown.
+func alike(t *testing.T, what string, want, got []string) (unknown int) {
+	if len(got) != len(want) {
+		t.Errorf("%s has %d messages, want %d", what, len(got), len(want))
+		return 0
+	}
+	for i := range want {
+		switch {
+		case got[i] == want[i]:
+		case strings.Contains(want[i], "did step") && strings.Contains(got[i], "unknown"):
+			unknown++
+		default:
+			t.Errorf("%s, message %d: %s, want %s", what, i, got[i], want[i])
 		}
 	}
+	return unknown
 }
 
 // asked is a host that says when it is asked, and answers when it is told to.
@@ -217,4 +259,53 @@ func TestAnApprovalAfterEverythingDied(t *testing.T) {
 	if n := strings.Count(string(b), "work "); n != 2 {
 		t.Errorf("the tool ran %d times: %s", n, b)
 	}
+}
+
+// The database goes away twice while runs go on, and comes back. They go on, too.
+func TestTheDatabaseRestarts(t *testing.T) {
+	db := pgtest.New(t)
+	c := devserver.Shared(t).Client(t)
+	store, err := postgres.Open(t.Context(), db.DSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	m, err := laborer("laborer", ledger, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works(t, c, store, temporal.Queue, m)
+	var all []*temporal.Handle
+	for i := range 8 {
+		all = append(all, begin(t, c, temporal.Order{Agent: "laborer", Session: fmt.Sprint("s", i), Message: message.User("go")}))
+	}
+	for range 2 {
+		time.Sleep(500 * time.Millisecond)
+		db.Kill(t)
+		time.Sleep(time.Second)
+		db.Restart(t)
+	}
+	for _, h := range all {
+		if d := wait(t, h); d.Text != "done" {
+			t.Errorf("%+v: %v", d, d.Err())
+		}
+	}
+	b, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	for line := range strings.Lines(string(b)) {
+		if times[line]++; times[line] > 1 && strings.HasPrefix(line, "work ") {
+			t.Errorf("repeated: %s", line)
+		}
+	}
+	local, lost := transcripts(t, localStore(t, m), "s", "s/c10"), 0
+	for _, h := range all {
+		for n, got := range transcripts(t, store, h.Session, h.Session+"/c10") {
+			lost += alike(t, fmt.Sprintf("session %s, transcript %d", h.Session, n), local[n], got)
+		}
+	}
+	t.Logf("%d calls, %d outcomes unknown", len(times), lost)
 }

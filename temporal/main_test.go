@@ -18,8 +18,11 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal/postgres"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
+	streams "github.com/pawl-dev/pawl/temporal/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -59,8 +62,17 @@ func workAsProcess() error {
 	if err != nil {
 		return err
 	}
+	speaks, err := speaker()
+	if err != nil {
+		return err
+	}
+	said, err := streams.Open(ctx, os.Getenv("PAWL_DSN"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = said.Close() }()
 	w, err := temporal.NewWorker(temporal.Config{
-		Client: c, Store: store, Members: []temporal.Member{m, careful}, Timing: quick,
+		Client: c, Store: store, Stream: said, Members: []temporal.Member{m, careful, speaks}, Timing: quick,
 		Options: worker.Options{StickyScheduleToStartTimeout: time.Second, MaxConcurrentActivityExecutionSize: 10},
 	})
 	if err != nil {
@@ -70,7 +82,7 @@ func workAsProcess() error {
 	return w.Run(ctx)
 }
 
-// laborer is an agent of so many steps, whose tools write down each time that they run, by the key of their call.
+// laborer is an agent of so many steps, whose tools write down each time that they run, by the key of their call. Of one that has more than ten, the tenth is a task for a subagent.
 func laborer(id, ledger string, steps int, opts ...tool.Option) (temporal.Member, error) {
 	type input struct {
 		Step int `json:"step"`
@@ -89,9 +101,51 @@ func laborer(id, ledger string, steps int, opts ...tool.Option) (temporal.Member
 			return fmt.Sprint("did step ", in.Step), nil
 		}
 	}
-	eng, err := loop.New(loop.Config{Model: stepping(steps), Limits: loop.Limits{Repeats: -1}, Tools: []tool.Tool{
-		tool.Func("work", "Works.", note("work"), opts...),
-		tool.Func("read", "Reads.", note("read"), tool.ReadOnly),
-	}})
-	return temporal.Member{Agent: agent.Agent{ID: id, Instructions: "You work."}, Engine: eng}, err
+	tools := []tool.Tool{tool.Func("work", "Works.", note("work"), opts...), tool.Func("read", "Reads.", note("read"), tool.ReadOnly)}
+	helper, err := loop.New(loop.Config{Model: laboring(3), Limits: loop.Limits{Repeats: -1}, Tools: tools})
+	if err != nil {
+		return temporal.Member{}, err
+	}
+	subs := agent.Subagents{{Agent: agent.Agent{ID: "helper-of-" + id}, Engine: helper, Description: "helps"}}
+	task, err := agent.Task(subs)
+	if err != nil {
+		return temporal.Member{}, err
+	}
+	eng, err := loop.New(loop.Config{Model: laboring(steps), Limits: loop.Limits{Repeats: -1}, Tools: append(tools, task)})
+	return temporal.Member{Agent: agent.Agent{ID: id, Instructions: "You work."}, Engine: eng, Subagents: subs}, err
+}
+
+// laboring is a model that makes so many calls, one after the other, and then says that it is done.
+type laboring int
+
+func (n laboring) Complete(_ context.Context, req model.Request) (*model.Response, error) {
+	results := 0
+	for _, m := range req.Messages.All() {
+		for range message.Of[message.ToolResult](m) {
+			results++
+		}
+	}
+	step, usage := results+1, model.Usage{Input: 10, Output: 5}
+	c := message.ToolCall{ID: fmt.Sprint("c", step), Name: "work", Input: fmt.Sprintf(`{"step":%d}`, step)}
+	switch {
+	case step > int(n):
+		return &model.Response{Message: message.Assistant("done"), Usage: usage}, nil
+	case step == 10:
+		for _, t := range req.Tools {
+			if t.Name == agent.TaskName {
+				c.Name, c.Input = agent.TaskName, `{"agent":"helper-of-laborer","prompt":"help"}`
+			}
+		}
+	case step%3 == 0:
+		c.Name = "read"
+	}
+	return &model.Response{Message: message.Assistant("", c), Usage: usage}, nil
+}
+
+func (n laboring) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	r, err := n.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Text: r.Message.Text(), Final: true, Response: r})
 }

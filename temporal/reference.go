@@ -54,8 +54,13 @@ type recorded struct {
 	Run     string `json:"run"`
 	Attempt int    `json:"attempt"`
 	Upto    int64  `json:"upto"`
-	Events  int    `json:"events"` // Timing's, by which the workflow goes on with a new history
-	Bytes   int    `json:"bytes"`
+	Limits  limits `json:"limits"`
+}
+
+// limits are how long the workflow's history may get: those of the worker that began it, so that it goes the same way with another one.
+type limits struct {
+	Events int `json:"events"`
+	Bytes  int `json:"bytes"`
 }
 
 // withReferences is ctx for a workflow that reads a session. What it decodes may take a while: that is no deadlock.

@@ -63,17 +63,17 @@ func TestWhatIsReferredToIsReadInStretches(t *testing.T) {
 // An effect is kept for its activity as long as its workflow waits for it, and no longer, whoever did it.
 func TestEffectsAreLetGo(t *testing.T) {
 	var all alive
-	p := path{Session: "s", Run: "r", Attempt: 1}
+	p := path{place: place{Session: "s", Run: "r"}, Attempt: 1}
 	l := all.of(p)
 	one, two := engine.Ask{Asked: journal.Asked{ID: "1"}}, engine.Ask{Asked: journal.Asked{ID: "2"}}
 	l.put(one)
 	l.put(two)
 	for range 2 { // an activity that is tried again finds it, too
-		if all.get("s", "r", 1, one.Key()) == nil {
+		if all.get(aliveKey{"s", "r", 1, one.Key()}) == nil {
 			t.Fatal("an effect that is waited for is not there")
 		}
 	}
-	if all.get("s", "r", 2, one.Key()) != nil {
+	if all.get(aliveKey{"s", "r", 2, one.Key()}) != nil {
 		t.Error("an effect is taken for that of another attempt")
 	}
 	if l.done(one.Key()); len(all.all) != 1 {

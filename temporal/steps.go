@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -25,12 +26,14 @@ type steps struct {
 type under struct {
 	path     path
 	timing   Timing
+	limits   limits
 	live     *living // has activities in this process find the effect as it is
 	done     map[journal.Key]journal.Data
 	seen     int64             // the newest position that an activity told of
 	intr     *engine.Interrupt // what the path was interrupted by
 	answered int               // how often the workflow was told of an answer
 	again    bool              // the workflow's history is long: it goes on in a new one
+	behind   behind
 }
 
 // errAgain ends a path whose workflow begins anew.
@@ -55,40 +58,38 @@ func (s *steps) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Dat
 	return out, nil
 }
 
-// together bounds how many effects, or branches of one Branch, run at the same time.
+// together bounds how many effects, or branches of one Branch, run at the same time. Histories depend on it.
 const together = 16
 
-// group performs effects together.
+// group performs effects together, those that may run side by side as coroutines.
 func (s *steps) group(ctx context.Context, effects []engine.Effect, out []journal.Data) error {
-	missing := false
+	var missing []int
 	for i, e := range effects {
-		out[i] = s.done[e.Key()]
-		missing = missing || out[i] == nil
+		if out[i] = s.done[e.Key()]; out[i] == nil {
+			missing = append(missing, i)
+		}
 	}
-	if !missing {
+	if len(missing) == 0 {
 		return nil
 	}
 	wf := workflowOf(ctx)
 	if err := s.may(ctx, wf); err != nil {
 		return err
 	}
-	futures := make([]workflow.Future, len(effects))
-	for i, e := range effects {
-		if out[i] == nil {
-			futures[i] = s.begin(wf, e)
-		}
-		if !e.Concurrent() { // the next one is a question beside this one: they are put in order
-			if err := s.end(ctx, wf, e, futures[i], &out[i]); err != nil {
-				return err
-			}
-			futures[i] = nil
+	if len(missing) > 1 && effects[0].Concurrent() {
+		return aside(wf, len(missing), func(wf workflow.Context, i int) (err error) {
+			at := missing[i]
+			out[at], err = s.perform(wf, effects[at])
+			return err
+		})
+	}
+	for _, at := range missing {
+		var err error
+		if out[at], err = s.perform(wf, effects[at]); err != nil {
+			return err
 		}
 	}
-	errs := make([]error, len(effects))
-	for i, e := range effects {
-		errs[i] = s.end(ctx, wf, e, futures[i], &out[i])
-	}
-	return join(errs)
+	return nil
 }
 
 // may reports whether anything new may begin.
@@ -96,74 +97,99 @@ func (s *steps) may(ctx context.Context, wf workflow.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.intr != nil {
-		return engine.InterruptedError{Interrupt: *s.intr}
+	return s.goesOn(wf)
+}
+
+func (u *under) goesOn(wf workflow.Context) error {
+	if u.intr != nil {
+		return engine.InterruptedError{Interrupt: *u.intr}
 	}
 	info := workflow.GetInfo(wf)
-	if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= s.timing.Events || info.GetCurrentHistorySize() >= s.timing.Bytes {
-		s.again = true
+	if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= u.limits.Events || info.GetCurrentHistorySize() >= u.limits.Bytes {
+		u.again = true
 	}
-	if s.again {
+	if u.again {
 		return errAgain
 	}
 	return nil
 }
 
-// begin starts the activity of an effect.
-func (s *steps) begin(wf workflow.Context, e engine.Effect) workflow.Future {
-	s.live.put(e)
-	key := e.Key()
-	name, options := stepActivity, workflow.ActivityOptions{
-		StartToCloseTimeout: s.timing.Effect, HeartbeatTimeout: s.timing.Heartbeat, WaitForCancellation: true, Summary: key.String(),
-		RetryPolicy: &sdk.RetryPolicy{InitialInterval: s.timing.Again, BackoffCoefficient: 2, MaximumInterval: s.timing.Slowest},
-	}
-	switch engine.Bare(e).(type) {
+// perform has an effect done by activities.
+func (s *steps) perform(wf workflow.Context, e engine.Effect) (journal.Data, error) {
+	name, bare := stepActivity, engine.Bare(e)
+	switch bare.(type) {
 	case engine.Generate, engine.Compact:
 		name = modelActivity
 	case engine.UseTool:
 		name = toolActivity
 	}
-	in := step{
-		Session: s.path.Session, Run: s.path.Run, Driver: s.path.Driver, Member: s.path.Member, Key: key, Attrs: s.path.Attrs, Unknown: s.path.Unknown, AskTTL: s.path.AskTTL, Tools: s.path.Tools,
-	}
-	if _, ok := engine.Bare(e).(engine.Prepare); ok {
+	in := step{place: s.path.place, Inside: s.path.Inside}
+	in.Key = e.Key()
+	if _, ok := bare.(engine.Prepare); ok {
 		in.System = s.path.System
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(wf, options), name, in)
+	if p, ok := bare.(engine.Pausing); ok { // a timer of the workflow: no worker waits
+		if err := workflow.Sleep(wf, max(p.PausesUntil().Sub(workflow.Now(wf)), 0)); err != nil {
+			return nil, context.Canceled
+		}
+	}
+	s.live.put(e)
+	defer s.live.done(in.Key)
+	return s.through(wf, name, in)
 }
 
-// end waits for the activity of an effect, and has a question wait for its answer.
-func (s *steps) end(ctx context.Context, wf workflow.Context, e engine.Effect, f workflow.Future, out *journal.Data) error {
-	for f != nil {
+// through has activities do something until it has an outcome, or an error: a run that it leaves to a workflow is done by one, an answer that it needs is waited for, and so are calls in the background.
+func (u *under) through(wf workflow.Context, name string, in step) (journal.Data, error) {
+	options := workflow.ActivityOptions{
+		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: in.Key.String(),
+		RetryPolicy: &sdk.RetryPolicy{InitialInterval: u.timing.Again, BackoffCoefficient: 2, MaximumInterval: u.timing.Slowest},
+	}
+	for look := lookFirst; ; look = min(2*look, lookLast) {
+		told, over := u.answered, u.behind.over // what happens from here on may not have been seen
+		in.Driver = u.path.Driver
 		var o outcome
-		err := f.Get(wf, &o)
-		s.live.done(e.Key())
+		err := workflow.ExecuteActivity(workflow.WithActivityOptions(wf, options), name, in).Get(wf, &o)
 		if err != nil {
-			err = s.failed(err)
+			err = failed(err)
 		}
 		if o.data != nil {
-			if o.key != e.Key() {
-				return errdefs.Conflict.Errorf("temporal: entry %d of session %s is of %v, not of %v: it is not the code that began the run", o.Seq, s.path.Session, o.key, e.Key())
+			if o.key != in.Key {
+				return nil, errdefs.Conflict.Errorf("temporal: entry %d of session %s is of %v, not of %v: it is not the code that began the run", o.Seq, u.path.Session, o.key, in.Key)
 			}
-			*out, s.seen = o.data, max(s.seen, o.Seq)
+			u.seen = max(u.seen, o.Seq)
+		}
+		for _, call := range o.Behind {
+			u.beginBehind(call)
 		}
 		if err == nil {
 			err = o.Error.err()
 		}
-		if !awaits(err) || *out != nil {
-			return err
+		intr := engine.InterruptedError{}
+		switch {
+		case o.Below != nil:
+			in.Closes = u.below(wf, *o.Below)
+			if wf.Err() != nil { // what is below is closed all the same
+				wf, _ = workflow.NewDisconnectedContext(wf)
+			}
+			continue
+		case o.data != nil || !errors.As(err, &intr):
+			return o.data, err
+		case intr.Cause == engine.CauseAwaitingPerson:
+			err = u.wait(wf, o.Error.Deadline, look, func() bool { return u.answered > told })
+		case intr.Cause == engine.CauseBackground:
+			err = u.wait(wf, time.Time{}, look, func() bool { return u.behind.over > over || u.answered > told })
+			if err == nil {
+				err = u.behind.failed
+			}
 		}
-		told := s.answered
-		if err := s.wait(ctx, wf, o.Error.Deadline, func() bool { return s.answered > told }); err != nil {
-			return err
+		if err != nil {
+			return nil, err
 		}
-		f = s.begin(wf, e)
 	}
-	return nil
 }
 
 // failed is what an activity failed with.
-func (s *steps) failed(err error) error {
+func failed(err error) error {
 	var app *sdk.ApplicationError
 	if !errors.As(err, &app) && !sdk.IsCanceledError(err) && !sdk.IsTimeoutError(err) {
 		panic(unread{err}) // what it gave can't be decoded
@@ -171,46 +197,82 @@ func (s *steps) failed(err error) error {
 	return received(err)
 }
 
-// awaits reports whether an effect waits for a person.
-func awaits(err error) bool {
-	var intr engine.InterruptedError
-	return errors.As(err, &intr) && intr.Cause == engine.CauseAwaitingPerson
-}
+// What is waited for is in the journal, and whoever puts it there tells the workflow. One that was not told looks by itself, after a minute first, and then ever more seldom.
+const (
+	lookFirst = time.Minute
+	lookLast  = time.Hour
+)
 
-// wait waits until something happened, or until a deadline, as long as the path may go on.
-func (s *steps) wait(ctx context.Context, wf workflow.Context, until time.Time, happened func() bool) error {
-	over := func() bool { return happened() || s.intr != nil || s.again }
-	var err error
-	if until.IsZero() {
-		err = workflow.Await(wf, over)
-	} else {
-		_, err = workflow.AwaitWithTimeout(wf, max(until.Sub(workflow.Now(wf)), 0), over)
+// wait waits until something happened, or until it is time to look whether it has, as long as the path may go on.
+func (u *under) wait(wf workflow.Context, deadline time.Time, look time.Duration, happened func() bool) error {
+	if !deadline.IsZero() {
+		look = min(look, max(deadline.Sub(workflow.Now(wf)), 0))
 	}
-	if err != nil {
-		return ctx.Err()
+	if _, err := workflow.AwaitWithTimeout(wf, look, func() bool { return happened() || u.intr != nil || u.again }); err != nil {
+		return context.Canceled
 	}
-	if happened() {
+	if u.intr == nil && !u.again || happened() {
 		return nil
 	}
-	return s.may(ctx, wf)
+	return u.goesOn(wf)
+}
+
+// below has a run below done by a workflow of its own, and gives how its path ended. It is interrupted, and cancelled, with this one.
+func (u *under) below(wf workflow.Context, p path) *closed {
+	c := &closed{Session: p.Session, Run: p.Run, Attempt: p.Attempt}
+	apart, _ := workflow.NewDisconnectedContext(wf)
+	for {
+		f := child(wf, p)
+		if err := f.GetChildWorkflowExecution().Get(apart, nil); sdk.IsWorkflowExecutionAlreadyStartedError(err) { // one of an earlier workflow is about to end
+			if err := workflow.Sleep(wf, time.Second); err != nil {
+				c.Error = failureOf(context.Canceled)
+				return c
+			}
+			continue
+		}
+		for told := false; !f.IsReady(); told = true {
+			if err := workflow.Await(apart, func() bool { return f.IsReady() || u.intr != nil && !told }); err == nil && u.intr != nil && !f.IsReady() {
+				f.SignalChildWorkflow(apart, interruptSignal, interruption{string(u.intr.Cause), u.intr.Detail})
+			}
+		}
+		if err := f.Get(apart, &c.ended); err != nil {
+			c.Error = failureOf(received(err))
+		}
+		return c
+	}
+}
+
+// child begins the workflow of a path below.
+func child(wf workflow.Context, p path) workflow.ChildWorkflowFuture {
+	wf = workflow.WithChildOptions(wf, workflow.ChildWorkflowOptions{
+		WorkflowID: p.id(), ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WaitForCancellation: true, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	})
+	return workflow.ExecuteChildWorkflow(wf, pathWorkflow, p)
 }
 
 // Branch runs the branches as coroutines, each with a workflow context of its own.
 func (s *steps) Branch(ctx context.Context, branches ...engine.Branch) error {
-	wf := workflowOf(ctx)
-	errs := make([]error, len(branches))
-	sub := func(wf workflow.Context, i int) (err error) { //nolint:contextcheck // the coroutine's own context, which ctx stands for outside of it
-		defer recovered("branch "+branches[i].Scope, &err)
+	on, _ := ctx.(onPath)
+	return aside(workflowOf(ctx), len(branches), func(wf workflow.Context, i int) error {
 		b := branches[i]
-		return b.Run(onPath{wf}, &steps{s.under, append(slices.Clip(s.scopes), b.Scope), s.beside || len(branches) > 1})
+		return b.Run(onPath{wf, on.began, on.late}, &steps{s.under, append(slices.Clip(s.scopes), b.Scope), s.beside || len(branches) > 1})
+	})
+}
+
+// aside runs jobs as coroutines, in order and so many together, and waits for all. One job runs in this one.
+func aside(wf workflow.Context, n int, job func(wf workflow.Context, i int) error) error {
+	errs := make([]error, n)
+	sub := func(wf workflow.Context, i int) (err error) {
+		defer recovered("a branch", &err)
+		return job(wf, i)
 	}
-	if len(branches) == 1 {
+	if n == 1 {
 		return sub(wf, 0)
 	}
 	free, all := workflow.NewSemaphore(wf, together), workflow.NewWaitGroup(wf)
-	outside, _ := workflow.NewDisconnectedContext(wf) // all are waited for, also when the run is cancelled
-	for i := range branches {
-		if err := free.Acquire(outside, 1); err != nil {
+	apart, _ := workflow.NewDisconnectedContext(wf) // all are waited for, also when the run is cancelled
+	for i := range n {
+		if err := free.Acquire(apart, 1); err != nil {
 			return err
 		}
 		all.Add(1)
@@ -220,7 +282,7 @@ func (s *steps) Branch(ctx context.Context, branches ...engine.Branch) error {
 			errs[i] = sub(wf, i)
 		})
 	}
-	all.Wait(outside)
+	all.Wait(apart)
 	return join(errs)
 }
 

@@ -3,6 +3,8 @@ package temporal
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,49 +12,92 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
-// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run.
+// watch stands by a run that workers do, for its host: what gets on record is published, usage is reported, questions are asked, and what interrupts the host interrupts the run. The tasks below it are
+// watched with it.
 type watch struct {
 	engine      *Engine
 	run         *engine.Run
 	host        engine.Host
 	interrupted func() *engine.Interrupt
-	seq         int64 // that the host was told of
 	said        bool  // the run was told of the interrupt
 	limit       error // a limit that the host said was reached
+
+	sessions map[string]*watched
+	news     chan heard
+	all      sync.WaitGroup
+
+	questions []question // to be asked, one after the other; the first is being asked
+	replies   chan reply
+	withdraw  context.CancelFunc // of the first
+}
+
+// watched is a session: the run's own, or that of a task below it.
+type watched struct {
+	log    *journal.Log
+	parent string          // the run that the task is of
+	at     stream.Position // that the host was told of
+}
+
+// heard is what happened in a session.
+type heard struct {
+	session string
+	stream.News
+}
+
+type question struct {
+	session string
+	journal.Pending
+}
+
+type reply struct {
+	engine.Reply
+	err error
 }
 
 // lookEvery is how often the host is asked for an interrupt.
 const lookEvery = 50 * time.Millisecond
 
-// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. Everything is told from here, the run's own goroutine.
+func (e *Engine) watch(run *engine.Run, host engine.Host) *watch {
+	return &watch{
+		engine: e, run: run, host: host, interrupted: engine.Interruptions(*run, host),
+		sessions: map[string]*watched{}, news: make(chan heard), replies: make(chan reply, 1),
+	}
+}
+
+// await waits for the workflow. When ctx ends it is cancelled, and waited for: tools stop by it. All is told from here, the run's own goroutine; only questions, which may take days, are asked from another one.
 func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error) {
 	apart := context.WithoutCancel(ctx)
 	inner, stop := context.WithCancel(apart)
-	var all sync.WaitGroup
-	defer all.Wait()
+	defer w.all.Wait()
 	defer stop()
 	end, over := new(ended), make(chan error, 1)
-	all.Go(func() { over <- wf.Get(inner, end) })
-	news := make(chan journal.Entry)
-	all.Go(func() { w.follow(inner, news) })
+	w.all.Go(func() { over <- wf.Get(inner, end) })
+	if w.run.ResumeFrom != nil { // what waits in the workflow may have its answer by now
+		_ = poke(inner, w.engine.client, w.run.Log.Store(), w.run.Session)
+	}
+	w.take(inner, w.run.Log, w.run.ParentRunID, w.run.Log.Seq())
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	w.asks(ctx, wf) // what was asked before is asked again
+	asks, stopAsking := context.WithCancel(ctx)
+	defer stopAsking()
 	done := ctx.Done()
 	for {
+		w.ask(asks)
 		select {
-		case e := <-news:
-			w.tell(apart, e)
-			if _, asked := e.Data.(journal.Asked); asked {
-				w.asks(ctx, wf)
+		case n := <-w.news:
+			w.tell(apart, n)
+			for _, e := range n.Events {
+				w.heed(inner, e.Entry)
 			}
 			if w.limit != nil {
 				w.interrupt(apart, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
 			}
+		case r := <-w.replies:
+			w.replied(apart, wf, r)
 		case err := <-over:
 			w.rest(apart)
 			switch {
@@ -76,35 +121,92 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	}
 }
 
-// follow gives what gets on record. A journal that can't be read for a while is followed again from where it was.
-func (w *watch) follow(ctx context.Context, news chan<- journal.Entry) {
-	at := w.seq
+// take watches a session from a position on, and the unfinished tasks below it; what waits there for a person is asked again.
+func (w *watch) take(ctx context.Context, log *journal.Log, parent string, from int64) {
+	if w.sessions[log.Session()] != nil {
+		return
+	}
+	s := &watched{log, parent, w.position(ctx, log.Session(), from)}
+	w.sessions[log.Session()] = s
+	at := s.at
+	w.all.Go(func() { w.follow(ctx, log.Session(), at) })
+	w.pending(ctx, log)
+	st := log.State()
+	for _, call := range st.Unfinished() {
+		if below, err := journal.Open(ctx, log.Store(), journal.TaskSession(log.Session(), call)); err == nil && below.Seq() > 0 {
+			w.take(ctx, below, st.Run, below.Seq())
+		}
+	}
+}
+
+// heed does what an entry asks for.
+func (w *watch) heed(ctx context.Context, e journal.Entry) {
+	if e.Data == nil {
+		return
+	}
+	log := w.sessions[e.Session].log
+	switch d := e.Data.(type) {
+	case journal.Asked:
+		w.pending(ctx, log)
+	case journal.Answered: // by whoever was asked here, or by somebody else
+		w.answered(ctx, log, d.ID)
+	case journal.TaskStarted:
+		if below, err := journal.Open(ctx, log.Store(), d.Session); err == nil {
+			w.take(ctx, below, e.Run, 0)
+		}
+	}
+}
+
+// answered tells the workflow that waits for an answer that it is there. Nobody is asked any more.
+func (w *watch) answered(ctx context.Context, log *journal.Log, id string) {
+	is := func(q question) bool { return q.session == log.Session() && q.ID == id }
+	if len(w.questions) > 0 && w.withdraw != nil { // the first is being asked
+		if is(w.questions[0]) {
+			w.withdraw()
+		}
+		w.questions = append(w.questions[:1], slices.DeleteFunc(w.questions[1:], is)...)
+	} else {
+		w.questions = slices.DeleteFunc(w.questions, is)
+	}
+	if err := log.Refresh(ctx); err != nil {
+		return
+	}
+	st := log.State()
+	_ = w.engine.client.SignalWorkflow(ctx, pathID(log.Session(), st.Run, st.Attempt), "", answeredSignal, id)
+}
+
+// follow gives what gets on record, and what is said. A journal that can't be read for a while is followed again from where it was.
+func (w *watch) follow(ctx context.Context, session string, at stream.Position) {
 	for ctx.Err() == nil {
-		for e, err := range journal.Follow(ctx, w.run.Log.Store(), w.run.Session, at) {
+		wait := time.Duration(0)
+		for n, err := range w.follows(ctx, session, at) {
 			if err != nil {
+				wait = time.Second
 				break
 			}
 			select {
-			case news <- e:
-				at = e.Seq
+			case w.news <- heard{session, n}:
+				at = n.At
 			case <-ctx.Done():
 				return
 			}
 		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(wait):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// rest tells what is on record by the end.
+// rest tells what is there by the end.
 func (w *watch) rest(ctx context.Context) {
-	for e, err := range w.run.Log.Store().Read(ctx, w.run.Session, w.seq) {
-		if err != nil {
-			return // it is not told, and nothing else
+	for _, session := range slices.Sorted(maps.Keys(w.sessions)) {
+		for n, err := range w.there(ctx, session, w.sessions[session].at) {
+			if err != nil {
+				break // it is not told, and nothing else
+			}
+			w.tell(ctx, heard{session, n})
 		}
-		w.tell(ctx, e)
 	}
 }
 
@@ -117,16 +219,22 @@ func (w *watch) interrupt(ctx context.Context, wf client.WorkflowRun, i engine.I
 	_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", interruptSignal, interruption{string(i.Cause), i.Detail})
 }
 
-// tell tells the host of an entry.
-func (w *watch) tell(ctx context.Context, e journal.Entry) {
-	w.seq = e.Seq
-	if e.Run != w.run.ID {
-		return
+// tell tells the host what happened.
+func (w *watch) tell(ctx context.Context, n heard) {
+	s := w.sessions[n.session]
+	s.at = n.At
+	for _, e := range n.Events {
+		if e.Run != w.run.ID && n.session == w.run.Session {
+			continue
+		}
+		if engine.Listening(w.host) {
+			e.ParentRun = s.parent
+			engine.Publish(ctx, w.host, e)
+		}
+		if e.Data != nil {
+			w.outcome(ctx, e.Entry)
+		}
 	}
-	if engine.Listening(w.host) {
-		engine.Publish(ctx, w.host, event.Event{Entry: e, ParentRun: w.run.ParentRunID})
-	}
-	w.outcome(ctx, e)
 }
 
 // outcome tells the host of an outcome.
@@ -144,34 +252,55 @@ func (w *watch) outcome(ctx context.Context, e journal.Entry) {
 		return
 	}
 	_ = w.host.Checkpoint(ctx, engine.Checkpoint{
-		ExecID: w.run.ID, Step: e.Key.String(), Session: w.run.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
+		ExecID: e.Run, Step: e.Key.String(), Session: e.Session, Attributes: w.run.Attributes, Seq: e.Seq, Timestamp: e.Time,
 	})
 }
 
-// asks puts questions that wait to whoever is there; nobody parks the run.
-func (w *watch) asks(ctx context.Context, wf client.WorkflowRun) {
-	if err := w.run.Log.Refresh(ctx); err != nil {
+// pending takes up the questions that wait in a session.
+func (w *watch) pending(ctx context.Context, log *journal.Log) {
+	if err := log.Refresh(ctx); err != nil {
 		return
 	}
-	for _, p := range w.run.Log.State().Pending {
-		reply, err := w.ask(ctx, p)
-		switch {
-		case err == nil:
-			err = w.run.Log.Answer(ctx, reply.To(p.Asked))
-			if err == nil || errdefs.Conflict.Is(err) {
-				_ = w.engine.client.SignalWorkflow(ctx, wf.GetID(), "", answeredSignal, p.ID)
-			}
-		case errdefs.NotAvailable.Is(err):
-			w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: p.ID})
+	for _, p := range log.State().Pending {
+		if !slices.ContainsFunc(w.questions, func(q question) bool { return q.session == log.Session() && q.ID == p.ID }) {
+			w.questions = append(w.questions, question{log.Session(), p})
 		}
 	}
 }
 
-func (w *watch) ask(ctx context.Context, p journal.Pending) (reply engine.Reply, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errdefs.Recovered("the host", v)
+// ask puts the first question to whoever is there, unless that is done already.
+func (w *watch) ask(ctx context.Context) {
+	if w.withdraw != nil || len(w.questions) == 0 || ctx.Err() != nil {
+		return
+	}
+	inner, cancel := context.WithCancel(ctx)
+	w.withdraw = cancel
+	q := w.questions[0]
+	w.all.Go(func() {
+		var r reply
+		defer func() {
+			if v := recover(); v != nil {
+				r.err = errdefs.Recovered("the host", v)
+			}
+			w.replies <- r
+		}()
+		r.Reply, r.err = w.host.AskUser(inner, engine.Prompt{Asked: q.Asked})
+	})
+}
+
+// replied puts an answer on record; the workflow that waits for it is told when it comes back from there. Where nobody is there the run is parked.
+func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
+	q := w.questions[0]
+	w.questions = w.questions[1:]
+	w.withdraw()
+	w.withdraw = nil
+	log := w.sessions[q.session].log
+	switch {
+	case r.err == nil:
+		if err := log.Answer(ctx, r.To(q.Asked)); err != nil && !errdefs.Conflict.Is(err) { // one answer wins; the journal can't be written now
+			w.questions = append(w.questions, q)
 		}
-	}()
-	return w.host.AskUser(ctx, engine.Prompt{Asked: p.Asked})
+	case errdefs.NotAvailable.Is(r.err):
+		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
+	}
 }

@@ -3,17 +3,13 @@ package temporal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -21,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
 )
 
 // Queue is the task queue that workers and engines meet at, unless they are told of another.
@@ -31,6 +28,9 @@ type Member struct {
 	Agent   agent.Agent
 	Engine  engine.Engine     // which is a Performer too, as loop, graph and script are
 	Options []agent.RunOption // hooks, budgets, dependencies, a sandbox: what binds each of its runs
+	// Subagents are those of the engine's [agent.Task] tool, whose runs are to be workflows of their own, below that of the run that gives the task. The run of another one is a part of the call's activity, and ends on one worker. One that is a member too, with the
+	// same engine, may have Subagents of its own.
+	Subagents agent.Subagents
 }
 
 // Timing is how long things may take. Zero values are the defaults.
@@ -50,52 +50,73 @@ func (t Timing) orDefaults() Timing {
 	return t
 }
 
+// beat is how often a worker says that it is at an effect, and looks whether the effect is still wanted.
+func (w *Worker) beat() time.Duration { return min(w.timing.Heartbeat/3, 3*time.Second) }
+
 // Config is what a Worker is made of.
 type Config struct {
 	Client  client.Client
 	Store   journal.Store // shared by all workers, and by those who begin runs
 	Members []Member
+	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time. Pollers are 8 by default, for activities and for workflows
+	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
+	Ready   func() // called by Run once the worker works
+	// Stream gets what effects say while they go on, for those who look: the same as theirs ([WithStream]). nil: nobody does, and models are not asked to stream.
+	Stream stream.Store
 }
 
 // Worker does what runs ask for.
 type Worker struct {
+	client  client.Client
 	store   journal.Store
 	members map[string]Member
+	teams   map[string]Team
 	timing  Timing
 	log     *slog.Logger
 	alive   alive
+	calls   latest[engine.Effect]  // with runs below
+	values  latest[*engine.Values] // what hooks of a run share in this process
 	logs    logs
+	leases  leases
+	stream  *stream.Writer // nil: none
 	inner   worker.Worker
+	ready   func()
+	grace   time.Duration
 }
+
+// leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
+const leaving = 10 * time.Second
 
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
-	w := &Worker{store: c.Store, members: map[string]Member{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default())}
-	w.logs.store = c.Store
+	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
+	w.logs.store, w.leases.store = c.Store, c.Store
+	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
+		c.Options.MaxHeartbeatThrottleInterval = w.beat()
+	}
+	if c.Stream != nil {
+		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
+	}
 	switch {
 	case c.Client == nil:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs a client")
 	case c.Store == nil:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs the journal that all processes share")
-	case len(c.Members) == 0:
+	case len(c.Members)+len(c.Teams) == 0:
 		return nil, errdefs.Validation.Errorf("temporal: a worker needs members: the agents whose runs it does")
 	}
-	for _, m := range c.Members {
-		if err := m.check(); err != nil {
-			return nil, err
-		}
-		if _, twice := w.members[m.Agent.ID]; twice {
-			return nil, errdefs.Conflict.Errorf("temporal: two members have the ID %s", m.Agent.ID)
-		}
-		w.members[m.Agent.ID] = m
+	if err := w.enlist(c); err != nil {
+		return nil, err
 	}
+	w.grace = c.Options.WorkerStopTimeout
+	c.Options.WorkerStopTimeout += leaving
 	w.inner = worker.New(c.Client, cmp.Or(c.Queue, Queue), polling(c.Options))
 	w.workflows(w.inner)
 	w.inner.RegisterActivityWithOptions(w.driving, activity.RegisterOptions{Name: driveActivity})
+	w.inner.RegisterActivityWithOptions(w.answering, activity.RegisterOptions{Name: answerActivity})
 	for _, name := range []string{modelActivity, toolActivity, stepActivity} {
 		w.inner.RegisterActivityWithOptions(w.perform, activity.RegisterOptions{Name: name})
 	}
@@ -111,199 +132,18 @@ func (w *Worker) workflows(r interface {
 	r.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: pathWorkflow})
 }
 
-func (m Member) check() error {
-	switch _, performs := m.Engine.(engine.Performer); {
-	case m.Agent.ID == "":
-		return errdefs.Validation.Errorf("temporal: a member's agent has no ID")
-	case m.Engine == nil:
-		return errdefs.Validation.Errorf("temporal: the member %s has no engine", m.Agent.ID)
-	case !performs:
-		return errdefs.NotAvailable.Errorf("temporal: the engine of %s does its work by itself: one that performs effects is needed, as loop, graph and script are", m.Agent.ID)
-	case !engine.CapabilitiesOf(m.Engine).Resume:
-		return errdefs.NotAvailable.Errorf("temporal: the engine of %s can't resume", m.Agent.ID)
-	}
-	return nil
-}
-
-// gate is what of the agent's tools a caller admits. Its nil admits all.
-func (m Member) gate(caller *[]string) []string {
-	switch {
-	case caller == nil:
-		return slices.Clone(m.Agent.Tools)
-	case m.Agent.Tools == nil:
-		return append([]string{}, *caller...)
-	}
-	both := []string{}
-	for _, name := range m.Agent.Tools {
-		if slices.ContainsFunc(*caller, func(other string) bool { return strings.EqualFold(name, other) }) {
-			both = append(both, name)
-		}
-	}
-	return both
-}
-
-func (w *Worker) stranger(id string) error {
-	var names []string
-	for name := range w.members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return errdefs.NotFound.Errorf("temporal: the worker has no member %q; it has: %s", id, strings.Join(names, ", "))
-}
-
 // Run works until ctx ends, and then lets go of what it is at: others take it up.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.inner.Start(); err != nil {
 		return errdefs.NotAvailable.Errorf("temporal: the worker can't start: %w", err)
 	}
+	if w.ready != nil {
+		w.ready()
+	}
 	<-ctx.Done()
 	w.inner.Stop()
+	w.silence(ctx)
 	return nil
-}
-
-// perform is the activity: one effect, as it is done locally, over the journal that all processes share.
-func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
-	ctx, stop := w.beating(ctx)
-	defer stop()
-	d, err := w.effect(ctx, in)
-	if err != nil && ctx.Err() != nil {
-		if cause := context.Cause(ctx); sdk.IsCanceledError(cause) { // asked for, by the workflow
-			return nil, sdk.NewCanceledError()
-		}
-		return nil, application(errdefs.NotAvailable.Errorf("temporal: the worker was stopped: %w", err), true)
-	}
-	return d, err
-}
-
-// beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say.
-func (w *Worker) beating(ctx context.Context) (context.Context, func()) {
-	inner, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(w.timing.Heartbeat / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			case <-ctx.Done():
-				if !sdk.IsCanceledError(context.Cause(ctx)) { // the worker stops, or another one has the effect by now: the run is not cancelled
-					cancel(engine.ErrLeft)
-				}
-				return
-			case <-inner.Done():
-				return
-			}
-		}
-	})
-	return inner, func() { cancel(nil); wg.Wait() }
-}
-
-// effect performs one effect.
-func (w *Worker) effect(ctx context.Context, in step) (*did, error) {
-	m, ok := w.members[in.Member]
-	if !ok {
-		return nil, application(w.stranger(in.Member), true) // another worker may have it
-	}
-	log, err := w.logs.open(ctx, in.Session)
-	if err != nil {
-		return nil, application(err, true)
-	}
-	log = log.As(in.Driver)
-	if d, begun := log.Recorded(in.Key); d != nil && log.Run() == in.Run { // by an attempt of this activity that could not say so
-		seq, err := w.find(ctx, in, log.Begun(in.Key), begun)
-		if err != nil {
-			return nil, application(err, true)
-		}
-		return &did{Seq: seq}, nil
-	}
-	options := append(slices.Clip(m.Options), agent.WithAttributes(in.Attrs), agent.WithUnknown(engine.Unknown(in.Unknown)), agent.WithAskTTL(in.AskTTL))
-	ctx, part, err := agent.PartOf(ctx, m.Agent, log, in.Run, options...)
-	if err != nil {
-		return nil, application(err, false)
-	}
-	part.Run.System, part.Run.Tools = in.System, m.gate(in.Tools)
-	e := w.alive.get(in.Session, in.Run, part.Run.Attempt, in.Key)
-	if e == nil {
-		e, err = engine.Find(ctx, m.Engine, part.Run, part.Board, func(k journal.Key) journal.Data { d, _ := log.Recorded(k); return d }, in.Key)
-		if err != nil {
-			return nil, application(err, false)
-		}
-	}
-	host := &noting{step: in.Key.String()}
-	_, err = engine.Local(part.Run, host, m.Engine.(engine.Performer)).Do(ctx, e)
-	d := &did{Seq: host.seq.Load(), Error: failureOf(err)}
-	if done, begun := log.Recorded(in.Key); d.Seq == 0 && done != nil { // another attempt was faster
-		seq, findErr := w.find(context.WithoutCancel(ctx), in, log.Begun(in.Key), begun)
-		if findErr != nil {
-			return nil, application(findErr, true)
-		}
-		d.Seq = seq
-	}
-	switch {
-	case err == nil, d.Seq > 0:
-		return d, nil
-	case errors.As(err, new(engine.InterruptedError)):
-		for _, p := range log.State().Pending {
-			if p.Key == in.Key {
-				d.Error.Deadline = p.Deadline()
-			}
-		}
-		return d, nil
-	case log.Failed() != nil:
-		return nil, application(err, true)
-	}
-	return nil, application(err, passes(err))
-}
-
-// find gives the entry that has the outcome of an effect. It stands behind its intent, if it has one.
-func (w *Worker) find(ctx context.Context, in step, from int64, begun bool) (int64, error) {
-	if !begun {
-		from = 0
-	}
-	intent := begun
-	for e, err := range w.store.Read(ctx, in.Session, max(from-1, 0)) {
-		switch {
-		case err != nil:
-			return 0, err
-		case e.Run != in.Run || e.Key != in.Key:
-		case intent:
-			intent = false
-		case isNote(e.Data):
-		default:
-			return e.Seq, nil
-		}
-	}
-	return 0, errdefs.Internal.Errorf("temporal: the outcome of %v is not in the journal of session %s", in.Key, in.Session)
-}
-
-// isNote reports whether an entry says that an effect came to nothing.
-func isNote(d journal.Data) bool {
-	_, note := d.(journal.ModelFailed)
-	return note
-}
-
-// noting is the host of an effect in a worker: it notes where its outcome is.
-type noting struct {
-	engine.NoopHost
-	step string
-	seq  atomic.Int64
-}
-
-// Listening reports that nobody listens.
-func (*noting) Listening() bool { return false }
-
-// Checkpoint comes after each outcome.
-func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
-	if c.Step == n.step {
-		n.seq.Store(c.Seq)
-	}
-	return nil
-}
-
-// passes reports whether an effect that failed may be tried again.
-func passes(err error) bool {
-	return errdefs.RateLimit.Is(err) || errdefs.NotAvailable.Is(err) || errdefs.Timeout.Is(err)
 }
 
 // logs are the sessions that the worker has read, the last ones that were needed.

@@ -1,12 +1,14 @@
 package temporal
 
 import (
+	"context"
 	"errors"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/message"
 )
 
@@ -22,17 +24,21 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	if m, ok := w.members[p.Member]; ok && p.Tools != nil && m.Agent.Tools != nil && slices.Equal(*p.Tools, m.Agent.Tools) {
 		p.Tools = nil // it need not stand with each activity
 	}
+	if p.Began.IsZero() {
+		p.Began = workflow.Now(wf)
+	}
 	u := &under{path: p, timing: w.timing, live: w.alive.of(p)}
 	defer u.live.end()
+	u.behind.wf, u.behind.cancel = workflow.WithCancel(wf)
 	var rec record
-	at := recorded{p.Run, p.Attempt, p.Upto, w.timing.Events, w.timing.Bytes}
+	at := recorded{p.Run, p.Attempt, p.Upto, limits{w.timing.Events, w.timing.Bytes}}
 	if err := workflow.SideEffect(wf, func(workflow.Context) any { return at }).Get(&rec); err != nil {
 		panic(unread{err})
 	}
-	u.done, u.seen = rec.done, p.Upto
-	u.timing.Events, u.timing.Bytes = rec.at.Events, rec.at.Bytes // a worker that is set otherwise goes on as was begun
+	u.done, u.seen, u.limits = rec.done, p.Upto, rec.at.Limits
 	u.listen(wf)
 	err := w.walks(wf, p, u, &rec)
+	u.endBehind(wf, err)
 	if u.again && errors.Is(err, errAgain) {
 		p = u.path
 		p.Upto = u.seen
@@ -63,7 +69,18 @@ func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err 
 	if p.Resumes {
 		run.ResumeFrom = &engine.Checkpoint{ExecID: p.Run, Session: p.Session, Seq: p.Upto, SpecVersion: rec.seed.Started.Version}
 	}
-	_, err = m.Engine.Execute(onPath{wf}, run, engine.NoopHost{}, board)
+	var ctx context.Context = onPath{wf: wf, began: p.Began}
+	if !p.Until.IsZero() {
+		limited, cancel, late := onPath{wf: wf, began: p.Began}.until(p.Until)
+		defer cancel()
+		defer func() {
+			if err != nil && late() {
+				err = errdefs.BudgetExceeded.Errorf("temporal: the time of the run was up at %s", p.Until.Format("2006-01-02 15:04:05 MST"))
+			}
+		}()
+		ctx = limited
+	}
+	_, err = m.Engine.Execute(ctx, run, engine.NoopHost{}, board)
 	return err
 }
 

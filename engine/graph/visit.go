@@ -137,6 +137,9 @@ type call struct {
 // Key is "clock/ID".
 func (c clock) Key() journal.Key { return journal.Key{Op: "clock", ID: c.id} }
 
+// PausesUntil implements [engine.Pausing].
+func (p pause) PausesUntil() time.Time { return p.Until }
+
 // Key is "wait/ID".
 func (p pause) Key() journal.Key { return journal.Key{Op: "wait", ID: p.id} }
 

@@ -292,6 +292,23 @@ func TestAPartialReplyIsContinuedOnResume(t *testing.T) {
 	}
 }
 
+func TestARunThatIsLeftHasNoPartialReply(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	d := play{cfg: loop.Config{Model: slowly{2, func() { cancel(engine.ErrLeft) }, nil}}, ctx: ctx, host: &listener{}}.do(t)
+	if replies := entries[journal.ModelFinished](t, d); !errors.Is(d.err, context.Canceled) || len(replies) > 0 {
+		t.Fatal(d.err, replies)
+	}
+	more, err := loop.New(loop.Config{Model: plays(says("all of it"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.eng = more
+	d.execute(t, t.Context(), engine.NoopHost{}) // whoever goes on with it
+	if diff := cmp.Diff([]string{"assistant: all of it"}, d.since()); diff != "" || d.err != nil {
+		t.Error(d.err, diff)
+	}
+}
+
 func TestToolOutputComesInTheGoroutineOfTheRun(t *testing.T) {
 	var plain []string // not guarded: the race detector tells
 	host := &listener{on: func(e event.Event) {

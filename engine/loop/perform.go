@@ -246,9 +246,9 @@ func (l *Engine) generate(ctx context.Context, run *engine.Run, host engine.Host
 	return l.replied(ctx, run, host, &out, resp, beside, e.Step)
 }
 
-// unreplied is what is on record of a call that failed: the text that came before it was cancelled.
+// unreplied is what is on record of a call that failed: the text that came before it was cancelled. A run that is left is not: whoever goes on with it makes the call again.
 func (l *Engine) unreplied(ctx context.Context, out *journal.ModelFinished, text string, err error) (journal.Data, error) {
-	if text != "" && ctx.Err() != nil {
+	if text != "" && ctx.Err() != nil && !errors.Is(context.Cause(ctx), engine.ErrLeft) {
 		out.Message, out.Partial = message.Assistant(text), true
 		return *out, err
 	}

@@ -376,6 +376,9 @@ func (l *Engine) behind(run *engine.Run, host engine.Host) {
 	}
 }
 
+// GoOn implements [engine.Continuer].
+func (l *Engine) GoOn(run engine.Run, host engine.Host) { l.behind(&run, host) }
+
 // start is apart from behind because its function has the run, a copy that stays, on the heap.
 func (l *Engine) start(run engine.Run, host engine.Host, c journal.Called) {
 	run.Background.Start(c.ID, func(ctx context.Context) error { return l.goOn(ctx, &run, host, c) })

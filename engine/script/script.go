@@ -119,20 +119,18 @@ func (e *Engine) CanResume(cp engine.Checkpoint) error {
 // Execute runs the program. A run that another program began, or another version of it, is errdefs.Conflict before anything is done: by this one's path, what is on record would be taken for something else.
 // An error of the program has the class of its cause, errdefs.Validation when that has none, and says FILE:LINE:COLUMN and the calls that led there.
 func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
-	outer := ctx
+	over := func() bool { return false }
 	if e.cfg.Limits.Time > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, e.cfg.Limits.Time, errTime)
+		var cancel func()
+		ctx, cancel, over = engine.Within(ctx, e.cfg.Limits.Time)
 		defer cancel()
 	}
 	err := e.run(ctx, run, engine.StepsOf(run, host, e), board)
-	if err != nil && outer.Err() == nil && errors.Is(context.Cause(ctx), errTime) {
+	if err != nil && over() {
 		err = errdefs.BudgetExceeded.Errorf("script: %s ran longer than %v: the limit", e.cfg.Name, e.cfg.Limits.Time)
 	}
 	return board, err
 }
-
-var errTime = errors.New("script: the time is over")
 
 func (e *Engine) run(ctx context.Context, run engine.Run, do engine.Steps, board *engine.Board) error {
 	began, err := engine.Do[journal.Visited](ctx, do, begin{sum: e.sum})
@@ -166,6 +164,9 @@ func (e *Engine) Perform(ctx context.Context, run engine.Run, host engine.Host, 
 		return e.base.Perform(ctx, run, host, effect)
 	}
 }
+
+// GoOn implements [engine.Continuer]: what goes on in the background are calls of tools, which all its loops have.
+func (e *Engine) GoOn(run engine.Run, host engine.Host) { e.base.GoOn(run, host) }
 
 // loopOf gives the loop that a generate asks for; the engine keeps it.
 func (e *Engine) loopOf(key string, change func(*loop.Config) error) (*loop.Engine, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wake"
 	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/journal/internal/wake"
 )
 
 // Store is a journal in a database. Make it with [Open]; the zero Store is of no use. Safe for concurrent use.

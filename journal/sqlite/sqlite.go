@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/wake"
 	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/journal/internal/wake"
 	_ "modernc.org/sqlite" // the driver, in pure Go
 )
 

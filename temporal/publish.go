@@ -1,0 +1,121 @@
+package temporal
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/temporal/stream"
+)
+
+// lastWords is how long an outcome waits for what was said before it to be in the stream.
+const lastWords = time.Second
+
+// lastItems is how long a worker that stops waits for what its effects said to be in the stream.
+const lastItems = 5 * time.Second
+
+// speaking is the host of an effect in a worker with a stream: what the effect says, and what the runs below it say, goes there. Entries are in the journal.
+type speaking struct {
+	noting
+	writer  *stream.Writer
+	attempt int
+	session string
+	behind  int64 // where its journal was
+	// What says something, by effect: mostly one.
+	of []said
+}
+
+type said struct {
+	session, run string
+	key          journal.Key
+	to           *stream.Attempt
+}
+
+// Listening reports that somebody may.
+func (*speaking) Listening() bool { return true }
+
+// Publish hands a delta to the stream. It is called from one goroutine at a time.
+func (s *speaking) Publish(_ context.Context, e event.Event) error {
+	if e.Data != nil {
+		s.over(e)
+		return nil
+	}
+	s.to(e).Add(e.Delta, e.Stream, e.Attempt, e.Text)
+	return nil
+}
+
+// to is where an event belongs.
+func (s *speaking) to(e event.Event) *stream.Attempt {
+	for i := range s.of {
+		if o := &s.of[i]; o.key == e.Key && o.run == e.Run && o.session == e.Session {
+			return o.to
+		}
+	}
+	i := stream.Item{Session: e.Session, Run: e.Run, Key: e.Key, Seq: e.Seq, ParentRun: e.ParentRun, Attempt: s.attempt}
+	if e.Session == s.session {
+		i.Behind = s.behind
+	}
+	a := s.writer.Begin(i)
+	s.of = append(s.of, said{e.Session, e.Run, e.Key, a})
+	return a
+}
+
+// over ends what an effect below said, when it has its outcome.
+func (s *speaking) over(e event.Event) {
+	for i := range s.of {
+		if o := s.of[i]; o.key == e.Key && o.run == e.Run && o.session == e.Session && stream.Ends(e.Entry) {
+			o.to.End()
+			s.of = append(s.of[:i], s.of[i+1:]...)
+			return
+		}
+	}
+}
+
+// end ends all that the activity says, and waits a little for it to be in the stream.
+func (s *speaking) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	for _, o := range s.of {
+		o.to.End()
+	}
+	for _, o := range s.of {
+		if !o.to.Flush(ctx) {
+			return
+		}
+	}
+}
+
+// spoken is a Performer whose outcomes go on record after what was said before them is in the stream.
+type spoken struct {
+	engine.Performer
+	host *speaking
+}
+
+// Perform performs.
+func (h spoken) Perform(ctx context.Context, run engine.Run, host engine.Host, e engine.Effect) (journal.Data, error) {
+	defer h.host.end(ctx)
+	return h.Performer.Perform(ctx, run, host, e)
+}
+
+// hostOf is the host of an effect in this worker, where its outcome is noted, and who performs for it.
+func (w *Worker) hostOf(ctx context.Context, at place, log *journal.Log, p engine.Performer) (engine.Host, *noting, engine.Performer) {
+	if w.stream == nil {
+		return quiet(ctx, at, log, p)
+	}
+	s := &speaking{noting: noting{step: at.Key.String()}, writer: w.stream, attempt: int(activity.GetInfo(ctx).Attempt), session: at.Session, behind: log.Seq()}
+	return s, &s.noting, spoken{p, s}
+}
+
+// silence ends the stream of a worker that stops.
+func (w *Worker) silence(ctx context.Context) {
+	if w.stream == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastItems)
+	defer cancel()
+	w.stream.Close(ctx)
+}
