@@ -253,7 +253,7 @@ func child(wf workflow.Context, p path) workflow.ChildWorkflowFuture {
 // Branch runs the branches as coroutines, each with a workflow context of its own.
 func (s *steps) Branch(ctx context.Context, branches ...engine.Branch) error {
 	on, _ := ctx.(onPath)
-	return aside(workflowOf(ctx), len(branches), func(wf workflow.Context, i int) error {
+	return aside(workflowOf(ctx), len(branches), func(wf workflow.Context, i int) error { //nolint:contextcheck // the coroutine's own context, which ctx stands for outside of it
 		b := branches[i]
 		return b.Run(onPath{wf, on.began, on.late}, &steps{s.under, append(slices.Clip(s.scopes), b.Scope), s.beside || len(branches) > 1})
 	})

@@ -40,7 +40,7 @@ func TestTheCommandsOfThePage(t *testing.T) {
 		cmd := exec.Command("bash", "-eux", "-c", script)
 		cmd.Dir, cmd.Env = w.dir, append(w.env(), "TEMPORAL_ADDRESS="+w.server.Address, "TEMPORAL_NAMESPACE="+w.server.Namespace)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		log, err := os.Create(filepath.Join(w.home, "log")) //nolint:gosec // the test's own; a pipe would wait for the workers
+		log, err := os.Create(filepath.Join(w.home, "log")) // a pipe would wait for the workers
 		if err != nil {
 			t.Fatal(err)
 		}
