@@ -38,7 +38,7 @@ type Done struct {
 	Status    agent.Status `json:"status"`
 	Cause     engine.Cause `json:"cause,omitempty"` // of one that was interrupted: it goes on when it is ordered again, without a message
 	Text      string       `json:"text,omitempty"`  // the answer, up to 32 KiB of it
-	Error     *failure     `json:"error,omitempty"`
+	Error     *failure     `json:"error,omitempty"` // see Err
 	Committed bool         `json:"committed,omitempty"`
 }
 
