@@ -53,7 +53,7 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 		}
 		if got.Path == nil {
 			_ = workflow.Await(apart, func() bool { return workflow.AllHandlersFinished(apart) })
-			return got.Done, nil
+			return got.Done.ends()
 		}
 		d.Closes = u.below(wf, *got.Path)
 	}

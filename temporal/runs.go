@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
@@ -44,6 +45,35 @@ type Done struct {
 
 // Err is what the run failed with, of the same class as in the worker; nil when it did not.
 func (d *Done) Err() error { return d.Error.err() }
+
+// ends is how the workflow ends: as the run does.
+func (d *Done) ends() (*Done, error) {
+	switch d.Status {
+	case agent.StatusCompleted, agent.StatusInterrupted:
+		return d, nil
+	case agent.StatusCanceled:
+		return nil, sdk.NewCanceledError(d)
+	}
+	f := d.Error
+	if f == nil {
+		f = &failure{Text: "the run ended as " + string(d.Status)}
+	}
+	return nil, sdk.NewApplicationErrorWithOptions(f.Text, typeOf(f), sdk.ApplicationErrorOptions{NonRetryable: true, Details: []any{f, d}})
+}
+
+// doneIn is how a run ended whose workflow ended with err; nil when err says nothing of that.
+func doneIn(err error) *Done {
+	var app *sdk.ApplicationError
+	var canceled *sdk.CanceledError
+	d := new(Done)
+	switch {
+	case errors.As(err, &canceled) && canceled.HasDetails() && canceled.Details(d) == nil:
+		return d
+	case errors.As(err, &app) && app.HasDetails() && app.Details(new(failure), d) == nil && d.Run != "":
+		return d
+	}
+	return nil
+}
 
 // Handle is a run that workers do, wherever it was begun. It holds no state: any program can make one. Safe for concurrent use.
 type Handle struct {
@@ -82,6 +112,9 @@ func Attach(c client.Client, session, run string) *Handle { return &Handle{sessi
 func (h *Handle) Wait(ctx context.Context) (*Done, error) {
 	d := new(Done)
 	if err := h.client.GetWorkflow(ctx, runID(h.Session, h.Run), "").Get(ctx, d); err != nil {
+		if d := doneIn(err); d != nil {
+			return d, nil
+		}
 		return nil, h.failed(ctx, err)
 	}
 	return d, nil

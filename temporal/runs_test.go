@@ -157,7 +157,9 @@ func TestWhatAnOrderMustHave(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d := wait(t, begin(t, c, temporal.Order{Agent: "a", Message: message.User("go")}))
+	h := begin(t, c, temporal.Order{Agent: "a", Message: message.User("go")})
+	d := wait(t, h)
+	ends(t, c, h, enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
 	if d.Status != agent.StatusFailed || !errdefs.Internal.Is(d.Err()) || !strings.Contains(d.Err().Error(), "no reply number 0") {
 		t.Errorf("a run that failed: %+v: %v", d, d.Err())
 	}
@@ -241,6 +243,19 @@ func TestACancelReachesTheTool(t *testing.T) {
 	}
 	if d := wait(t, h); d.Status != agent.StatusCanceled {
 		t.Errorf("%+v: %v", d, d.Err())
+	}
+	ends(t, c, h, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
+}
+
+// ends says how the workflow of a run has to have ended.
+func ends(t testing.TB, c client.Client, h *temporal.Handle, as enumspb.WorkflowExecutionStatus) {
+	t.Helper()
+	d, err := c.DescribeWorkflowExecution(t.Context(), "pawl-run/"+h.Session+"/"+h.Run, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.GetWorkflowExecutionInfo().GetStatus(); got != as {
+		t.Errorf("the workflow ended as %v, want %v", got, as)
 	}
 }
 
@@ -350,5 +365,29 @@ func TestHooksOfARunShareValues(t *testing.T) {
 	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a", Hooks: []hook.Middleware{h}}, Engine: looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("done")}, work)})
 	if d := wait(t, begin(t, c, temporal.Order{Agent: "a", Message: message.User("go")})); d.Text != "done" || seen.Load() != 1 {
 		t.Errorf("%+v: the second hook saw %d", d, seen.Load())
+	}
+}
+
+// tracer counts what it stands around.
+type tracer struct{ effects, failed *atomic.Int64 }
+
+func (tracer) TraceRun(context.Context, engine.Run) (context.Context, func(error)) { return nil, nil }
+
+func (t tracer) TraceEffect(context.Context, engine.Run, engine.Effect) (context.Context, func(engine.Traced)) {
+	return nil, func(d engine.Traced) {
+		if t.effects.Add(1); d.Err != nil {
+			t.failed.Add(1)
+		}
+	}
+}
+
+// A worker's tracers stand around the effects that it does, each attempt of them.
+func TestAWorkerTracesWhatItDoes(t *testing.T) {
+	c, store := devserver.Shared(t).Client(t), journal.Memory()
+	var tried, effects, failed atomic.Int64
+	m := temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, flaky{says{message.Assistant("done")}, 1, &tried, 0}), Options: []agent.RunOption{agent.WithTracer(tracer{&effects, &failed})}}
+	works(t, c, store, temporal.Queue, m)
+	if d := wait(t, begin(t, c, temporal.Order{Agent: "a", Message: message.User("go")})); d.Text != "done" || failed.Load() != 1 || effects.Load() < 3 {
+		t.Errorf("%+v: %d effects traced, %d of them failed", d, effects.Load(), failed.Load())
 	}
 }
