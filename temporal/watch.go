@@ -80,6 +80,7 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	asks, stopAsking := context.WithCancel(ctx)
 	defer stopAsking()
 	done := ctx.Done()
+	var looks <-chan time.Time // whether somebody heeds the cancel
 	for {
 		w.ask(asks)
 		select {
@@ -106,6 +107,14 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			}
 			done = nil
 			_ = w.engine.client.CancelWorkflow(apart, wf.GetID(), "")
+			again := time.NewTicker(heededWithin)
+			defer again.Stop()
+			looks = again.C
+		case <-looks:
+			if w.unheeded(inner, wf) {
+				w.rest(apart)
+				return end, ctx.Err()
+			}
 		case <-tick.C:
 			if i := w.interrupted(); i != nil {
 				w.interrupt(apart, wf, *i)
