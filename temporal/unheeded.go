@@ -25,8 +25,8 @@ func (w *watch) unheeded(ctx context.Context, wf client.WorkflowRun) bool {
 	if since == nil {
 		since = task.GetScheduledTime()
 	}
-	if task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED && task.GetAttempt() <= 1 || time.Since(since.AsTime()) < heededWithin {
-		return false
+	if task.GetAttempt() <= 1 && (task.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED || time.Since(since.AsTime()) < heededWithin) {
+		return false // it may be that somebody is at it; one that is tried again fails
 	}
 	return w.engine.client.TerminateWorkflow(ctx, wf.GetID(), wf.GetRunID(), "cancelled, and no worker takes it up") == nil
 }

@@ -107,14 +107,13 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			}
 			done = nil
 			_ = w.engine.client.CancelWorkflow(apart, wf.GetID(), "")
-			again := time.NewTicker(heededWithin)
-			defer again.Stop()
-			looks = again.C
+			looks = time.After(heededWithin)
 		case <-looks:
 			if w.unheeded(inner, wf) {
 				w.rest(apart)
 				return end, ctx.Err()
 			}
+			looks = time.After(time.Second)
 		case <-tick.C:
 			if i := w.interrupted(); i != nil {
 				w.interrupt(apart, wf, *i)
