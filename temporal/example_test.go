@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 
 	// The worker has all that is not data: models, tools, keys.
 	refund := tool.Func("refund", "Pay an order back.", func(_ context.Context, in struct{ Order string }) (string, error) {
