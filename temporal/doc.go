@@ -4,12 +4,14 @@
 //	w, err := temporal.NewWorker(temporal.Config{Client: c, Store: store, Members: []temporal.Member{{Agent: support, Engine: eng}}})
 //	err = w.Run(ctx)
 //
-//	// in any program: a run that is waited for, as any other …
-//	res, err := agent.Run(ctx, support, temporal.NewEngine(c, eng), agent.Request{Message: m}, agent.WithJournal(store))
+//	// in a program that waits for its run: its listeners, its questions
+//	res, err := agent.Run(ctx, support, temporal.NewEngine(c, eng), agent.Request{…}, agent.WithJournal(store))
 //
-//	// … and one that nobody needs to wait for
-//	h, err := temporal.Begin(ctx, c, temporal.Order{Agent: support.ID, Message: m})
+//	// in one that need not: any program can come back to the run, by its session and its ID
+//	h, err := temporal.Begin(ctx, c, temporal.Order{Agent: "support", Session: "chat", Message: message.User("…")})
 //	done, err := h.Wait(ctx)
+//
+// store is one journal, which the workers and whoever calls agent.Run share: in PostgreSQL (journal/postgres), or in a file where all are on one machine.
 //
 // The engine's own path, the loop, graph or script that runs everywhere else, runs as a workflow. Each effect that it asks for (a model call, a judgment, a tool call, a question) is an activity, and the activity is
 // the same effect as it is done locally, put on record in the same journal, which all processes share. So the journal keeps what was said and done, and does each thing once, also

@@ -22,6 +22,9 @@ type failure struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 }
 
+// String is for those who print what has one.
+func (f *failure) String() string { return f.Text }
+
 const canceled = "canceled"
 
 func failureOf(err error) *failure {

@@ -1,6 +1,8 @@
 package temporal
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/worker"
 
 	"github.com/pawl-dev/pawl/journal"
@@ -25,4 +27,11 @@ func Replayer(store journal.Store, teams []Team, members ...Member) (worker.Work
 	}
 	w.workflows(r)
 	return r, nil
+}
+
+// HeededWithin sets how long a cancel waits for workers, until the function that it gives is called.
+func HeededWithin(d time.Duration) func() {
+	was := heededWithin
+	heededWithin = d
+	return func() { heededWithin = was }
 }

@@ -35,11 +35,11 @@ type Order struct {
 // Done is how a run ended. All that was said is in the journal.
 type Done struct {
 	Session   string       `json:"session"`
-	Run       string       `json:"run"`
+	Run       string       `json:"run"` // of a team that of the last agent, which is not the Handle's
 	Status    agent.Status `json:"status"`
 	Cause     engine.Cause `json:"cause,omitempty"` // of one that was interrupted: it goes on when it is ordered again, without a message
 	Text      string       `json:"text,omitempty"`  // the answer, up to 32 KiB of it
-	Error     *failure     `json:"error,omitempty"` // see Err
+	Error     *failure     `json:"error,omitempty"` // see [Done.Err]
 	Committed bool         `json:"committed,omitempty"`
 }
 
@@ -83,7 +83,9 @@ type Handle struct {
 
 // Begin has workers do a run. It returns when the Temporal service has the order: from then on the run needs nobody. Ordered twice it is one run.
 //
-// Validation: the order has no agent, neither message nor session, or is too large. NotAvailable: the service can't be reached.
+// Where no worker is, or none that has the agent, the run waits until there is one: Begin does not look, and the workers' logs say so. One that finds the session at work waits for its turn.
+//
+// Validation: the order has no agent, no message and not both session and run, or is too large. NotAvailable: the service can't be reached.
 func Begin(ctx context.Context, c client.Client, o Order) (*Handle, error) {
 	switch {
 	case o.Agent == "":
@@ -108,7 +110,7 @@ func Begin(ctx context.Context, c client.Client, o Order) (*Handle, error) {
 // Attach is the Handle of a run that was begun before.
 func Attach(c client.Client, session, run string) *Handle { return &Handle{session, run, c} }
 
-// Wait waits until the run has ended, or was parked. A run that failed is a [Done] with an error in it; an error of Wait's own is about the waiting, or a run that could not begin: Conflict when the session has another unfinished run, say.
+// Wait waits until the run has ended, or was interrupted. A question to a person ends nothing: the run waits for its Answer, and agent.Pending says what is asked. A run that failed is a [Done] with an error in it; an error of Wait's own is about the waiting, or a run that could not begin: Conflict when the session has another unfinished run, say.
 func (h *Handle) Wait(ctx context.Context) (*Done, error) {
 	d := new(Done)
 	if err := h.client.GetWorkflow(ctx, runID(h.Session, h.Run), "").Get(ctx, d); err != nil {
@@ -120,7 +122,7 @@ func (h *Handle) Wait(ctx context.Context) (*Done, error) {
 	return d, nil
 }
 
-// Answer answers what waits for a person in the session or below it: its ID is that of agent.Pending. It returns when the answer is on record. Conflict: nothing waits for it any more.
+// Answer answers what waits for a person in the session or below it: its ID is that of agent.Pending. It returns when the answer is on record. Conflict: nothing waits for it any more. NotFound: the run is over.
 func (h *Handle) Answer(ctx context.Context, a journal.Answered) error {
 	if err := crosses("the answer", a); err != nil {
 		return err
@@ -137,7 +139,7 @@ func (h *Handle) Interrupt(ctx context.Context, i engine.Interrupt) error {
 	return h.failed(ctx, h.client.SignalWorkflow(ctx, runID(h.Session, h.Run), "", interruptSignal, interruption{string(i.Cause), i.Detail}))
 }
 
-// Cancel ends the run: tools under way are cancelled, and what is below is, too. It returns when the service has the request.
+// Cancel ends the run: tools under way are cancelled, and what is below is, too. It returns when the service has the request; there is no error for a run that is over.
 func (h *Handle) Cancel(ctx context.Context) error {
 	return h.failed(ctx, h.client.CancelWorkflow(ctx, runID(h.Session, h.Run), ""))
 }

@@ -81,6 +81,7 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 	asks, stopAsking := context.WithCancel(ctx)
 	defer stopAsking()
 	done := ctx.Done()
+	var looks <-chan time.Time // whether somebody heeds the cancel
 	for {
 		w.ask(asks)
 		select {
@@ -107,6 +108,13 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			}
 			done = nil
 			w.insist(inner, func() error { return w.engine.client.CancelWorkflow(inner, wf.GetID(), "") })
+			looks = time.After(heededWithin)
+		case <-looks:
+			if w.unheeded(inner, wf) {
+				w.rest(apart)
+				return end, ctx.Err()
+			}
+			looks = time.After(time.Second)
 		case <-tick.C:
 			if i := w.interrupted(); i != nil {
 				w.interrupt(inner, wf, *i)
