@@ -141,7 +141,7 @@ func (s *steps) perform(wf workflow.Context, e engine.Effect) (journal.Data, err
 // through has activities do something until it has an outcome, or an error: a run that it leaves to a workflow is done by one, an answer that it needs is waited for, and so are calls in the background.
 func (u *under) through(wf workflow.Context, name string, in step) (journal.Data, error) {
 	options := workflow.ActivityOptions{
-		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: in.Key.String(),
+		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: clip(in.Key.String(), mostSummary),
 		RetryPolicy: &sdk.RetryPolicy{InitialInterval: u.timing.Again, BackoffCoefficient: 2, MaximumInterval: u.timing.Slowest},
 	}
 	for look := lookFirst; ; look = min(2*look, lookLast) {
@@ -211,10 +211,10 @@ func (u *under) wait(wf workflow.Context, deadline time.Time, look time.Duration
 	if _, err := workflow.AwaitWithTimeout(wf, look, func() bool { return happened() || u.intr != nil || u.again }); err != nil {
 		return context.Canceled
 	}
-	if u.intr == nil && !u.again || happened() {
+	if u.intr != nil && happened() {
 		return nil
 	}
-	return u.goesOn(wf)
+	return u.goesOn(wf) // also when there is nothing else: who waits for months looks often
 }
 
 // below has a run below done by a workflow of its own, and gives how its path ended. It is interrupted, and cancelled, with this one.

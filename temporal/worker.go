@@ -90,12 +90,15 @@ type Worker struct {
 // leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
 const leaving = 10 * time.Second
 
+// reckons is how long a path may reckon between two effects, a script above all. With Temporal's own second for it, one that takes longer would be begun anew for ever; Temporal gives a workflow's task 10 s.
+const reckons = 8 * time.Second
+
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store, w.leases.store = c.Store, c.Store
-	if c.Stream != nil {
-		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
+	if c.Options.DeadlockDetectionTimeout == 0 {
+		c.Options.DeadlockDetectionTimeout = reckons
 	}
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()

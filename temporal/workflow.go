@@ -3,7 +3,6 @@ package temporal
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -21,9 +20,6 @@ type ended struct {
 // walk is the workflow: the engine's own path, on these steps. How the run ended is its result; an error fails it.
 func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	wf = withReferences(wf, w.store, p.Session)
-	if m, ok := w.members[p.Member]; ok && p.Tools != nil && m.Agent.Tools != nil && slices.Equal(*p.Tools, m.Agent.Tools) {
-		p.Tools = nil // it need not stand with each activity
-	}
 	if p.Began.IsZero() {
 		p.Began = workflow.Now(wf)
 	}
