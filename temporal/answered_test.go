@@ -74,7 +74,10 @@ func TestAnAnswerFromElsewhere(t *testing.T) {
 					t.Errorf("%v, %+v", e.err, e.res)
 				}
 			case <-time.After(20 * time.Second):
-				for e := range store.Read(t.Context(), "s", 0) {
+				for e, err := range store.Read(t.Context(), "s", 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
 					t.Logf("%d %T %v %+v", e.Seq, e.Data, e.Key, e.Data)
 				}
 				t.Fatal("the run does not go on")
