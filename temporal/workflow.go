@@ -36,6 +36,10 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	err := w.walks(wf, p, u, &rec)
 	u.endBehind(wf, err)
 	if u.again && errors.Is(err, errAgain) {
+		u.hear(wf)
+		if u.intr != nil { // while others came to their ends
+			return &ended{Seq: u.seen, Error: failureOf(engine.InterruptedError{Interrupt: *u.intr})}, nil
+		}
 		p = u.path
 		p.Upto = u.seen
 		return nil, workflow.NewContinueAsNewError(wf, pathWorkflow, p)
@@ -78,6 +82,14 @@ func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err 
 	}
 	_, err = m.Engine.Execute(ctx, run, engine.NoopHost{}, board)
 	return err
+}
+
+// hear has all that was said be taken before a workflow goes on in a new one, which would not have it: the coroutine that listens runs before one that is begun now.
+func (u *under) hear(wf workflow.Context) {
+	apart, _ := workflow.NewDisconnectedContext(wf)
+	heard := false
+	workflow.Go(apart, func(workflow.Context) { heard = true })
+	_ = workflow.Await(apart, func() bool { return heard })
 }
 
 // listen takes what is said to the workflow from outside.
