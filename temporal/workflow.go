@@ -58,7 +58,7 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err error) {
 	m, ok := w.members[p.Member]
 	if !ok {
-		return w.stranger(p.Member)
+		panic(unread{w.stranger(p.Member)}) // another worker may have it
 	}
 	defer recovered("the engine", &err)
 	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: rec.seed.Seed}, Vars: rec.seed.Started.Inputs}.With(rec.seed.Seeded))
