@@ -290,7 +290,7 @@ func (w *watch) ask(ctx context.Context) {
 		var r reply
 		defer func() {
 			if v := recover(); v != nil {
-				r.err = errdefs.Recovered("the host", v)
+				r.err = errdefs.Recovered(q.Key.String(), v)
 			}
 			r.withdrawn = inner.Err() != nil
 			w.replies <- r
