@@ -285,11 +285,15 @@ func TestTheHistoryOfARunThatLooksOften(t *testing.T) {
 
 // The gate that a run was begun with binds it, whoever does its effects: also a worker whose agent has another one.
 func TestTheCallersGateBindsEveryWorker(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var paid atomic.Int64
 	read := tool.Func("read", "Reads.", func(_ context.Context, _ struct {
 		N int `json:"n"`
-	}) (string, error) { return "read", nil })
+	},
+	) (string, error) {
+		return "read", nil
+	})
 	careful := tool.Func("careful", "Asks.", func(context.Context, struct{}) (string, error) { return "did", nil }, tool.RequiresApproval)
 	pay := tool.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { paid.Add(1); return "paid", nil })
 	var m says
@@ -306,7 +310,12 @@ func TestTheCallersGateBindsEveryWorker(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx) }()
-		return func() { cancel(); <-done }
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	stop := start(ag)
 	over := make(chan *agent.Result, 1)
@@ -374,6 +383,7 @@ func TestACallInTheBackgroundThatWaitsForThePath(t *testing.T) {
 
 // A worker that has not the run's member takes a task of it, as old ones do while new ones are started: another worker has it.
 func TestAWorkerWithoutTheMemberFailsNoRun(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	m := temporal.Member{Agent: agent.Agent{ID: "new"}, Engine: looping(t, answers("end"))}
 	start := func(m temporal.Member) func() {
@@ -384,7 +394,12 @@ func TestAWorkerWithoutTheMemberFailsNoRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx) }()
-		return func() { cancel(); <-done }
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
 	}
 	stop := start(temporal.Member{Agent: agent.Agent{ID: "old"}, Engine: m.Engine})
 	over := make(chan *agent.Result, 1)
