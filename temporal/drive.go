@@ -41,7 +41,7 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 	})
 	if err := workflow.SetUpdateHandler(wf, answerUpdate, func(wf workflow.Context, a journal.Answered) error {
 		wf = workflow.WithActivityOptions(wf, workflow.ActivityOptions{
-			StartToCloseTimeout: readWithin, RetryPolicy: &sdk.RetryPolicy{InitialInterval: w.timing.Again, BackoffCoefficient: 2, MaximumInterval: w.timing.Slowest}, Summary: "answer " + a.ID,
+			StartToCloseTimeout: readWithin, RetryPolicy: &sdk.RetryPolicy{InitialInterval: w.timing.Again, BackoffCoefficient: 2, MaximumInterval: w.timing.Slowest}, Summary: clip("answer "+a.ID, mostSummary),
 		})
 		return workflow.ExecuteActivity(wf, answerActivity, answer{Session: o.Session, Answered: a}).Get(wf, nil)
 	}); err != nil {
