@@ -16,6 +16,8 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/resilience"
 )
 
 // perform is the activity: one effect, as it is done locally, over the journal that all processes share.
@@ -26,6 +28,7 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 		}
 	})
 	defer stop()
+	ctx = resilience.WithoutRetries(ctx) // Temporal's are instead of those of models
 	d, err := whole(func() (*did, error) { return w.effect(ctx, in) })
 	if err != nil && ctx.Err() != nil {
 		if cause := context.Cause(ctx); sdk.IsCanceledError(cause) { // asked for, by the workflow
@@ -299,5 +302,9 @@ func (n *noting) Checkpoint(_ context.Context, c engine.Checkpoint) error {
 
 // passes reports whether an effect that failed may be tried again.
 func passes(err error) bool {
+	var e *model.Error
+	if errors.As(err, &e) && e.Code == "insufficient_quota" { // nothing passes here but somebody's bill
+		return false
+	}
 	return errdefs.RateLimit.Is(err) || errdefs.NotAvailable.Is(err) || errdefs.Timeout.Is(err)
 }

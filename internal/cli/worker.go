@@ -17,9 +17,10 @@ import (
 
 // Work is what a worker is made of.
 type Work struct {
-	Parts pawl.Parts
-	Store journal.Store
-	Grace time.Duration // that what is under way has to end in, once ctx has ended
+	Parts   pawl.Parts
+	Store   journal.Store
+	Grace   time.Duration // that what is under way has to end in, once ctx has ended
+	Retries int           // of a model call that failed for a reason that may pass: the setting, which the service heeds in place of the model
 }
 
 // How long a worker waits: for a service that is not there yet, and between two tries.
@@ -108,7 +109,7 @@ func workAt(ctx context.Context, s streams, c common, at Service, grace time.Dur
 		c.note(s, "%s", w)
 	}
 	ready := func() { c.works(s, at, rt, parts) }
-	if err := conn.Work(ctx, Work{Parts: parts, Store: store, Grace: grace}, ready); err != nil {
+	if err := conn.Work(ctx, Work{Parts: parts, Store: store, Grace: grace, Retries: c.settingsRetries}, ready); err != nil {
 		return c.undialled(err)
 	}
 	c.note(s, "stopped")

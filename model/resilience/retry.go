@@ -53,6 +53,13 @@ func Retry(p RetryPolicy) model.Middleware {
 	return func(m model.Model) model.Model { return forwarding(&retrying{m, p}, m) }
 }
 
+type withoutKey struct{}
+
+// WithoutRetries has [Retry] try nothing again in ctx: whoever made it tries again, with an attempt of its own for each try. It is for places that are told of each failure, and wait without holding anything.
+func WithoutRetries(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutKey{}, true)
+}
+
 // orDefault gives n, or what stands for 0.
 func orDefault[N int | float64 | time.Duration](n, zero N) N {
 	if n == 0 {
@@ -85,6 +92,9 @@ func (r *retrying) CompleteStream(ctx context.Context, req model.Request, cb mod
 }
 
 func (r *retrying) attempts(ctx context.Context, w *watch, try func(context.Context) error) error {
+	if ctx.Value(withoutKey{}) != nil {
+		return try(ctx)
+	}
 	began, before := time.Now(), model.Attempt(ctx)
 	r.Budget.called()
 	for n := 1; ; n++ {

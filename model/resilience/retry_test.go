@@ -322,3 +322,20 @@ func TestTheBudgetIsAsItSays(t *testing.T) {
 		call(1, "spent")
 	})
 }
+
+// Where somebody else tries again, nothing is tried again here.
+func TestARetryLeavesItToTheCaller(t *testing.T) {
+	tries := 0
+	m := model.Wrap(failing(func() error { tries++; return &model.Error{Kind: errdefs.RateLimit} }), resilience.Retry(resilience.RetryPolicy{}))
+	if _, err := m.Complete(resilience.WithoutRetries(t.Context()), model.Request{}); !errdefs.RateLimit.Is(err) || tries != 1 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+type failing func() error
+
+func (f failing) Complete(context.Context, model.Request) (*model.Response, error) { return nil, f() }
+
+func (f failing) CompleteStream(context.Context, model.Request, model.StreamHandler) error {
+	return f()
+}

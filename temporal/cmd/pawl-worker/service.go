@@ -132,16 +132,26 @@ func (c *connection) pollers(ctx context.Context) (int, error) {
 
 // Work works.
 func (c *connection) Work(ctx context.Context, work cli.Work, ready func()) error {
-	config := temporal.Config{
-		Client: c.client, Store: work.Store, Queue: c.at.Queue, Log: logger(), Ready: ready, Options: worker.Options{WorkerStopTimeout: work.Grace},
-		Members: []temporal.Member{{Agent: work.Parts.Agent, Engine: work.Parts.Engine, Options: work.Parts.Options, Subagents: work.Parts.Subagents}},
-	}
-	if c.stream != nil {
-		config.Stream = c.stream
-	}
+	config := c.config(work)
+	config.Ready = ready
 	w, err := temporal.NewWorker(config)
 	if err != nil {
 		return err
 	}
 	return w.Run(ctx)
+}
+
+// config is what a worker is made of.
+func (c *connection) config(work cli.Work) temporal.Config {
+	config := temporal.Config{
+		Client: c.client, Store: work.Store, Queue: c.at.Queue, Log: logger(), Options: worker.Options{WorkerStopTimeout: work.Grace},
+		Members: []temporal.Member{{Agent: work.Parts.Agent, Engine: work.Parts.Engine, Options: work.Parts.Options, Subagents: work.Parts.Subagents}},
+	}
+	if config.Timing.Retries = work.Retries; work.Retries == 0 {
+		config.Timing.Retries = -1
+	}
+	if c.stream != nil {
+		config.Stream = c.stream
+	}
+	return config
 }
