@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"go.temporal.io/sdk/activity"
@@ -40,7 +41,7 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 	})
 	if err := workflow.SetUpdateHandler(wf, answerUpdate, func(wf workflow.Context, a journal.Answered) error {
 		wf = workflow.WithActivityOptions(wf, workflow.ActivityOptions{
-			StartToCloseTimeout: readWithin, RetryPolicy: &sdk.RetryPolicy{InitialInterval: w.timing.Again, BackoffCoefficient: 2, MaximumInterval: w.timing.Slowest}, Summary: "answer " + a.ID,
+			StartToCloseTimeout: readWithin, RetryPolicy: &sdk.RetryPolicy{InitialInterval: w.timing.Again, BackoffCoefficient: 2, MaximumInterval: w.timing.Slowest}, Summary: clip("answer "+a.ID, mostSummary),
 		})
 		return workflow.ExecuteActivity(wf, answerActivity, answer{Session: o.Session, Answered: a}).Get(wf, nil)
 	}); err != nil {
@@ -138,30 +139,48 @@ func (w *Worker) goOn(ctx context.Context, r runner, d drive) (*agent.Result, er
 	switch {
 	case !log.Ran(d.Run):
 		return r.run(ctx, agent.Request{ContextID: d.Session, RunID: d.Run, TaskID: d.Task, Message: d.Message, Inputs: d.Inputs, Config: d.Config})
-	case log.Run() != "":
+	case w.ofOrder(d.Order, log.Run()):
 		return r.resume(ctx, d.Session)
 	}
-	if _, team := w.teams[d.Agent]; team { // between two runs of its prompt, perhaps
+	all, err := journal.Attempts(ctx, w.store, d.Session)
+	if err != nil {
+		return nil, err
+	}
+	at := len(all) - 1
+	for at > 0 && !w.ofOrder(d.Order, all[at].Run) { // the session has gone on, with other orders
+		at--
+	}
+	if _, team := w.teams[d.Agent]; team && at == len(all)-1 { // between two runs of its prompt, perhaps
 		if res, err := r.resume(ctx, d.Session); !errdefs.NotFound.Is(err) {
 			return res, err
 		}
 	}
-	st := log.State() // it was closed by an attempt of this activity that could not say so
-	return &agent.Result{ContextID: d.Session, RunID: d.Run, Status: agent.Status(st.Status), Err: failedAs(st), Messages: last(st)}, nil
+	return closedAs(d.Order, all[at]), nil
 }
 
-func last(st journal.State) []message.Message {
-	if st.Messages.Len() == 0 {
-		return nil
+// ofOrder reports whether a run is the order's: that of an agent, or one of those of a team's prompt.
+func (w *Worker) ofOrder(o Order, run string) bool {
+	ordered := o.Run
+	if _, team := w.teams[o.Agent]; team {
+		ordered, _, _ = strings.Cut(ordered, "-hop-")
+		run, _, _ = strings.Cut(run, "-hop-")
 	}
-	return []message.Message{st.Messages.Last()}
+	return run == ordered
 }
 
-func failedAs(st journal.State) error {
-	if st.Error == "" {
-		return nil
+// closedAs is how a run ended that was closed before: by an attempt of the activity that could not say so, or for an order that is given again.
+func closedAs(o Order, a journal.Attempt) *agent.Result {
+	res := &agent.Result{ContextID: o.Session, RunID: o.Run, Status: agent.StatusInterrupted}
+	if end, ok := a.End.(journal.RunFinished); ok {
+		res.Status, res.Committed = agent.Status(end.Status), end.Committed
+		if end.Error != "" {
+			res.Err = (&failure{Text: end.Error, Class: end.Class}).err()
+		}
 	}
-	return (&failure{Text: st.Error, Class: st.Class}).err()
+	if a.Last.Len() > 0 {
+		res.Messages = []message.Message{a.Last.Last()}
+	}
+	return res
 }
 
 // answer is what the activity is asked for that puts an answer on record.

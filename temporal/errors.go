@@ -38,7 +38,7 @@ func failureOf(err error) *failure {
 		f.Class = canceled
 	}
 	if intr := (engine.InterruptedError{}); errors.As(err, &intr) {
-		f.Interrupt = &interruption{string(intr.Cause), intr.Detail}
+		f.Interrupt = &interruption{string(intr.Cause), clip(intr.Detail, mostError)}
 	}
 	return f
 }

@@ -1,8 +1,11 @@
 package temporal
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/journal"
@@ -68,11 +71,24 @@ type bound struct {
 func (p path) id() string { return pathID(p.Session, p.Run, p.Attempt) }
 
 func pathID(session, run string, attempt int) string {
-	return "pawl/" + session + "/" + run + "/" + strconv.Itoa(attempt)
+	return "pawl/" + named(session, run) + "/" + strconv.Itoa(attempt)
 }
 
 // runID names the workflow of a run as a whole.
-func runID(session, run string) string { return "pawl-run/" + session + "/" + run }
+func runID(session, run string) string { return "pawl-run/" + named(session, run) }
+
+// named names a run within its session. The service takes no ID of more than 1,000 bytes, nor one that is no UTF-8, and sessions of tasks have as a part what models name their calls: such a name is the sum of it.
+func named(session, run string) string {
+	name := session + "/" + run
+	if len(name) > mostName || !utf8.ValidString(name) {
+		sum := sha256.Sum256([]byte(name))
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return name
+}
+
+// mostName leaves room for what is around it.
+const mostName = 900
 
 // step is what an activity is asked for.
 type step struct {

@@ -28,7 +28,8 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 		}
 	})
 	defer stop()
-	d, err := w.effect(resilience.WithoutRetries(ctx), in) // Temporal's are instead of those of models
+	ctx = resilience.WithoutRetries(ctx) // Temporal's are instead of those of models
+	d, err := whole(func() (*did, error) { return w.effect(ctx, in) })
 	if err != nil && ctx.Err() != nil {
 		if cause := context.Cause(ctx); sdk.IsCanceledError(cause) { // asked for, by the workflow
 			return nil, sdk.NewCanceledError()
@@ -36,6 +37,22 @@ func (w *Worker) perform(ctx context.Context, in step) (*did, error) {
 		return nil, application(errdefs.NotAvailable.Errorf("temporal: the worker was stopped: %w", err), true)
 	}
 	return d, err
+}
+
+// whole has an activity come to an end, whatever it runs does: Temporal would try one that panics again for ever, and not hear of one whose goroutine ends.
+func whole[T any](do func() (T, error)) (out T, err error) {
+	err = errdefs.Internal.Errorf("temporal: an effect ended its goroutine without an outcome")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer recovered("an effect", &err)
+		out, err = do()
+	}()
+	<-over
+	if err != nil && !errors.As(err, new(*sdk.ApplicationError)) {
+		err = application(err, false)
+	}
+	return out, err
 }
 
 // beating tells Temporal that the process is alive, as long as the activity goes on: not only when a model or a tool has something to say. What ends before it is done ends for a reason of ours: it was cancelled, or it is left

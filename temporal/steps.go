@@ -39,10 +39,10 @@ type under struct {
 // errAgain ends a path whose workflow begins anew.
 var errAgain = errdefs.Interrupted.Errorf("temporal: the workflow goes on with a new history")
 
-// unread is what a workflow's task panics with when the journal can't be read: it is tried again.
+// unread is what a workflow's task panics with when the journal can't be read, or the worker has not what the run needs: it is tried again, by any worker.
 type unread struct{ err error }
 
-func (u unread) Error() string { return "temporal: the journal can't be read: " + u.err.Error() }
+func (u unread) Error() string { return "temporal: the run can't go on here, now: " + u.err.Error() }
 
 // Do has activities perform what is not on record.
 func (s *steps) Do(ctx context.Context, effects ...engine.Effect) ([]journal.Data, error) {
@@ -100,12 +100,18 @@ func (s *steps) may(ctx context.Context, wf workflow.Context) error {
 	return s.goesOn(wf)
 }
 
+// patience is how many times as long a history may get while calls go on in the background: before a workflow goes on in a new one these are waited for, and one may wait for what the path does next.
+const patience = 5
+
 func (u *under) goesOn(wf workflow.Context) error {
 	if u.intr != nil {
 		return engine.InterruptedError{Interrupt: *u.intr}
 	}
 	info := workflow.GetInfo(wf)
-	if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= u.limits.Events || info.GetCurrentHistorySize() >= u.limits.Bytes {
+	long := func(times int) bool {
+		return info.GetCurrentHistoryLength() >= times*u.limits.Events || info.GetCurrentHistorySize() >= times*u.limits.Bytes
+	}
+	if len(u.behind.running) == 0 && (info.GetContinueAsNewSuggested() || long(1)) || long(patience) {
 		u.again = true
 	}
 	if u.again {
@@ -141,7 +147,7 @@ func (s *steps) perform(wf workflow.Context, e engine.Effect) (journal.Data, err
 // through has activities do something until it has an outcome, or an error: a run that it leaves to a workflow is done by one, an answer that it needs is waited for, and so are calls in the background.
 func (u *under) through(wf workflow.Context, name string, in step) (journal.Data, error) {
 	options := workflow.ActivityOptions{
-		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: in.Key.String(),
+		StartToCloseTimeout: u.timing.Effect, HeartbeatTimeout: u.timing.Heartbeat, WaitForCancellation: true, Summary: clip(in.Key.String(), mostSummary),
 		RetryPolicy: &sdk.RetryPolicy{InitialInterval: u.timing.Again, BackoffCoefficient: 2, MaximumInterval: u.timing.Slowest},
 	}
 	for look := lookFirst; ; look = min(2*look, lookLast) {
@@ -211,10 +217,10 @@ func (u *under) wait(wf workflow.Context, deadline time.Time, look time.Duration
 	if _, err := workflow.AwaitWithTimeout(wf, look, func() bool { return happened() || u.intr != nil || u.again }); err != nil {
 		return context.Canceled
 	}
-	if u.intr == nil && !u.again || happened() {
+	if u.intr != nil && happened() {
 		return nil
 	}
-	return u.goesOn(wf)
+	return u.goesOn(wf) // also when there is nothing else: who waits for months looks often
 }
 
 // below has a run below done by a workflow of its own, and gives how its path ended. It is interrupted, and cancelled, with this one.

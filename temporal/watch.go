@@ -25,7 +25,7 @@ type watch struct {
 	host        engine.Host
 	interrupted func() *engine.Interrupt
 	said        bool  // the run was told of the interrupt
-	limit       error // a limit that the host said was reached
+	ends        error // what the host ends the run with: a limit that it says was reached, or a question that it can't put
 
 	sessions map[string]*watched
 	from     int64 // the offset of the run's own session in the stream
@@ -51,7 +51,8 @@ type question struct {
 
 type reply struct {
 	engine.Reply
-	err error
+	err       error
+	withdrawn bool // the question, before there was an answer
 }
 
 // lookEvery is how often the host is asked for an interrupt.
@@ -88,8 +89,8 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 		case n := <-w.events:
 			w.tell(apart, n)
 			w.heed(inner, n.Events[0].Entry)
-			if w.limit != nil {
-				w.interrupt(inner, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.limit.Error()})
+			if w.ends != nil {
+				w.interrupt(inner, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: w.ends.Error()})
 			}
 		case r := <-w.replies:
 			w.replied(inner, wf, r)
@@ -98,8 +99,8 @@ func (w *watch) await(ctx context.Context, wf client.WorkflowRun) (*ended, error
 			switch {
 			case ctx.Err() != nil:
 				return end, ctx.Err()
-			case w.limit != nil:
-				return end, w.limit
+			case w.ends != nil:
+				return end, w.ends
 			}
 			return end, received(err)
 		case <-done:
@@ -259,8 +260,8 @@ func (w *watch) outcome(ctx context.Context, e journal.Entry) {
 	defer func() { _ = recover() }() // a host fails no run
 	switch d := e.Data.(type) {
 	case journal.ModelFinished:
-		if err := w.host.ReportUsage(ctx, d.Usage); errdefs.BudgetExceeded.Is(err) && w.limit == nil {
-			w.limit = err
+		if err := w.host.ReportUsage(ctx, d.Usage); errdefs.BudgetExceeded.Is(err) && w.ends == nil {
+			w.ends = err
 		}
 	case journal.ModelStarted, journal.ToolStarted, journal.Asked, journal.ModelFailed:
 		return
@@ -297,8 +298,9 @@ func (w *watch) ask(ctx context.Context) {
 		var r reply
 		defer func() {
 			if v := recover(); v != nil {
-				r.err = errdefs.Recovered("the host", v)
+				r.err = errdefs.Recovered(q.Key.String(), v)
 			}
+			r.withdrawn = inner.Err() != nil
 			w.replies <- r
 		}()
 		r.Reply, r.err = w.host.AskUser(inner, engine.Prompt{Asked: q.Asked})
@@ -319,5 +321,8 @@ func (w *watch) replied(ctx context.Context, wf client.WorkflowRun, r reply) {
 		}
 	case errdefs.NotAvailable.Is(r.err):
 		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseAwaitingPerson, Detail: q.ID})
+	case !r.withdrawn && w.ends == nil: // as it fails a run that is done here
+		w.ends = r.err
+		w.interrupt(ctx, wf, engine.Interrupt{Cause: engine.CauseCustom, Detail: r.err.Error()})
 	}
 }

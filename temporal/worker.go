@@ -40,7 +40,7 @@ type Timing struct {
 	Again     time.Duration // before an effect is tried again; each time twice that, up to Slowest. Default 1 s
 	Slowest   time.Duration // Default 1 min
 	Retries   int           // how often a model call is tried again for a reason that may pass. Default 10; -1: never
-	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one; they count for those that begin from then on. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB.
+	// Events and Bytes are how long a workflow's history may get before the path goes on with a new one; they count for those that begin from then on. Defaults 8,000 events and 4 MiB: Temporal warns at 10,000 and 10 MiB, and ends workflows at 51,200 and 50 MiB. While calls go on in the background a history may get five times as long: one of them may wait for what the path does next.
 	Events, Bytes int
 }
 
@@ -61,7 +61,7 @@ type Config struct {
 	Teams   []Team         // whose members are members of the worker, too
 	Queue   string         // default [Queue]
 	Timing  Timing         // the same in all workers of a queue
-	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
+	Options worker.Options // Temporal's own: how much is done at the same time (pollers are 8 by default, for activities and for workflows), DeadlockDetectionTimeout is 8 s by default: what a script may reckon between two effects; and in WorkerStopTimeout how long Run waits at its end for what is under way, before it leaves that to others
 	Log     *slog.Logger
 	Ready   func() // called by Run once the worker works
 	// Stream gets what effects say while they go on, for those who look: the same as theirs ([WithStream]). nil: nobody does, and models are not asked to stream.
@@ -90,12 +90,15 @@ type Worker struct {
 // leaving is how long what is left to others may take to be left: commands are killed, and tools that ignore it have their time.
 const leaving = 10 * time.Second
 
+// reckons is how long a path may reckon between two effects, a script above all. With Temporal's own second for it, one that takes longer would be begun anew for ever; Temporal gives a workflow's task 10 s.
+const reckons = 8 * time.Second
+
 // NewWorker makes a worker, and starts nothing.
 func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{client: c.Client, store: c.Store, members: map[string]Member{}, teams: map[string]Team{}, timing: c.Timing.orDefaults(), log: cmp.Or(c.Log, slog.Default()), ready: c.Ready}
 	w.logs.store, w.leases.store = c.Store, c.Store
-	if c.Stream != nil {
-		w.stream = stream.NewWriter(c.Stream, stream.Batching{}, w.log)
+	if c.Options.DeadlockDetectionTimeout == 0 {
+		c.Options.DeadlockDetectionTimeout = reckons
 	}
 	if c.Options.MaxHeartbeatThrottleInterval == 0 { // by default a cancellation would come as late as most of Timing.Heartbeat
 		c.Options.MaxHeartbeatThrottleInterval = w.beat()

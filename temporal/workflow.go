@@ -3,7 +3,6 @@ package temporal
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -21,9 +20,6 @@ type ended struct {
 // walk is the workflow: the engine's own path, on these steps. How the run ended is its result; an error fails it.
 func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	wf = withReferences(wf, w.store, p.Session)
-	if m, ok := w.members[p.Member]; ok && p.Tools != nil && m.Agent.Tools != nil && slices.Equal(*p.Tools, m.Agent.Tools) {
-		p.Tools = nil // it need not stand with each activity
-	}
 	if p.Began.IsZero() {
 		p.Began = workflow.Now(wf)
 	}
@@ -40,6 +36,10 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 	err := w.walks(wf, p, u, &rec)
 	u.endBehind(wf, err)
 	if u.again && errors.Is(err, errAgain) {
+		u.hear(wf)
+		if u.intr != nil { // while others came to their ends
+			return &ended{Seq: u.seen, Error: failureOf(engine.InterruptedError{Interrupt: *u.intr})}, nil
+		}
 		p = u.path
 		p.Upto = u.seen
 		return nil, workflow.NewContinueAsNewError(wf, pathWorkflow, p)
@@ -58,7 +58,7 @@ func (w *Worker) walk(wf workflow.Context, p path) (*ended, error) {
 func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err error) {
 	m, ok := w.members[p.Member]
 	if !ok {
-		return w.stranger(p.Member)
+		panic(unread{w.stranger(p.Member)}) // another worker may have it
 	}
 	defer recovered("the engine", &err)
 	board := engine.NewBoard(engine.Snapshot{Channels: map[string]message.History{engine.MainChannel: rec.seed.Seed}, Vars: rec.seed.Started.Inputs}.With(rec.seed.Seeded))
@@ -82,6 +82,14 @@ func (w *Worker) walks(wf workflow.Context, p path, u *under, rec *record) (err 
 	}
 	_, err = m.Engine.Execute(ctx, run, engine.NoopHost{}, board)
 	return err
+}
+
+// hear has all that was said be taken before a workflow goes on in a new one, which would not have it: the coroutine that listens runs before one that is begun now.
+func (u *under) hear(wf workflow.Context) {
+	apart, _ := workflow.NewDisconnectedContext(wf)
+	heard := false
+	workflow.Go(apart, func(workflow.Context) { heard = true })
+	_ = workflow.Await(apart, func() bool { return heard })
 }
 
 // listen takes what is said to the workflow from outside.
