@@ -99,3 +99,9 @@ func TestAPlaceHasTasksDoneElsewhere(t *testing.T) {
 		t.Errorf("the task: %q", got)
 	}
 }
+
+func TestWhatIsDoneElsewhereNeedsASharedJournal(t *testing.T) {
+	if res, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, leaves(), agent.Request{Message: message.User("go")}); !errdefs.Validation.Is(err) {
+		t.Errorf("%v, %+v", err, res)
+	}
+}

@@ -153,6 +153,9 @@ func (t *turn) admit() error {
 	case c.askTTL < 0:
 		return errdefs.Validation.Errorf("agent: the time for answers is %v: want a time, or 0 for no limit", c.askTTL)
 	}
+	if c.private && engine.CapabilitiesOf(eng).Elsewhere {
+		return errdefs.Validation.Errorf("agent: the engine %s has its effects done by other processes: the run needs the journal that it shares with them, see WithJournal", engineName(eng))
+	}
 	if c.resume != nil {
 		if can := engine.CapabilitiesOf(eng); !can.Resume {
 			return errdefs.NotAvailable.Errorf("agent: the engine %s can't resume: one that does all in effects says so by its Capabilities", engineName(eng))

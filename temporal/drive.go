@@ -62,6 +62,10 @@ func (w *Worker) run(wf workflow.Context, o Order) (*Done, error) {
 
 // driving is the activity: it begins the run, or goes on with it, with an engine that leaves the path to a workflow.
 func (w *Worker) driving(ctx context.Context, d drive) (*driven, error) {
+	return whole(func() (*driven, error) { return w.drives(ctx, d) })
+}
+
+func (w *Worker) drives(ctx context.Context, d drive) (*driven, error) {
 	ctx, stop := w.beating(ctx, func(context.Context) {}) // agent.Run leases the session itself
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)

@@ -26,7 +26,6 @@ const (
 
 	interruptSignal = "pawl.interrupt" // stops the path at its next step: an interruption
 	answeredSignal  = "pawl.answered"  // a question has an answer in the journal
-	driverSignal    = "pawl.driver"    // somebody else drives the run, and goes on with this workflow
 
 	answerUpdate = "pawl.answer" // of a run as a whole: a journal.Answered
 )

@@ -94,7 +94,7 @@ func (u *under) hear(wf workflow.Context) {
 
 // listen takes what is said to the workflow from outside.
 func (u *under) listen(wf workflow.Context) {
-	interrupts, answers, drivers := workflow.GetSignalChannel(wf, interruptSignal), workflow.GetSignalChannel(wf, answeredSignal), workflow.GetSignalChannel(wf, driverSignal)
+	interrupts, answers := workflow.GetSignalChannel(wf, interruptSignal), workflow.GetSignalChannel(wf, answeredSignal)
 	sel := workflow.NewNamedSelector(wf, "signals")
 	sel.AddReceive(interrupts, func(c workflow.ReceiveChannel, _ bool) {
 		var i interruption
@@ -106,12 +106,6 @@ func (u *under) listen(wf workflow.Context) {
 	sel.AddReceive(answers, func(c workflow.ReceiveChannel, _ bool) {
 		if c.ReceiveAsync(nil) {
 			u.answered++
-		}
-	})
-	sel.AddReceive(drivers, func(c workflow.ReceiveChannel, _ bool) {
-		var name string
-		if c.ReceiveAsync(&name) && name != "" {
-			u.path.Driver = name
 		}
 	})
 	workflow.Go(wf, func(wf workflow.Context) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,12 +14,28 @@ import (
 // line is a command line to go on with, as it can be pasted into a shell: in the same journal.
 func (c common) line(words ...string) string {
 	if c.journal != "" && c.journal != "memory" {
-		words = append(words, "--journal", c.journal)
+		words = append(words, "--journal", withoutPassword(c.journal))
 	}
 	for i, w := range words {
 		words[i] = quoted(w)
 	}
 	return "pawl " + strings.Join(words, " ")
+}
+
+// withoutPassword is the journal's place as it may be shown: lines to go on with end up in logs. A password can be in the environment (PGPASSWORD), or in a file of the user's.
+func withoutPassword(journal string) string {
+	u, err := url.Parse(journal)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return journal
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.User(u.User.Username())
+	}
+	if q := u.Query(); q.Has("password") {
+		q.Del("password")
+		u.RawQuery = q.Encode()
+	}
+	return u.String()
 }
 
 // again is the line that resumes a session as this command was told to run it.

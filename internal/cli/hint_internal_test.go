@@ -1,0 +1,18 @@
+package cli
+
+import "testing"
+
+// Lines to go on with end up in logs: no password is in them.
+func TestNoPasswordIsInALineToGoOnWith(t *testing.T) {
+	for journal, want := range map[string]string{
+		"postgres://pawl:secret@db.example/pawl":                          "postgres://pawl@db.example/pawl",
+		"postgres://pawl@db.example/pawl?password=secret&sslmode=disable": "postgres://pawl@db.example/pawl?sslmode=disable",
+		"postgres://pawl@db.example/pawl":                                 "postgres://pawl@db.example/pawl",
+		"postgres://db.example/pawl?password=secret":                      "postgres://db.example/pawl",
+		"sqlite:/home/me/a b.db":                                          "sqlite:/home/me/a b.db",
+	} {
+		if got := withoutPassword(journal); got != want {
+			t.Errorf("%s: %s, want %s", journal, got, want)
+		}
+	}
+}
