@@ -14,7 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/pgtest"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 var head = stream.Item{Session: "s", Run: "r", Key: callKey, Seq: 3, Attempt: 2}
