@@ -136,7 +136,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 			if events.Send(at.String(), "", b) != nil {
 				return nil
 			}
-			if run != "" && e.Run == run && ends(e) {
+			if run != "" && e.Run == run && last(e) {
 				return nil
 			}
 		}
@@ -144,8 +144,8 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 	return nil
 }
 
-// ends reports whether nothing more of the run is to be expected.
-func ends(e event.Event) bool {
+// last reports whether nothing more of the run is to be expected.
+func last(e event.Event) bool {
 	switch e.Data.(type) {
 	case journal.RunFinished, journal.Parked:
 		return true
