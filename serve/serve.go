@@ -71,7 +71,7 @@ type Options struct {
 	MaxConns int
 	// MaxBody is how long a request may be, in bytes, with the files that are in it. Default: 32 MiB.
 	MaxBody int64
-	// Grace is how long runs have to come to their next step when the server is to stop. Default: 10 s.
+	// Grace is how long runs have to come to their next step when the server is to stop; what they are at then is broken off. Default: 10 s.
 	Grace time.Duration
 	// Logger is told what who runs a server may want to know. Default: nothing is logged.
 	Logger *slog.Logger
@@ -178,7 +178,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, closed)
 }
 
-// Close interrupts what runs, waits for it as long as Options.Grace says, and cancels what is left. Clients that wait are told so; their streams end. The agent stays the caller's to close.
+// Close interrupts what runs, waits for it as long as Options.Grace says, and lets go of what is left, as if the process had died: all of it can be resumed. Clients that wait are told so; their streams end. The agent stays the caller's to close.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()

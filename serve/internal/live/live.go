@@ -64,7 +64,7 @@ type Run struct {
 
 // going is what goes on behind those who asked for it.
 type going struct {
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	stop   chan engine.Interrupt
 	begun  chan struct{} // closed when its beginning is on record
 	done   chan struct{} // closed when it is over
@@ -77,7 +77,7 @@ type going struct {
 func (r *Run) From() stream.Position { return r.from }
 
 // Cancel ends the run as canceled. It does not wait for that.
-func (r *Run) Cancel() { r.cancel() }
+func (r *Run) Cancel() { r.cancel(nil) }
 
 // Interrupt stops the run at its next step; it can be resumed. It does not wait for that, and does nothing when somebody has done so before.
 func (r *Run) Interrupt(i engine.Interrupt) {
@@ -192,7 +192,7 @@ func (r *Runs) id(run *Run) string {
 
 // over is a run that nobody does here.
 func over() *going {
-	g := &going{cancel: func() {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
+	g := &going{cancel: func(error) {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
 	close(g.begun)
 	close(g.done)
 	return g
@@ -204,15 +204,15 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	behind, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	behind, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	run := &Run{Session: session, ID: id, from: far, going: &going{cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}}
 	if err := r.enter(run); err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
 	go func() { //nolint:gosec // it is to outlive the caller; Close waits for it
 		defer r.all.Done()
-		defer cancel()
+		defer cancel(nil)
 		host := newHost(r, run)
 		defer r.leave(run)
 		defer host.end()
@@ -220,7 +220,7 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	}()
 	begun, err := run.await(ctx)
 	if err != nil && ctx.Err() != nil { // nobody knows of it yet
-		cancel()
+		cancel(nil)
 		<-run.done
 		return run.await(context.WithoutCancel(ctx))
 	}
@@ -300,7 +300,7 @@ func (r *Runs) Follow(ctx context.Context, session string, from stream.Position)
 	return stream.Follow(ctx, r.Journal(), r.stream, session, from)
 }
 
-// Close takes no further runs, and interrupts those that are under way, so that they can be resumed. What has not come to its next step when ctx ends is canceled. It waits for them all.
+// Close takes no further runs, and interrupts those that are under way. What has not come to its next step when ctx ends is let go of, as if its process had died. Either can be resumed. It waits for them all.
 func (r *Runs) Close(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
@@ -316,8 +316,8 @@ func (r *Runs) Close(ctx context.Context) {
 		select {
 		case <-run.done:
 		case <-ctx.Done():
-			r.log.Warn("a run did not come to its next step before the server had to stop: it is canceled", "session", run.Session, "run", run.ID)
-			run.cancel()
+			r.log.Warn("a run did not come to its next step before the server had to stop: what it was at is broken off", "session", run.Session, "run", r.id(run))
+			run.cancel(engine.ErrLeft)
 		}
 	}
 	r.all.Wait()
