@@ -130,7 +130,7 @@ func (s *Server) traced(h http.Handler) http.Handler {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)()
+		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // it is the server's own
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { //nolint:errorlint,err113 // as net/http compares it
@@ -149,7 +149,7 @@ func (s *Server) traced(h http.Handler) http.Handler {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if len(s.opts.Tokens) == 0 && !web.Loopback(l.Addr()) {
 		_ = l.Close()
-		return errors.Join(errdefs.PolicyDenied.Errorf("serve: others can come to %s: give a token, or listen on 127.0.0.1", l.Addr()), s.Close())
+		return errors.Join(errdefs.PolicyDenied.Errorf("serve: others can come to %s: give a token, or listen on 127.0.0.1", l.Addr()), s.Close()) //nolint:contextcheck // it has a time of its own
 	}
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -163,7 +163,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-ended:
 	case <-ctx.Done():
 	}
-	closed := s.Close()
+	closed := s.Close() //nolint:contextcheck // ctx has ended: it has a time of its own
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if srv.Shutdown(last) != nil { // whoever does not take his answer
@@ -176,6 +176,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = nil
 	}
 	return errors.Join(err, closed)
+}
+
+// Resume goes on with the runs that servers which died or were shut down have left in the journal, if they are mine, and gives their sessions. It leaves those alone that wait for a person, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
+func (s *Server) Resume(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	return s.runs.TakeUp(ctx, mine)
 }
 
 // Close interrupts what runs, waits for it as long as Options.Grace says, and lets go of what is left, as if the process had died: all of it can be resumed. Clients that wait are told so; their streams end. The agent stays the caller's to close.

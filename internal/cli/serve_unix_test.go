@@ -211,6 +211,38 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	}
 }
 
+// With --resume it goes on by itself with what the one before it was at.
+func TestAServerTakesUpWhatWasLeft(t *testing.T) {
+	path := binary(t)
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns:
+  - {text: "First this.", delay: 60s}
+`)
+	args := []string{"--dir", w.dir, "--journal", w.journal, "--model"}
+	first := serves(t, path, nil, append(args, "scripted/"+script)...)
+	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"left"}`)
+	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"canceled"}`)
+	first.ask("POST", "/v1/sessions/canceled/cancel", `{"wait":true}`)
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.cmd.Wait()
+	w.file("s.yaml", `turns: [{text: "All is done."}]`)
+	second := serves(t, path, nil, append(args, "scripted/"+script, "--resume")...)
+	for {
+		if _, text := second.ask("GET", "/v1/sessions/left", ""); strings.Contains(text, `"status":"completed"`) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // another process does it
+	}
+	if err := second.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.cmd.Wait(); err != nil || !strings.Contains(second.err.String(), "going on with 1 runs: left\n") {
+		t.Errorf("%v: it says %s", err, second.err.String())
+	}
+}
+
 func TestAServerWithATokenWantsIt(t *testing.T) {
 	path := binary(t)
 	w := newWorld(t)

@@ -210,7 +210,7 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 		cancel(nil)
 		return nil, err
 	}
-	go func() { //nolint:gosec // it is to outlive the caller; Close waits for it
+	go func() { // it is to outlive the caller; Close waits for it
 		defer r.all.Done()
 		defer cancel(nil)
 		host := newHost(r, run)
@@ -322,6 +322,62 @@ func (r *Runs) Close(ctx context.Context) {
 	}
 	r.all.Wait()
 	r.writer.Close(context.WithoutCancel(ctx))
+}
+
+// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	var all []string
+	for _, status := range []string{"running", "interrupted"} {
+		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, i.Session)
+		}
+	}
+	for _, session := range all {
+		left, err := r.left(ctx, session, mine)
+		if err != nil {
+			return sessions, err
+		}
+		if !left || r.Of(session) != nil {
+			continue
+		}
+		_, err = r.Resume(ctx, session)
+		switch {
+		case err == nil:
+			sessions = append(sessions, session)
+		case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // somebody else was faster
+		case errdefs.RateLimit.Is(err), ctx.Err() != nil:
+			return sessions, err
+		default:
+			r.log.Warn("a run that was left can't go on", "session", session, "error", err)
+		}
+	}
+	return sessions, nil
+}
+
+// left reports whether the last run of a session is mine, and was left by its process.
+func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		switch d := e.Data.(type) {
+		case journal.SessionCreated:
+			if d.TaskOf != "" {
+				return false, nil
+			}
+			left = false // a fork's: what was under way is not its own
+		case journal.RunStarted:
+			left = mine(d)
+		case journal.Parked:
+			left = left && d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
+		}
+	}
+	return left, nil
 }
 
 // Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
