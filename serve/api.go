@@ -237,9 +237,13 @@ func (s *Server) waited(w http.ResponseWriter, r *http.Request, run *live.Run) e
 	select {
 	case <-run.Done():
 	case <-r.Context().Done():
-		return r.Context().Err()
 	}
-	state, err := s.state(r.Context(), run.Session)
+	select {
+	case <-run.Done():
+	default:
+		return context.Cause(r.Context())
+	}
+	state, err := s.state(context.WithoutCancel(r.Context()), run.Session) // also when the server is to stop, which has ended the run
 	if err != nil {
 		return err
 	}

@@ -124,13 +124,15 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { web.F
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.ServeHTTP(w, r) }
 
+var errStopping = errdefs.NotAvailable.Errorf("serve: the server is shutting down: come back later")
+
 // traced has runs belong to the trace of who asked for them, where the request says which (W3C Trace Context). A request ends when the server is to stop.
 func (s *Server) traced(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)() //nolint:contextcheck // it is the server's own
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.ctx, func() { cancel(errStopping) })() //nolint:contextcheck // it is the server's own
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { //nolint:errorlint,err113 // as net/http compares it
