@@ -367,8 +367,8 @@ func TestHowARunEndsIsOnItsSpan(t *testing.T) {
 	}
 }
 
-// What a run goes on from has no place above it any more: it is linked.
-func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
+// What follows something is in its trace, and in its span where there is no nearer one; else it has a link.
+func TestAResumedRunARevisedOneAndAHandoffAreInTheTraceOfWhatWasBefore(t *testing.T) {
 	ctx := context.Background()
 	t.Run("resume", func(t *testing.T) {
 		w, store := newWorld(t, 0), journal.Memory()
@@ -383,40 +383,71 @@ func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
 		if res, err := agent.Resume(ctx, agent.Agent{ID: "coder"}, eng, "s", agent.WithJournal(store), agent.WithTracer(w.Tracer)); err != nil || res.Status != agent.StatusCompleted {
 			t.Fatal(res, err)
 		}
-		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  ask_person\ninvoke_agent coder\n  execute_tool where\n  chat test\n"; got != want {
+		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  ask_person\n  invoke_agent coder\n    execute_tool where\n    chat test\n"; got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		runs := w.named("invoke_agent coder")
-		if l := runs[1].Links; len(l) != 1 || l[0].SpanContext.SpanID() != runs[0].SpanContext.SpanID() {
-			t.Errorf("%+v", l)
+		if len(runs[1].Links) != 0 {
+			t.Errorf("it lies in what it follows: %+v", runs[1].Links)
 		}
 		has(t, "resumed", runs[1].Attributes, map[string]string{"pawl.run.resumed": "true", "pawl.run.id": "run-1"})
 		has(t, "before", runs[0].Attributes, map[string]string{"pawl.run.resumed": "", "pawl.run.id": "run-1"})
 		has(t, "question", w.named("ask_person")[0].Attributes, map[string]string{"pawl.question.id": "c", "gen_ai.tool.name": "where", "pawl.question.waits": "true", "error.type": ""})
 	})
+	t.Run("resume in another process, below a request", func(t *testing.T) {
+		for _, traced := range []bool{false, true} {
+			w, other, store := newWorld(t, 0), newWorld(t, 0), journal.Memory()
+			eng := engineOf(t, scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "where"}), scripted.Text("ok")), where("where", tool.RequiresApproval))
+			w.run(eng, "go", agent.WithJournal(store))
+			if err := agent.Answer(ctx, store, "s", journal.Answered{ID: "c", Approved: true}); err != nil {
+				t.Fatal(err)
+			}
+			outer, span := ctx, trace.Span(nil)
+			if traced {
+				outer, span = other.traces.Tracer("caller").Start(ctx, "POST /resume")
+			}
+			if res, err := agent.Resume(outer, agent.Agent{ID: "coder"}, eng, "s", agent.WithJournal(store), agent.WithTracer(other.Tracer)); err != nil || res.Status != agent.StatusCompleted {
+				t.Fatal(res, err)
+			}
+			before, after := w.named("invoke_agent coder")[0], other.named("invoke_agent coder")[0]
+			if !traced {
+				if after.Parent.SpanID() != before.SpanContext.SpanID() || after.SpanContext.TraceID() != before.SpanContext.TraceID() || !after.Parent.IsRemote() {
+					t.Errorf("%+v is not below %+v", after.Parent, before.SpanContext)
+				}
+				continue
+			}
+			if span.End(); after.Parent.SpanID() != span.SpanContext().SpanID() {
+				t.Errorf("%+v is not below %+v", after.Parent, span.SpanContext())
+			}
+			if l := after.Links; len(l) != 1 || l[0].SpanContext.SpanID() != before.SpanContext.SpanID() || attr(l[0].Attributes, "pawl.run.id") != "run-1" {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
+	t.Run("revise", func(t *testing.T) {
+		w := newWorld(t, 0)
+		again := agent.DeciderFunc(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+			return agent.FinalizeDecision{Revise: res.Attempts < 3}, nil
+		})
+		w.run(engineOf(t, scripted.New(scripted.Text("one"), scripted.Text("two"), scripted.Text("three"))), "go", agent.WithDecider(again), agent.WithMaxRevise(3))
+		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  invoke_agent coder\n    chat test\n    invoke_agent coder\n      chat test\n"; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+	t.Run("handoff that nobody called", func(t *testing.T) {
+		w := newWorld(t, 0)
+		if got, want := w.handOver(ctx), "invoke_agent desk\n  chat test\n  execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n"; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
 	t.Run("handoff", func(t *testing.T) {
 		w := newWorld(t, 0)
-		hs := []agent.Handoff{{ToAgentID: "billing", Description: "refunds"}}
-		desk, err := loop.New(loop.Config{Model: scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "transfer_to_billing", Input: `{"note":"order 12"}`})), Tools: agent.HandoffTools(ctx, nil, hs)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		team, err := agent.NewTeam(agent.TeamConfig{Members: []agent.Member{
-			{Agent: agent.Agent{ID: "desk"}, Engine: desk, Handoffs: hs},
-			{Agent: agent.Agent{ID: "billing"}, Engine: engineOf(t, scripted.New(scripted.Text("one moment"), scripted.Text("paid")))},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		outer, span := w.traces.Tracer("caller").Start(ctx, "POST /chat")
-		res, err := team.Run(outer, agent.Request{Message: message.User("my money")}, agent.WithTracer(w.Tracer))
+		w.handOver(outer)
 		span.End()
-		if err != nil || res.Status != agent.StatusCompleted {
-			t.Fatal(res, err)
-		}
 		a, b := w.named("invoke_agent desk")[0], w.named("invoke_agent billing")[0]
-		if got, want := w.tree(), "POST /chat\n  invoke_agent desk\n    chat test\n    execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n"; got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
+		if tree := w.tree(); tree != "POST /chat\n  invoke_agent desk\n    chat test\n    execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n" {
+			t.Error(tree)
 		}
 		if len(b.Links) != 1 || b.Links[0].SpanContext.SpanID() != a.SpanContext.SpanID() {
 			t.Errorf("%+v", b.Links)
@@ -435,6 +466,29 @@ func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
 			t.Errorf("a task in the background lies in its run: %+v, links %+v\n%s", s.Parent, s.Links, w.tree())
 		}
 	})
+}
+
+// handOver has a team answer a prompt, and draws the spans.
+func (w *world) handOver(ctx context.Context) string {
+	t := w.t
+	t.Helper()
+	hs := []agent.Handoff{{ToAgentID: "billing", Description: "refunds"}}
+	desk, err := loop.New(loop.Config{Model: scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "transfer_to_billing", Input: `{"note":"order 12"}`})), Tools: agent.HandoffTools(ctx, nil, hs)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	team, err := agent.NewTeam(agent.TeamConfig{Members: []agent.Member{
+		{Agent: agent.Agent{ID: "desk"}, Engine: desk, Handoffs: hs},
+		{Agent: agent.Agent{ID: "billing"}, Engine: engineOf(t, scripted.New(scripted.Text("one moment"), scripted.Text("paid")))},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := team.Run(ctx, agent.Request{Message: message.User("my money")}, agent.WithTracer(w.Tracer))
+	if err != nil || res.Status != agent.StatusCompleted {
+		t.Fatal(res, err)
+	}
+	return w.tree()
 }
 
 func TestManyRunsAtOnceHaveEachTheirOwnTrace(t *testing.T) {
@@ -472,28 +526,6 @@ func TestManyRunsAtOnceHaveEachTheirOwnTrace(t *testing.T) {
 	}
 	if len(of) != n {
 		t.Errorf("%d traces", len(of))
-	}
-}
-
-// Runs that are remembered for links are not remembered for ever.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
-	w := newWorld(t, 0)
-	ctx := context.Background()
-	begin := func(id string) int {
-		_, done := w.TraceRun(ctx, engine.Run{ID: id, AgentID: "a"})
-		done(nil)
-		all := w.spans.GetSpans()
-		return len(all[len(all)-1].Links)
-	}
-	begin("first")
-	if begin("first") != 1 {
-		t.Error("an attempt is linked to the one before")
-	}
-	for i := range 1024 {
-		begin(fmt.Sprint(i))
-	}
-	if begin("first") != 0 || begin("1023") != 1 {
-		t.Error("the last 1024 runs are remembered, and no more")
 	}
 }
 

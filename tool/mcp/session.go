@@ -319,13 +319,15 @@ func (l *session) sdkClient() *sdk.Client {
 		defer l.server.mu.Unlock()
 		l.server.changed = true
 	}
-	return sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "Pawl", Version: version()}, &sdk.ClientOptions{
+	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "Pawl", Version: version()}, &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
 		ElicitationHandler:          l.elicited,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { changed() },
 		ProgressNotificationHandler: l.progressed,
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true}, // its questions come in an order of chance: see [session.rounds]
 	})
+	client.AddSendingMiddleware(l.tells)
+	return client
 }
 
 // stop ends the session and waits for its process.
