@@ -36,6 +36,8 @@ type Export struct {
 	once   sync.Once
 	tracer engine.Tracer
 	err    error
+	over   context.Context // ends when nothing is sent any more
+	cancel context.CancelFunc
 	ends   []func(context.Context) error
 	failed sync.Once
 }
@@ -66,7 +68,8 @@ func (x *Export) open() {
 	if logs.on = logs.on && content&telemetry.OnEvents != 0; !traces.on && !metrics.on && !logs.on {
 		return
 	}
-	ctx := context.Background()
+	x.over, x.cancel = context.WithCancel(context.Background())
+	ctx := x.over
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(attribute.String("service.name", x.name), attribute.String("service.version", x.version)), resource.WithFromEnv())
 	if err != nil {
 		x.err = errdefs.Validation.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -75,7 +78,7 @@ func (x *Export) open() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(x.lost))
 	cfg := telemetry.Config{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), LoggerProvider: lognoop.NewLoggerProvider(), Content: content}
 	if traces.on {
-		e, err := spans(ctx, traces.grpc)
+		e, err := newSpans(ctx, traces.grpc)
 		if x.wrong(err) {
 			return
 		}
@@ -83,7 +86,7 @@ func (x *Export) open() {
 		cfg.TracerProvider, x.ends = p, append(x.ends, p.Shutdown)
 	}
 	if metrics.on {
-		e, err := measurements(ctx, metrics.grpc)
+		e, err := newMeasurements(ctx, metrics.grpc)
 		if x.wrong(err) {
 			return
 		}
@@ -91,7 +94,7 @@ func (x *Export) open() {
 		cfg.MeterProvider, x.ends = p, append(x.ends, p.Shutdown)
 	}
 	if logs.on {
-		e, err := events(ctx, logs.grpc)
+		e, err := newEvents(ctx, logs.grpc)
 		if x.wrong(err) {
 			return
 		}
@@ -125,24 +128,21 @@ func (x *Export) Close() {
 	if x == nil {
 		return
 	}
-	x.once.Do(func() {}) // nothing begins any more
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
-	defer cancel()
-	done := make(chan error, len(x.ends))
-	for _, end := range x.ends {
-		go func() { done <- end(ctx) }()
+	if x.once.Do(func() {}); x.cancel == nil { // nothing begins any more
+		return
 	}
-	for range x.ends {
-		select {
-		case err := <-done:
-			if err != nil {
+	defer x.cancel()
+	ctx, cancel := context.WithTimeout(x.over, flushTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, end := range x.ends { // each ends with ctx, whatever goes on behind it
+		all.Go(func() {
+			if err := end(ctx); err != nil {
 				x.lost(err)
 			}
-		case <-ctx.Done(): // what does not end with it is left behind: the program ends
-			x.lost(ctx.Err())
-			return
-		}
+		})
 	}
+	all.Wait()
 }
 
 // signal is one of the three kinds of things that are sent.
