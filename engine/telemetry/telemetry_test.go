@@ -25,6 +25,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -489,6 +490,63 @@ func (w *world) handOver(ctx context.Context) string {
 		t.Fatal(res, err)
 	}
 	return w.tree()
+}
+
+// A process that does an effect for the driver of a run has no span of its own around it: it lies in the run's, which is on record.
+func TestAnEffectThatIsDoneElsewhereLiesInTheRunsSpan(t *testing.T) {
+	w := newWorld(t, 0)
+	run := engine.Run{ID: "r", AgentID: "a", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+	ctx, done := w.TraceEffect(context.Background(), run, engine.UseTool{Call: journal.Called{ID: "c", Name: "where"}})
+	said := map[string]string{}
+	w.Inject(ctx, func(name, value string) { said[name] = value })
+	w.Note(ctx, "pawl.note", "noted")
+	done(engine.Traced{Outcome: journal.ToolFinished{Outcome: journal.OutcomeOK}})
+	s := w.named("execute_tool where")[0]
+	if s.Parent.SpanID().String() != "b7ad6b7169203331" || s.SpanContext.TraceID().String() != "0af7651916cd43dd8448eb211c80319c" || attr(s.Attributes, "pawl.note") != "noted" {
+		t.Errorf("%+v", s)
+	}
+	if want := "00-0af7651916cd43dd8448eb211c80319c-" + s.SpanContext.SpanID().String() + "-01"; len(said) != 1 || said["traceparent"] != want {
+		t.Errorf("%q, want %s", said, want)
+	}
+	w.Inject(context.Background(), func(name, value string) { t.Errorf("in no span: %s %s", name, value) })
+}
+
+// Whoever asked for a run from elsewhere is above it, whatever library he traces with; who traces here is nearer.
+func TestARunLiesInTheTraceOfWhoeverAskedForItFromElsewhere(t *testing.T) {
+	w := newWorld(t, 0)
+	asked := func(name string) string {
+		return map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=1"}[name]
+	}
+	ctx := traced.Extract(context.Background(), asked)
+	where := tool.Func("where", "says in which trace it runs", func(ctx context.Context, _ none) (tool.Result, error) {
+		var out tool.Result
+		said := map[string]string{}
+		traced.Inject(ctx, func(name, value string) { said[name] = value })
+		out.Content = said["traceparent"] + " " + said["tracestate"]
+		return out, nil
+	})
+	eng := engineOf(t, scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "where"}), scripted.Text("ok")), where)
+	res, err := agent.Run(ctx, agent.Agent{ID: "coder"}, eng, agent.Request{Message: message.User("go")}, agent.WithTracer(panics{"run"}), agent.WithTracer(w.Tracer))
+	if err != nil || res.Status != agent.StatusCompleted {
+		t.Fatal(res, err)
+	}
+	top, ran := w.named("invoke_agent coder")[0], w.named("execute_tool where")[0]
+	if top.Parent.SpanID().String() != "b7ad6b7169203331" || !top.Parent.IsRemote() {
+		t.Errorf("%+v", top.Parent)
+	}
+	want := "00-0af7651916cd43dd8448eb211c80319c-" + ran.SpanContext.SpanID().String() + "-01 a=1"
+	for r := range message.Of[message.ToolResult](res.Messages[1]) {
+		if r.Content != want {
+			t.Errorf("%q, want %q", r.Content, want)
+		}
+	}
+	outer, span := w.traces.Tracer("caller").Start(ctx, "POST /run", trace.WithNewRoot())
+	if _, err := agent.Run(outer, agent.Agent{ID: "near"}, engineOf(t, scripted.New(scripted.Text("ok"))), agent.Request{Message: message.User("go")}, agent.WithTracer(w.Tracer)); err != nil {
+		t.Fatal(err)
+	}
+	if span.End(); w.named("invoke_agent near")[0].Parent.SpanID() != span.SpanContext().SpanID() {
+		t.Error(w.tree())
+	}
 }
 
 func TestManyRunsAtOnceHaveEachTheirOwnTrace(t *testing.T) {
