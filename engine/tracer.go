@@ -35,7 +35,7 @@ type Traced struct {
 	First   time.Time // when the first text of a model call came; zero: none did, or nobody listens and there is no stream
 }
 
-// TraceRun has the tracers that bind run stand around an attempt; only agent.Run needs it. run.Trace is its own then: the first Propagator says it, and is who is asked below. done is never nil.
+// TraceRun has the tracers that bind run stand around an attempt; only agent.Run needs it. run.Trace is its own then: the first Propagator says it, and is who is asked below; without one it is where the run was asked for. done is never nil.
 func TraceRun(ctx context.Context, run *Run) (_ context.Context, done func(err error)) {
 	var all []func(error)
 	var first Propagator
@@ -53,14 +53,15 @@ func TraceRun(ctx context.Context, run *Run) (_ context.Context, done func(err e
 			}
 		})
 	}
-	if run.Trace = ""; first != nil {
+	if first != nil {
 		ctx = traced.With(ctx, quiet{first})
-		traced.Inject(ctx, func(name, value string) {
-			if name == traced.Parent {
-				run.Trace = value
-			}
-		})
 	}
+	run.Trace = ""
+	traced.Inject(ctx, func(name, value string) {
+		if name == traced.Parent {
+			run.Trace = value
+		}
+	})
 	return ctx, func(err error) {
 		for i := len(all) - 1; i >= 0; i-- {
 			quietly(func() { all[i](err) })

@@ -232,7 +232,7 @@ func TestEveryDependencyHasALineThatSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"go.mod", "temporal/go.mod", "internal/oracle/go.mod", "bench/peers/go.mod", "bench/peers/genkit/go.mod"} {
+	for _, file := range []string{"go.mod", "temporal/go.mod", "internal/oracle/go.mod", "internal/collector/go.mod", "bench/peers/go.mod", "bench/peers/genkit/go.mod"} {
 		mod, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
