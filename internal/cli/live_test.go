@@ -50,3 +50,36 @@ Done.`
 		}
 	})
 }
+
+func TestTheLastLineMakesRoom(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{status: &out}
+	w := s.writer(&out)
+	step := func(want string, do func()) {
+		t.Helper()
+		out.Reset()
+		if do(); out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+	write := func(text string) {
+		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	step(clearLine+"a", func() { s.show("a") })
+	step("", func() { s.show("a") }) // it stands there
+	step(clearLine+"b", func() { s.show("b") })
+	step(clearLine+"one\n", func() { write("one\n") })
+	step("two\n", func() { write("two\n") })
+	step("words", func() { write("words") })
+	step("", func() { s.show("c") }) // behind words there is no room
+	step(" end\n", func() { write(" end\n") })
+	step(clearLine+"c", func() { s.show("c") })
+	step(clearLine, func() { s.hold() }) // a question stands there
+	step("", func() { s.show("d"); write("later\n") })
+	step("later\n", func() { s.release() })
+	step(clearLine+"d", func() { s.show("d") })
+	step(clearLine, func() { s.show("") })
+	step("", func() { s.show("") })
+}
