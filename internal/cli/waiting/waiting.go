@@ -66,8 +66,10 @@ func (w *Waits) Event(e event.Event, now time.Time) {
 	of := func(kind Kind, what string) Wait {
 		return Wait{Kind: kind, What: what, Since: now, Run: e.Run, Below: e.ParentRun != "", key: key{run: e.Run, of: e.Key}}
 	}
-	if e.Delta != event.Warning && e.Delta != event.Waiting { // whoever had the session, or was to take the run up, has
+	if e.Delta != event.Warning && e.Delta != event.Waiting { // whoever had the session has left it
 		w.end(key{run: e.Run, name: "session"})
+	}
+	if e.Key != (journal.Key{}) { // an effect: somebody does it
 		w.end(key{run: e.Run, name: "worker"})
 	}
 	switch d := e.Data.(type) {

@@ -81,6 +81,7 @@ func TestAWorkerIsWaitedForUntilSomethingIsDone(t *testing.T) {
 	for _, begins := range []journal.Data{journal.RunStarted{}, journal.Resumed{}} {
 		w := waiting.Waits{Elsewhere: "a worker"}
 		w.Event(entry(journal.Key{}, begins), at(0))
+		w.Event(entry(journal.Key{}, journal.Said{}), at(0)) // whoever began the run put it there
 		w.Event(delta(journal.Key{}, event.Warning, "nobody is there", 0), at(1))
 		if got := texts(&w, at(65)); got != "waiting for a worker: 1 min 5 s" {
 			t.Errorf("%q", got)
