@@ -319,3 +319,33 @@ func TestContentGoesWhereItIsAskedForAndByGRPC(t *testing.T) {
 		}
 	}
 }
+
+func TestGraphsAndScriptsAreOneTraceToo(t *testing.T) {
+	for kind, text := range map[string]string{
+		"script": "parallel([lambda: generate('Write.'), lambda: tool('bash', command = 'echo one')])\nemit(agent('explore', 'look'))\n",
+		"graph": `{name: g, entry: split, nodes: [{id: split, type: template, config: {template: "x", output: x}}, {id: a, type: model, config: {prompt: "Hi", output: said}}, {id: b, type: tool, config: {tool: bash, args: {command: "echo one"}}}, {id: join, type: agent, config: {agent: explore, prompt: look, output: seen}}],
+ edges: [{from: split, to: a}, {from: split, to: b}, {from: a, to: join}, {from: b, to: join}, {from: join, to: __end__}]}`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			c, w := newCollector(t), newWorld(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.http)
+			script := w.file("s.yaml", "turns: [{text: a poem}]\nagents: {explore: {turns: [{text: Seen.}]}}")
+			r := w.pawl("run", "--engine", kind+":"+w.file("engine", text), "--model", "scripted/"+script, "--dir", w.dir, "--journal", w.journal, "--no-sandbox", "--allow", "Bash", "go")
+			if r.code != exitCompleted {
+				t.Fatalf("%+v", r)
+			}
+			all, _ := c.spans()
+			got := strings.ReplaceAll(tree(all, ""), script, "SCRIPT")
+			for _, want := range []string{"pawl: invoke_agent pawl\n", "\n  pawl: chat SCRIPT\n", "\n  pawl: execute_tool bash\n", "pawl: invoke_agent explore\n", "  pawl: chat SCRIPT#explore\n"} {
+				if strings.Count(got, want) != 1 {
+					t.Errorf("%q is missing in\n%s", want, got)
+				}
+			}
+			for _, s := range all {
+				if s.Trace != all[0].Trace {
+					t.Errorf("%s is in a trace of its own", s.Name)
+				}
+			}
+		})
+	}
+}
