@@ -9,13 +9,13 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
 	"golang.org/x/net/netutil"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
@@ -129,7 +129,7 @@ var errStopping = errdefs.NotAvailable.Errorf("serve: the server is shutting dow
 // traced has runs belong to the trace of who asked for them, where the request says which (W3C Trace Context). A request ends when the server is to stop.
 func (s *Server) traced(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx := traced.Extract(r.Context(), r.Header.Get)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(s.ctx, func() { cancel(errStopping) })() //nolint:contextcheck // it is the server's own
