@@ -113,6 +113,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
 	s.chat(mux)
+	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
 	return mux
 }
 
