@@ -114,12 +114,13 @@ func (s *Server) routes() http.Handler {
 	s.api(mux)
 	s.chat(mux)
 	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
+	mux.HandleFunc("GET /openapi.json", document)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/healthz"
+	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json")
 }
 
 // fail writes an error in the words of the door that was asked for.
