@@ -65,11 +65,11 @@ func (s *Server) agui(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	last, err := s.attend(r.Context(), e, in.ThreadID, from, send)
-	if err != nil && r.Context().Err() == nil {
+	if err != nil {
 		p := web.ProblemOf(err)
 		last = e.Fail(p.Class, p.Message)
 	}
-	_ = send(last)
+	_ = send(last) // a client that is gone has to ask again
 	return nil
 }
 
@@ -179,10 +179,7 @@ func (s *Server) attend(ctx context.Context, e *agui.Encoder, session string, fr
 			}
 		}
 	}
-	if s.ctx.Err() != nil {
-		return e.Fail(errdefs.NotAvailable.Error(), "the server is shutting down"), nil
-	}
-	return nil, ctx.Err()
+	return nil, context.Cause(ctx)
 }
 
 // finished is the end of a run as it is on record.

@@ -259,7 +259,8 @@ func TestAnInterruptIsAnswered(t *testing.T) {
 	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("It is far."), nil }}
 	seen := tool.Func("look", "Looks.", func(_ context.Context, in struct {
 		At string `json:"at,omitempty"`
-	}) (string, error) {
+	},
+	) (string, error) {
 		return "saw " + in.At, nil
 	})
 	for answer, want := range map[string]string{
@@ -366,7 +367,7 @@ func TestARunThatFailsOrIsCancelledEndsSoInAGUI(t *testing.T) {
 	var canceled sync.WaitGroup
 	canceled.Go(func() {
 		<-g.started
-		p.do(http.StatusOK, nil, "POST", "/v1/sessions/t/cancel", "")
+		p.do(http.StatusAccepted, nil, "POST", "/v1/sessions/t/cancel", "")
 	})
 	all = p.ui(input("t", "r", ""))
 	canceled.Wait()
@@ -405,24 +406,26 @@ func TestWhatAGUICantHaveIsNamed(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("No.")), serve.Options{MaxBody: 10000})
 	for body, want := range map[string]string{
 		`{`: "", `[]`: "object", `{"threadId":"t"}`: "runId", `{"threadId":"t","runId":"r"}`: "messages", `{"threadId":7,"runId":"r","messages":[]}`: "threadId",
-		`{"ThreadId":"t","threadId":"t","runId":"r","messages":[]}`:                                       "threadId",
-		`{"threadId":"t","runId":"r","messages":[]}`:                                                      "messages",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"assistant","content":"x"}]}`:           "messages",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"king","content":"x"}]}`:                "messages[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":""}]}`:                 "messages[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image"}]}]}`: "content[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"file","value":"f"}}]}]}`:                          "content[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"url","value":"file:///x"}}]}]}`:                   "messages[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"data","value":"%%","mimeType":"image/png"}}]}]}`:  "content[0]",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":"x"}]}`:                                                             "messages[0]",
-		input("t", "r", `,"tools":[{"name":"x","description":"y"}]`):                                                                                                    "tools",
-		input("t", "r", `,"resume":[{"interruptId":"x","status":"maybe"}]`):                                                                                             "resume[0]",
-		input("t", "r", `,"forwardedProps":{"$int64":"x"}`):                                                                                                             "forwardedProps",
-		`{"threadId":"t","runId":"r","messages":[],"state":` + strings.Repeat(`{"a":`, 1000):                                                                            "",
-		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],"state":` + strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1001): "",
-		`{"threadId":"t` + "\\u0001" + `","runId":"r","messages":[{"id":"1","role":"user","content":"x"}]}`:                                                             "control",
+		`{"ThreadId":"t","threadId":"t","runId":"r","messages":[]}`:                                                                                                    "threadId",
+		`{"threadId":"t","runId":"r","messages":[]}`:                                                                                                                   "messages",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"assistant","content":"x"}]}`:                                                                        "messages",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"king","content":"x"}]}`:                                                                             "messages[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":""}]}`:                                                                              "messages[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image"}]}]}`:                                                              "content[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"file","value":"f"}}]}]}`:                         "content[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"url","value":"file:///x"}}]}]}`:                  "messages[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"data","value":"%%","mimeType":"image/png"}}]}]}`: "content[0]",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":"x"}]}`:                                                            "messages[0]",
+		input("t", "r", `,"tools":[{"name":"x","description":"y"}]`):                                                                                                   "tools",
+		input("t", "r", `,"resume":[{"interruptId":"x","status":"maybe"}]`):                                                                                            "resume[0]",
+		input("t", "r", `,"forwardedProps":{"$int64":"x"}`):                                                                                                            "forwardedProps",
+		`{"threadId":"t","runId":"r","messages":[],"state":` + strings.Repeat(`{"a":`, 1000):                                                                           "",
+		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":"x"}],"state":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 201):     "nested",
+		`{"threadId":"t` + "\\u0001" + `","runId":"r","messages":[{"id":"1","role":"user","content":"x"}]}`:                                                            "control",
 	} {
-		var f struct{ Error struct{ Class, Message string } }
+		var f struct {
+			Error struct{ Class, Message string }
+		}
 		p.do(http.StatusBadRequest, &f, "POST", "/ag-ui", body)
 		if f.Error.Class != "validation" || !strings.Contains(f.Error.Message, want) {
 			t.Errorf("%s: %+v, want %q", clip(body), f.Error, want)

@@ -311,11 +311,10 @@ func (s *Server) listen(ctx context.Context, t *talk, on func(event.Event) error
 			return "", finish, err
 		}
 	}
-	if s.ctx.Err() != nil {
-		return "", "", errdefs.NotAvailable.Errorf("serve: the server is shutting down")
+	if err = context.Cause(ctx); !errors.Is(err, errStopping) {
+		s.drop(t)
 	}
-	s.drop(t)
-	return "", "", context.Cause(ctx)
+	return "", "", err
 }
 
 // drop cancels a run that nobody waits for any more.

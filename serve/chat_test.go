@@ -205,7 +205,9 @@ func TestAChatIsStateless(t *testing.T) {
 	if d := cmp.Diff(string(want), string(got)); d != "" {
 		t.Error(d)
 	}
-	var list struct{ Sessions []struct{ Session, User string } }
+	var list struct {
+		Sessions []struct{ Session, User string }
+	}
 	p.do(http.StatusOK, &list, "GET", "/v1/sessions", "")
 	if len(list.Sessions) != 1 || list.Sessions[0].User != "u7" {
 		t.Errorf("%+v", list)
@@ -275,33 +277,33 @@ func TestWhatAChatCantHaveIsNamed(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("No.")), serve.Options{MaxBody: 10000})
 	const hi = `"messages":[{"role":"user","content":"Hi."}]`
 	for body, want := range map[string]struct{ param, code string }{
-		`{` + hi + `}`: {"model", "missing_required_parameter"},
-		`{"model":"gpt-7",` + hi + `}`:                                                                                                   {"model", "model_not_found"},
-		`{"model":"pawl"}`:                                                                                                               {"messages", "missing_required_parameter"},
-		`{"model":"pawl","messages":[]}`:                                                                                                 {"messages", "missing_required_parameter"},
-		`{"model":"pawl","messages":{}}`:                                                                                                 {"messages", "invalid_type"},
-		`{"model":7,` + hi + `}`:                                                                                                         {"model", "invalid_type"},
-		`{"model":"pawl","n":2,` + hi + `}`:                                                                                              {"n", "unsupported_parameter"},
-		`{"model":"pawl","tools":[{"type":"function"}],` + hi + `}`:                                                                      {"tools", "unsupported_parameter"},
-		`{"model":"pawl","response_format":{"type":"json_object"},` + hi + `}`:                                                           {"response_format", "unsupported_parameter"},
-		`{"model":"pawl","logprobs":true,` + hi + `}`:                                                                                    {"logprobs", "unsupported_parameter"},
-		`{"model":"pawl","stop":["x"],` + hi + `}`:                                                                                       {"stop", "unsupported_parameter"},
-		`{"model":"pawl","temperature":"hot",` + hi + `}`:                                                                                {"temperature", "invalid_type"},
-		`{"model":"pawl","stream":"yes",` + hi + `}`:                                                                                     {"stream", "invalid_type"},
-		`{"model":"pawl","stream_options":{"more":true},` + hi + `}`:                                                                     {"stream_options", "invalid_value"},
-		`{"model":"pawl","metadata":{"a":1},` + hi + `}`:                                                                                 {"metadata", "invalid_type"},
-		`{"model":"pawl","chat_id":"x",` + hi + `}`:                                                                                      {"chat_id", "unknown_parameter"},
-		`{"model":"pawl","Model":"pawl",` + hi + `}`:                                                                                     {"Model", "unknown_parameter"},
-		`{"model":"pawl","messages":[{"role":"assistant","content":"Hi."}]}`:                                                             {"messages", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"system","content":"Hi."}]}`:                                                                {"messages", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"king","content":"Hi."}]}`:                                                                  {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"user","content":" "}]}`:                                                                    {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"user","content":"x","extra":1}]}`:                                                          {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"tool","tool_call_id":"c","content":"x"},{"role":"user","content":"x"}]}`:                   {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]}`:        {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%%"}}]}]}`:  {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`:                               {"messages[0]", "invalid_value"},
-		`{"model":"pawl","messages":[{"role":"assistant","content":[{"type":"file","file":{}}]},{"role":"user","content":"x"}]}`:         {"messages[0]", "invalid_value"},
+		`{` + hi + `}`:                                                          {"model", "missing_required_parameter"},
+		`{"model":"gpt-7",` + hi + `}`:                                          {"model", "model_not_found"},
+		`{"model":"pawl"}`:                                                      {"messages", "missing_required_parameter"},
+		`{"model":"pawl","messages":[]}`:                                        {"messages", "missing_required_parameter"},
+		`{"model":"pawl","messages":{}}`:                                        {"messages", "invalid_type"},
+		`{"model":7,` + hi + `}`:                                                {"model", "invalid_type"},
+		`{"model":"pawl","n":2,` + hi + `}`:                                     {"n", "unsupported_parameter"},
+		`{"model":"pawl","tools":[{"type":"function"}],` + hi + `}`:             {"tools", "unsupported_parameter"},
+		`{"model":"pawl","response_format":{"type":"json_object"},` + hi + `}`:  {"response_format", "unsupported_parameter"},
+		`{"model":"pawl","logprobs":true,` + hi + `}`:                           {"logprobs", "unsupported_parameter"},
+		`{"model":"pawl","stop":["x"],` + hi + `}`:                              {"stop", "unsupported_parameter"},
+		`{"model":"pawl","temperature":"hot",` + hi + `}`:                       {"temperature", "invalid_type"},
+		`{"model":"pawl","stream":"yes",` + hi + `}`:                            {"stream", "invalid_type"},
+		`{"model":"pawl","stream_options":{"more":true},` + hi + `}`:            {"stream_options", "invalid_value"},
+		`{"model":"pawl","metadata":{"a":1},` + hi + `}`:                        {"metadata", "invalid_type"},
+		`{"model":"pawl","chat_id":"x",` + hi + `}`:                             {"chat_id", "unknown_parameter"},
+		`{"model":"pawl","Model":"pawl",` + hi + `}`:                            {"Model", "unknown_parameter"},
+		`{"model":"pawl","messages":[{"role":"assistant","content":"Hi."}]}`:    {"messages", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"system","content":"Hi."}]}`:       {"messages", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"king","content":"Hi."}]}`:         {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"user","content":" "}]}`:           {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"user","content":"x","extra":1}]}`: {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"tool","tool_call_id":"c","content":"x"},{"role":"user","content":"x"}]}`:                      {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]}`:           {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%%"}}]}]}`:     {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`:                                  {"messages[0]", "invalid_value"},
+		`{"model":"pawl","messages":[{"role":"assistant","content":[{"type":"file","file":{}}]},{"role":"user","content":"x"}]}`:            {"messages[0]", "invalid_value"},
 		`{"model":"pawl","messages":[{"role":"assistant","tool_calls":[{"id":"","function":{"name":"x"}}]},{"role":"user","content":"x"}]}`: {"messages[0]", "invalid_value"},
 	} {
 		status := http.StatusBadRequest
@@ -362,7 +364,9 @@ func TestAgentsAreListedAsModels(t *testing.T) {
 }
 
 func TestARunThatFailsEndsTheChat(t *testing.T) {
-	m := func() model.Model { return scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}}) }
+	m := func() model.Model {
+		return scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}})
+	}
 	p := serves(t, journal.Memory(), m(), serve.Options{})
 	var c completion
 	p.do(http.StatusUnauthorized, &c, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
@@ -428,7 +432,9 @@ func gated1() held {
 
 // In a session that the client names, its next message answers what waits.
 func TestAChatAnswersWhatWaits(t *testing.T) {
-	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("It is far away."), nil }}
+	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) {
+		return hook.Asking("It is far away."), nil
+	}}
 	script := func() *scripted.Model {
 		return scripted.New(
 			scripted.Turn{Text: "Let me look.", Calls: []scripted.Call{{Name: "look", Input: `{}`}}},
@@ -579,6 +585,5 @@ func FuzzChat(f *testing.F) {
 		}
 	})
 }
-
 
 func callOf(name string) []scripted.Call { return []scripted.Call{{Name: name, Input: `{}`}} }

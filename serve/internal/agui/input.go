@@ -31,10 +31,10 @@ type Input struct {
 	Resume         []Resume        `json:"resume"`
 
 	// What they say.
-	System  string           `json:"-"` // system and developer messages, and the context
-	History message.History  `json:"-"` // what stands before Last
-	Last    message.Message  `json:"-"` // the newest message; zero: there is none
-	Inputs  journal.Vars     `json:"-"` // the state, and the forwarded props under [Forwarded]
+	System  string          `json:"-"` // system and developer messages, and the context
+	History message.History `json:"-"` // what stands before Last
+	Last    message.Message `json:"-"` // the newest message; zero: there is none
+	Inputs  journal.Vars    `json:"-"` // the state, and the forwarded props under [Forwarded]
 }
 
 // Forwarded is the var that has what the application passes through to the agent.
@@ -78,7 +78,11 @@ func Parse(b []byte) (*Input, error) {
 		return nil, errdefs.Validation.Errorf("serve: the request is no JSON object")
 	}
 	in := &Input{}
-	if err := exact.Unmarshal(b, in); err != nil {
+	err := exact.Unmarshal(b, in)
+	if err == nil {
+		err = exact.Once(b)
+	}
+	if err != nil {
 		return nil, errdefs.Validation.Errorf("serve: the request can't be read: %w", err)
 	}
 	if err := in.read(); err != nil {
