@@ -109,7 +109,7 @@ func (e *Encoder) entry(v journal.Entry) {
 		e.stepped(v.Key)
 	case journal.Said:
 		if v.Key != (journal.Key{}) && d.By != "pawl" {
-			e.whole("user", d.Message.Text())
+			e.whole(string(d.Message.Role()), d.Message.Text())
 		}
 	case journal.Board:
 		if main {

@@ -141,6 +141,10 @@ func (t *Teller) Tell(e event.Event) (p Piece) {
 				}
 			}
 		}
+	case journal.Said: // by an engine in the agent's place
+		if d.Message.Role() == message.RoleAssistant {
+			p.Text = t.note(d.Message.Text())
+		}
 	case journal.RunFinished, journal.Parked:
 		t.End = d
 	}
