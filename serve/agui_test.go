@@ -416,7 +416,7 @@ func TestWhatAGUICantHaveIsNamed(t *testing.T) {
 		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"url","value":"file:///x"}}]}]}`:                  "messages[0]",
 		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"user","content":[{"type":"image","source":{"type":"data","value":"%%","mimeType":"image/png"}}]}]}`: "content[0]",
 		`{"threadId":"t","runId":"r","messages":[{"id":"1","role":"tool","toolCallId":"c","content":"x"}]}`:                                                            "messages[0]",
-		input("t", "r", `,"tools":[{"name":"x","description":"y"}]`):                                                                                                   "tools",
+		strings.Replace(input("t", "r", ""), `"tools":[]`, `"tools":[{"name":"x","description":"y"}]`, 1):                                                              "leave the list empty",
 		input("t", "r", `,"resume":[{"interruptId":"x","status":"maybe"}]`):                                                                                            "resume[0]",
 		input("t", "r", `,"forwardedProps":{"$int64":"x"}`):                                                                                                            "forwardedProps",
 		`{"threadId":"t","runId":"r","messages":[],"state":` + strings.Repeat(`{"a":`, 1000):                                                                           "",

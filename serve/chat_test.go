@@ -340,6 +340,20 @@ func TestWhatAChatCantHaveIsNamed(t *testing.T) {
 	locked.do(http.StatusOK, nil, "GET", "/v1/models", "", "Authorization", "Bearer 0123456789abcdef")
 }
 
+// OpenAI's client has headers of its own, which a page that may call has to be let send.
+func TestAPageMayTalkToIt(t *testing.T) {
+	p := serves(t, journal.Memory(), scripted.New(scripted.Text("Yes.")), serve.Options{Origins: []string{"https://chat.example"}})
+	res := p.ask(t.Context(), "OPTIONS", "/v1/chat/completions", "", "Origin", "https://chat.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,x-stainless-lang,x-pawl-session")
+	defer func() { _ = res.Body.Close() }()
+	if h := res.Header.Get("Access-Control-Allow-Headers"); res.StatusCode != http.StatusNoContent || h != "*, Authorization" {
+		t.Errorf("%d %q", res.StatusCode, h)
+	}
+	h := p.do(http.StatusOK, nil, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`, "Origin", "https://chat.example")
+	if !strings.Contains(h.Get("Access-Control-Expose-Headers"), "X-Pawl-Session") {
+		t.Error(h)
+	}
+}
+
 func TestAgentsAreListedAsModels(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("No.")), serve.Options{Card: agent.AgentCard{Name: "our/agent"}})
 	type item struct{ ID, Object string }

@@ -160,8 +160,8 @@ func sources(t *testing.T) (all []*ast.File) {
 	return all
 }
 
-// What a handler reads of a request is what the document says that there is.
-func TestTheDocumentHasWhatIsReadOfRequests(t *testing.T) {
+// What a handler reads of a request, and what it tells, is what the document says that there is.
+func TestTheDocumentHasWhatIsReadAndTold(t *testing.T) {
 	ops, schema, _ := described(t)
 	handlers, types := map[string]string{}, map[string]*ast.StructType{}
 	reads := map[string]*ast.StructType{} // by handler
@@ -226,6 +226,20 @@ func TestTheDocumentHasWhatIsReadOfRequests(t *testing.T) {
 		slices.Sort(want)
 		if d := cmp.Diff(want, slices.Sorted(maps.Keys(of.Properties))); d != "" {
 			t.Errorf("%s (%s) reads, and the document has:\n%s", route, op.ID, d)
+		}
+	}
+	for name, of := range map[string]string{"started": "Started", "info": "Info", "state": "State", "file": "File"} {
+		s := *types[name]
+		own := &ast.StructType{Fields: &ast.FieldList{}}
+		for _, f := range s.Fields.List {
+			if f.Tag != nil { // what is embedded has a schema of its own
+				own.Fields.List = append(own.Fields.List, f)
+			}
+		}
+		want := members(own)
+		slices.Sort(want)
+		if d := cmp.Diff(want, slices.Sorted(maps.Keys(schema("#/components/schemas/"+of).Properties))); d != "" {
+			t.Errorf("%s is told, and the document has in %s:\n%s", name, of, d)
 		}
 	}
 	if checked < 7 {
