@@ -163,6 +163,7 @@ func (s *Server) attend(ctx context.Context, e *agui.Encoder, session string, fr
 					return nil, errdefs.NotAvailable.Errorf("serve: the run was left: %s", e.Left)
 				}
 			case journal.RunFinished:
+				s.runs.Settle(ctx, session, v.Run)
 				return finished(e, d), nil
 			case journal.Parked:
 				if d.Cause != string(engine.CauseAwaitingPerson) {

@@ -78,8 +78,7 @@ func (s *Server) isModel(id string) error {
 type talk struct {
 	session, run string
 	from         stream.Position
-	named        bool      // by the client: its next message goes on here
-	live         *live.Run // nil: it went on with an answer
+	named        bool // by the client: its next message goes on here
 	chat.Teller
 }
 
@@ -212,7 +211,7 @@ func (s *Server) talk(ctx context.Context, req chat.Request) (*talk, error) {
 }
 
 func talkOf(run *live.Run, named bool) *talk {
-	return &talk{session: run.Session, run: run.ID, from: run.From(), named: named, live: run, Teller: chat.Teller{Run: run.ID}}
+	return &talk{session: run.Session, run: run.ID, from: run.From(), named: named, Teller: chat.Teller{Run: run.ID}}
 }
 
 // instructed puts what a client says as the system behind the agent's own instructions, in this run.
@@ -307,6 +306,7 @@ func (s *Server) listen(ctx context.Context, t *talk, on func(event.Event) error
 				}
 				return t.apart() + t.question(waits[0]), "stop", nil
 			}
+			s.runs.Settle(ctx, t.session, t.run)
 			finish, err := t.over()
 			return "", finish, err
 		}
@@ -319,11 +319,7 @@ func (s *Server) listen(ctx context.Context, t *talk, on func(event.Event) error
 
 // drop cancels a run that nobody waits for any more.
 func (s *Server) drop(t *talk) {
-	run := t.live
-	if run == nil {
-		run = s.runs.Of(t.session)
-	}
-	if run != nil && run.ID == t.run {
+	if run := s.runs.Under(t.session, t.run); run != nil {
 		run.Cancel()
 	}
 }
