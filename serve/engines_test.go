@@ -46,7 +46,10 @@ func TestEveryEngineAnswersAtEveryDoor(t *testing.T) {
 			text, _, _, _, _ := p.chunks(`{"model":"pawl","messages":[{"role":"user","content":"Go."}],"stream":true}`)
 			if got.said() != c.want || text != c.want {
 				t.Errorf("it said %q, streamed %q, want %q", got.said(), text, c.want)
-				for e := range store.Read(t.Context(), h.Get("X-Pawl-Session"), 0) {
+				for e, err := range store.Read(t.Context(), h.Get("X-Pawl-Session"), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
 					t.Logf("%s %s %+v", e.Key, e.Data.Kind(), e.Data)
 				}
 			}
