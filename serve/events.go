@@ -129,6 +129,9 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 			if i < len(news.Events)-1 {
 				at = cursor{before, i + 1, stream.Position{Seq: news.At.Seq, Offset: news.At.Offset}}
 			}
+			if _, over := e.Data.(journal.RunFinished); over {
+				s.runs.Settle(ctx, session, e.Run)
+			}
 			b, err := told(e)
 			if err != nil {
 				return nil //nolint:nilerr // what is on record can be written

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/serve/internal/chat"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
 	"github.com/pawl-dev/pawl/stream"
@@ -84,6 +85,7 @@ type Server struct {
 	inner http.Handler
 	ctx   context.Context // of what clients wait for: it ends when the server is to stop
 	stop  context.CancelFunc
+	began time.Time
 }
 
 // New makes a Server. It starts nothing. Close has to be called, by who doesn't call Serve. It fails with errdefs.Validation on options that can't be meant.
@@ -100,7 +102,7 @@ func New(a Agent, o Options) (*Server, error) {
 	if err := gate.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger)}
+	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger), began: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.inner = s.traced(gate.Wrap(s.routes(), s.fail))
 	return s, nil
@@ -110,16 +112,25 @@ func New(a Agent, o Options) (*Server, error) {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
+	s.chat(mux)
+	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
+	mux.HandleFunc("GET /openapi.json", document)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/healthz"
+	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json")
 }
 
 // fail writes an error in the words of the door that was asked for.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { web.Fail(w, r, err) }
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if inChat(r) {
+		chat.Fail(w, r, err)
+		return
+	}
+	web.Fail(w, r, err)
+}
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.ServeHTTP(w, r) }
@@ -140,7 +151,7 @@ func (s *Server) traced(h http.Handler) http.Handler {
 				}
 				err := errdefs.Recovered("the server", p)
 				s.opts.Logger.Error("a request failed", "path", r.URL.Path, "error", err)
-				web.Fail(w, r, err)
+				s.fail(w, r, err)
 			}
 		}()
 		h.ServeHTTP(w, r.WithContext(ctx))

@@ -57,7 +57,7 @@ func serveCommand(s streams, p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Open the project's agent to others over HTTP",
-		Long: `Serves the project's agent, as pawl run would have it there, over HTTP: a run API with server-sent events. A run goes on when its client is gone; whoever comes back reads
+		Long: `Serves the project's agent, as pawl run would have it there, over HTTP: a run API with server-sent events, chat completions as OpenAI has them, and AG-UI. A run goes on when its client is gone; whoever comes back reads
 it from where he left. See docs/serve.md.
 
 Without a token only this machine can come in, and no page of another site. When it is told to stop, by Ctrl-C or SIGTERM, what runs is interrupted at its next step, and can be resumed.`,

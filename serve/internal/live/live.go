@@ -184,6 +184,24 @@ func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 	return known, nil
 }
 
+// Under gives the run of a name that is under way in a session, by this process; nil when there is none.
+func (r *Runs) Under(session, id string) *Run {
+	if run := r.Of(session); run != nil && r.id(run) == id {
+		return run
+	}
+	return nil
+}
+
+// Settle waits until a run whose end is on record has left its session, so that who is told of that end can begin another one there.
+func (r *Runs) Settle(ctx context.Context, session, id string) {
+	if run := r.Under(session, id); run != nil {
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
 func (r *Runs) id(run *Run) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
