@@ -30,7 +30,7 @@ var floors = map[string]float64{
 	"internal/star": 2.2,
 	"event":         3, "hook/internal/permit": 2.9, "hook": 3, "hook/permission": 3.1, "hook/shell": 3.1,
 	"engine": 4, "engine/enginetest": 4.1, "engine/telemetry": 4.1,
-	"engine/loop": 5, "engine/graph": 6, "engine/script": 6,
+	"engine/loop": 5, "engine/graph": 6, "engine/remote": 6, "engine/script": 6,
 	"project": 7,
 	"agent":   7, "agent/askuser": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
 	"":             8,
