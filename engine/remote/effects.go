@@ -73,11 +73,13 @@ func (watch) Concurrent() bool { return false }
 
 // line is the stream that send opened and watch reads on, in one process. Elsewhere, and after a crash, watch makes its own. nil works.
 type line struct {
-	here   bool // the path runs in this process, so that it cancels the task itself
-	first  *a2a.Event
-	next   func() (a2a.Event, error, bool)
-	stop   func()
-	cancel context.CancelCauseFunc
+	here bool // the path runs in this process, so that it cancels the task itself
+	// interrupt gives the run's interrupt; nil where the path is elsewhere, and looks for it itself
+	interrupt func() *engine.Interrupt
+	first     *a2a.Event
+	next      func() (a2a.Event, error, bool)
+	stop      func()
+	cancel    context.CancelCauseFunc
 }
 
 // open begins a stream that outlives ctx: what ends it is cut, or close.
@@ -218,17 +220,20 @@ func (e *Engine) watch(outer context.Context, run *engine.Run, host engine.Host,
 	defer cancel()
 	ctx, cut := context.WithCancelCause(within)
 	defer cut(nil)
-	interrupt := engine.Interruptions(*run, host)
+	l := w.line
+	if l == nil {
+		l = &line{}
+	}
+	interrupt := l.interrupt
+	if interrupt == nil {
+		interrupt = engine.Interruptions(*run, host)
+	}
 	over := make(chan struct{})
 	gone := make(chan struct{})
 	go func() { // looks for an interrupt: the stream can't
 		defer close(gone)
 		await(over, interrupt, func() { cut(errInterrupted) })
 	}()
-	l := w.line
-	if l == nil {
-		l = &line{}
-	}
 	t := &tracker{engine: e, task: w.Task, context: w.Context, deltas: engine.DeltasOf(run, host, key, 0)}
 	err = t.follow(ctx, l)
 	l.close()

@@ -24,6 +24,7 @@ const (
 	VarContext = "remote.context" // the conversation's
 	VarState   = "remote.state"   // the task's state, as a2a.TaskState
 	varWords   = "remote.words"   // what the agent said to it
+	varClass   = "remote.class"   // of what class its failure is, if the agent says so: see a2a.ClassKey
 )
 
 // maxTurns bounds how often one run answers the agent's questions.
@@ -71,11 +72,17 @@ func (e *Engine) CanResume(cp engine.Checkpoint) error {
 }
 
 // Execute sends the message and follows the task. What the task ends with other than completed is an error with the agent's words: a task that
-// failed is errdefs.Internal, one that was rejected errdefs.Refused, one that the agent canceled errdefs.Aborted, and one that wants credentials
+// failed is errdefs.Internal, unless it says a class, one that was rejected errdefs.Refused, one that the agent canceled errdefs.Aborted, and one that wants credentials
 // errdefs.Unauthorized.
 func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, board *engine.Board) (*engine.Board, error) {
 	c := &conversation{engine: e, run: &run, board: board, do: engine.StepsOf(run, host, e)}
-	c.line.here = run.Steps == nil
+	c.follow = c.do
+	if c.line.here = run.Steps == nil && !refuses(&run); c.line.here {
+		c.line.interrupt = engine.Interruptions(run, host)
+		own := run
+		own.Background = nil // which has the run's interrupts
+		c.follow = engine.Local(own, deaf{host}, e)
+	}
 	err := c.converse(ctx)
 	if c.line.close(); err != nil && c.open && c.line.here && (left(ctx) || nobodyGoesOn(err)) {
 		e.cancel(ctx, c.task)
@@ -92,6 +99,18 @@ func nobodyGoesOn(err error) bool {
 	return false
 }
 
+// deaf is a host for watching a task: once a message was sent there is no next step before its answer is there, so an interrupt is for the
+// watching itself to see, which gives the task a moment.
+type deaf struct{ engine.Host }
+
+func (deaf) Interrupts() <-chan engine.Interrupt { return nil }
+func (d deaf) Listening() bool                   { return engine.Listening(d.Host) }
+
+// refuses reports whether the run's steps do nothing: it was to go on from a checkpoint of another run.
+func refuses(run *engine.Run) bool {
+	return run.ResumeFrom != nil && run.ResumeFrom.ExecID != "" && run.ResumeFrom.ExecID != run.ID
+}
+
 // left reports whether a run ends for good with its context: not so that it goes on elsewhere.
 func left(ctx context.Context) bool {
 	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), engine.ErrLeft)
@@ -103,6 +122,7 @@ type conversation struct {
 	run    *engine.Run
 	board  *engine.Board
 	do     engine.Steps
+	follow engine.Steps // for what can't be begun anew: watching a task
 	line   line
 	task   string
 	remote string // the contextId
@@ -153,7 +173,7 @@ func (c *conversation) turn(ctx context.Context, n int, parts []a2a.Part, answer
 	}
 	c.remote, _ = sent.Set[VarContext].(string)
 	c.open = true
-	seen, err := engine.Do[journal.Board](ctx, c.do, watch{N: n, Agent: c.engine.name, Task: c.task, Context: c.remote, line: &c.line})
+	seen, err := engine.Do[journal.Board](ctx, c.follow, watch{N: n, Agent: c.engine.name, Task: c.task, Context: c.remote, line: &c.line})
 	if err != nil {
 		return "", false, err
 	}
@@ -169,13 +189,24 @@ func (c *conversation) turn(ctx context.Context, n int, parts []a2a.Part, answer
 		c.open = false
 		switch s {
 		case a2a.StateFailed:
-			return "", false, c.failed(errdefs.Internal, "failed", words)
+			class, _ := seen.Set[varClass].(string)
+			return "", false, c.failed(classOf(class), "failed", words)
 		case a2a.StateRejected:
 			return "", false, c.failed(errdefs.Refused, "rejected the task", words)
 		case a2a.StateCanceled:
 			return "", false, c.failed(errdefs.Aborted, "canceled the task", words)
 		}
 		return "", false, nil
+	}
+}
+
+// classOf is the class of a failure as the agent says it. Some of them say what happened to a run here, which is not the agent's to say.
+func classOf(name string) *errdefs.Class {
+	switch c := errdefs.Named(name); c {
+	case nil, errdefs.Interrupted, errdefs.Aborted, errdefs.Conflict:
+		return errdefs.Internal
+	default:
+		return c
 	}
 }
 

@@ -220,6 +220,11 @@ func (t *tracker) outcome() journal.Board {
 	if words != "" {
 		out.Set[varWords] = words
 	}
+	if m := t.status.Message; m != nil {
+		if class, _ := m.Metadata[a2a.ClassKey].(string); class != "" && t.status.State == a2a.StateFailed {
+			out.Set[varClass] = class
+		}
+	}
 	var answer []message.Part
 	var made strings.Builder
 	if t.status.State.Terminal() { // what a task made before it waits is told when it ends
