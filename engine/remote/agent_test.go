@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { httpapi.CloseIdle() }))
 }
 
-// agent is an agent elsewhere, in this process: it does what work says for each message.
-type agent struct {
+// elsewhere is an agent elsewhere, in this process: it does what work says for each message.
+type elsewhere struct {
 	url     string
 	version a2a.Version
 	streams bool
@@ -43,7 +43,7 @@ type agent struct {
 }
 
 type task struct {
-	a      *agent
+	a      *elsewhere
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // of its work
 	turn   int
@@ -52,9 +52,9 @@ type task struct {
 	log    []a2a.Event
 }
 
-func newAgent(t *testing.T, version a2a.Version, streams bool, work func(ctx context.Context, t *task, turn int, text string)) *agent {
+func newAgent(t *testing.T, version a2a.Version, streams bool, work func(ctx context.Context, t *task, turn int, text string)) *elsewhere {
 	t.Helper()
-	a := &agent{url: "http://agent.test", version: version, streams: streams, work: work, tasks: map[string]*task{}, byMsg: map[string]*task{}}
+	a := &elsewhere{url: "http://agent.test", version: version, streams: streams, work: work, tasks: map[string]*task{}, byMsg: map[string]*task{}}
 	t.Cleanup(func() {
 		a.mu.Lock()
 		for _, k := range a.tasks {
@@ -66,7 +66,7 @@ func newAgent(t *testing.T, version a2a.Version, streams bool, work func(ctx con
 	return a
 }
 
-func (a *agent) engine(t *testing.T) *remote.Engine {
+func (a *elsewhere) engine(t *testing.T) *remote.Engine {
 	t.Helper()
 	c, err := a2a.Dial(t.Context(), a.url, a2a.WithHTTPClient(&http.Client{Transport: direct{a}}))
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *agent) engine(t *testing.T) *remote.Engine {
 	return e
 }
 
-func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *elsewhere) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == a2a.CardPath {
 		b, _ := a2a.MarshalCard(a2a.AgentCard{
 			Name: "elsewhere", Description: "d", Version: "1", Capabilities: a2a.Capabilities{Streaming: a.streams},
@@ -118,7 +118,7 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *agent) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op a2a.Operation) (any, error) {
+func (a *elsewhere) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op a2a.Operation) (any, error) {
 	switch op {
 	case a2a.OpSend, a2a.OpStream:
 		var req a2a.SendRequest
@@ -161,7 +161,7 @@ func (a *agent) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op a2a
 }
 
 // hear takes a message.
-func (a *agent) hear(m a2a.Message) (*task, error) {
+func (a *elsewhere) hear(m a2a.Message) (*task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent = append(a.sent, m)
@@ -256,7 +256,7 @@ func (k *task) artifact(id, name, text string, more bool) {
 	k.add(a2a.Event{Artifact: &a2a.ArtifactUpdate{TaskID: k.now.ID, ContextID: k.now.ContextID, Artifact: art, Append: more}})
 }
 
-func (a *agent) stream(w http.ResponseWriter, r *http.Request, call a2a.Call, op a2a.Operation, k *task) {
+func (a *elsewhere) stream(w http.ResponseWriter, r *http.Request, call a2a.Call, op a2a.Operation, k *task) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	from := 0
 	if op == a2a.OpSubscribe {
@@ -292,7 +292,7 @@ func (a *agent) stream(w http.ResponseWriter, r *http.Request, call a2a.Call, op
 	}
 }
 
-func (a *agent) event(w io.Writer, call a2a.Call, e a2a.Event) {
+func (a *elsewhere) event(w io.Writer, call a2a.Call, e a2a.Event) {
 	line, err := a.version.AppendResult([]byte("data: "), call.ID, e)
 	if err != nil {
 		panic(err)
@@ -300,7 +300,7 @@ func (a *agent) event(w io.Writer, call a2a.Call, e a2a.Event) {
 	_, _ = w.Write(append(line, "\n\n"...))
 }
 
-func (a *agent) did() (ops []string, sent []a2a.Message) {
+func (a *elsewhere) did() (ops []string, sent []a2a.Message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, o := range a.ops {
@@ -309,7 +309,7 @@ func (a *agent) did() (ops []string, sent []a2a.Message) {
 	return ops, slices.Clone(a.sent)
 }
 
-func (a *agent) count(op a2a.Operation) int {
+func (a *elsewhere) count(op a2a.Operation) int {
 	ops, _ := a.did()
 	return strings.Count(strings.Join(ops, " ")+" ", string(op)+" ")
 }
