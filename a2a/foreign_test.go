@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-dev/pawl/a2a"
-	"github.com/pawl-dev/pawl/a2a/internal/peer"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/a2apeer"
 	"github.com/pawl-dev/pawl/internal/httpapi"
 )
 
@@ -54,7 +54,7 @@ func foreign(t *testing.T, f func(t *testing.T, c *a2a.Client, url string)) {
 	t.Helper()
 	for sdk, v := range map[string]a2a.Version{"1": a2a.V1, "03": a2a.V03} {
 		t.Run("sdk "+sdk, func(t *testing.T) {
-			url := peer.Start(t, sdk)
+			url := a2apeer.Start(t, sdk)
 			c, err := a2a.Dial(t.Context(), url)
 			if err != nil {
 				t.Fatal(err)

@@ -12,16 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/pawl-dev/pawl/a2a"
 	"github.com/pawl-dev/pawl/engine/remote"
-	"github.com/pawl-dev/pawl/internal/httpapi"
 )
-
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { httpapi.CloseIdle() }))
-}
 
 // elsewhere is an agent elsewhere, in this process: it does what work says for each message.
 type elsewhere struct {

@@ -1,5 +1,5 @@
-// Package peer runs agents of the official A2A SDK, for tests: what they send is what others send.
-package peer
+// Package a2apeer runs agents of the official A2A SDK, for tests: what they send is what others send.
+package a2apeer
 
 import (
 	"bufio"
