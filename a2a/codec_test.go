@@ -210,3 +210,38 @@ func TestWhatIsWrongIsAnErrorThatSaysWhere(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatOthersWriteIsRead(t *testing.T) {
+	for text, want := range map[string]a2a.Part{
+		`{"raw":"_-8"}`:           a2a.Raw("", "", []byte{0xff, 0xef}),
+		`{"raw":"/+8="}`:          a2a.Raw("", "", []byte{0xff, 0xef}),
+		`{"data":null}`:           a2a.Data(json.RawMessage("null")),
+		`{"text":"","data":null}`: a2a.Text(""),
+	} {
+		var m a2a.Message
+		if err := a2a.V1.Unmarshal([]byte(`{"messageId":"m","role":1,"parts":[`+text+`]}`), &m); err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff([]a2a.Part{want}, m.Parts); diff != "" || m.Role != a2a.RoleUser {
+			t.Errorf("%s: %s, %s", text, diff, m.Role)
+		}
+	}
+	var s a2a.StatusUpdate
+	for _, at := range []string{"2026-01-02T03:04:05Z", "2026-01-02T05:04:05+02:00", "2026-01-02T03:04:05", "2026-01-02T03:04:05.000000"} {
+		err := a2a.V03.Unmarshal([]byte(`{"kind":"status-update","taskId":"t","status":{"state":"auth-required","timestamp":"`+at+`"},"final":true}`), &s)
+		if err != nil || !s.Status.Timestamp.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) || s.Status.State != a2a.StateAuthRequired {
+			t.Errorf("%s: %+v, %v", at, s, err)
+		}
+	}
+}
+
+// Clients of 0.3 take a stream for over at an update that is final.
+func TestAnUpdateOf03IsFinalWhenTheTaskStops(t *testing.T) {
+	for state, want := range map[a2a.TaskState]string{
+		a2a.StateWorking: `"final":false`, a2a.StateSubmitted: `"final":false`, a2a.StateCompleted: `"final":true`, a2a.StateFailed: `"final":true`, a2a.StateInputRequired: `"final":true`, a2a.StateAuthRequired: `"final":true`,
+	} {
+		data, err := a2a.V03.Marshal(a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", Status: a2a.TaskStatus{State: state}}})
+		if err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s: %s, %v", state, data, err)
+		}
+	}
+}

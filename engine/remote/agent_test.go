@@ -24,6 +24,7 @@ type elsewhere struct {
 	knows   bool // messages by their id
 	begins  time.Duration
 	work    func(ctx context.Context, t *task, turn int, text string)
+	joins   func(k *task)                      // called before somebody subscribes
 	cut     func(op a2a.Operation, n int) bool // whether a stream breaks off before its n-th event
 
 	mu    sync.Mutex
@@ -145,6 +146,9 @@ func (a *elsewhere) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op
 		case op == a2a.OpSubscribe && k.snapshot().Status.State.Terminal():
 			return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "it is over")
 		case op == a2a.OpSubscribe:
+			if a.joins != nil {
+				a.joins(k)
+			}
 			a.stream(w, r, call, op, k)
 			return nil, nil
 		}

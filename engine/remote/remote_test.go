@@ -423,3 +423,36 @@ func TestNoClientIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWhatWasMissedBetweenTwoStreamsIsReadAtTheEnd(t *testing.T) {
+	joined := make(chan struct{})
+	a := newAgent(t, a2a.V03, true, func(_ context.Context, k *task, _ int, _ string) {
+		k.artifact("1", "story", "Once upon ", false)
+		<-joined
+		k.update(a2a.StateCompleted, "")
+	})
+	a.cut = func(op a2a.Operation, n int) bool { return op == a2a.OpStream && n > 1 }
+	a.joins = func(k *task) { // after the task was read, before the stream begins: in 0.3 that is told to nobody
+		k.artifact("1", "story", "a time.", true)
+		close(joined)
+	}
+	if res := run(t, t.Context(), a.engine(t), ask("s", "x")); res.Text() != "Once upon a time." {
+		t.Errorf("%v %v: %q", res.Status, res.Err, res.Text())
+	}
+}
+
+func TestACancelDoesNotWaitForAnAgentThatSaysNothing(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := newAgent(t, a2a.V1, streams, func(ctx context.Context, _ *task, _ int, _ string) {
+			cancel()
+			<-ctx.Done()
+		})
+		a.begins = time.Minute
+		began := time.Now()
+		res := run(t, ctx, a.engine(t), ask("s", "x"))
+		if res.Status != agent.StatusCanceled || time.Since(began) > 2*time.Second {
+			t.Errorf("streams %v: %v after %v: %v", streams, res.Status, time.Since(began), res.Err)
+		}
+	}
+}
