@@ -119,7 +119,7 @@ func (a *elsewhere) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op
 		if err := a.version.Unmarshal(call.Params, &req); err != nil {
 			return nil, err
 		}
-		k, err := a.hear(req.Message)
+		k, err := a.hear(r.Context(), req.Message)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (a *elsewhere) do(w http.ResponseWriter, r *http.Request, call a2a.Call, op
 }
 
 // hear takes a message.
-func (a *elsewhere) hear(m a2a.Message) (*task, error) {
+func (a *elsewhere) hear(ctx context.Context, m a2a.Message) (*task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent = append(a.sent, m)
@@ -197,6 +197,7 @@ func (a *elsewhere) hear(m a2a.Message) (*task, error) {
 		select {
 		case <-works:
 		case <-time.After(a.begins):
+		case <-ctx.Done():
 		}
 		a.mu.Lock()
 	}
