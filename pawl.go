@@ -334,7 +334,11 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
-		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, session, opts)...)
+		eng, err := r.engineOf(ctx, a, session)
+		if err != nil {
+			return nil, err
+		}
+		return agent.Resume(ctx, a.agent, eng, session, r.runOptions(a, session, opts)...)
 	})
 }
 
