@@ -115,6 +115,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			defer h.s.requests.over(number)
 		}
 	}
+	if version := h.s.versionOf(req.Header.Get("Mcp-Session-Id")); version != "" { // whatever the request says: they agreed on it
+		req.Header.Set("Mcp-Protocol-Version", version)
+	}
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	defer context.AfterFunc(h.s.ctx, cancel)() //nolint:contextcheck // Close ends streams
@@ -164,6 +167,22 @@ func (h *handler) post(w http.ResponseWriter, req *http.Request) (number string,
 		gone = req.Context()
 	}
 	return h.s.requests.begin(session, gone, all...), true
+}
+
+// versionOf is the version of the protocol of a session, "" when it is not known.
+func (s *Server) versionOf(session string) string {
+	if session == "" {
+		return ""
+	}
+	for one := range s.sdk.Sessions() {
+		if one.ID() != session {
+			continue
+		}
+		if p := one.InitializeParams(); p != nil && slices.Contains(sdk.SupportedProtocolVersions(), p.ProtocolVersion) && p.ProtocolVersion < inCalls {
+			return p.ProtocolVersion
+		}
+	}
+	return ""
 }
 
 // full reports whether there are as many sessions as may be.
@@ -236,12 +255,16 @@ func refuse(w http.ResponseWriter, text string, status int, code int64) {
 	_, _ = w.Write(append(refusal(code, text), '\n'))
 }
 
-// plain has the library's errors, which are plain text, be errors of JSON-RPC.
+// plain has the library's errors, which are plain text, be errors of JSON-RPC, and says at the beginning of a stream when to come back for the rest.
 type plain struct {
 	http.ResponseWriter
 	status int // of an error in plain text; 0: it is none
 	text   []byte
+	began  bool
 }
+
+// comeBack is how long a client waits until it connects again for the rest of a stream.
+const comeBack = "retry: 1000\n\n"
 
 func (p *plain) WriteHeader(status int) {
 	if status >= 400 && strings.HasPrefix(p.Header().Get("Content-Type"), "text/plain") {
@@ -253,6 +276,12 @@ func (p *plain) WriteHeader(status int) {
 
 func (p *plain) Write(b []byte) (int, error) {
 	if p.status == 0 {
+		if !p.began && p.Header().Get("Content-Type") == "text/event-stream" {
+			if _, err := io.WriteString(p.ResponseWriter, comeBack); err != nil {
+				return 0, err
+			}
+		}
+		p.began = true
 		return p.ResponseWriter.Write(b)
 	}
 	p.text = append(p.text, b...)

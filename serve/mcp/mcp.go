@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl"
@@ -150,6 +151,8 @@ func (s *Server) receiving(next sdk.MethodHandler) sdk.MethodHandler {
 		switch method {
 		case "tools/list", "tools/call", "prompts/list", "prompts/get":
 			s.sync()
+		case "logging/setLevel": // the library would take it, and nothing would follow
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "logging is not offered: what a run does is told by progress"}
 		}
 		return next(ctx, method, req)
 	}
