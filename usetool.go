@@ -82,13 +82,13 @@ func newCalls(cfg loop.Config, known *project.Project) calls {
 	return c
 }
 
-// engineOf gives the engine that drives a session's unfinished run: the agent's, or that of tool calls.
+// engineOf gives the engine that drives a session's last run: the agent's, or that of tool calls.
 func (r *Runtime) engineOf(ctx context.Context, a *assembly, session string) (engine.Engine, error) {
 	log, err := journal.Open(ctx, r.opts.Journal, session)
 	if err != nil {
 		return nil, err
 	}
-	if st := log.State(); st.Run == "" || st.Engine != ToolEngine {
+	if log.State().Engine != ToolEngine {
 		return a.engine, nil
 	}
 	return a.calls.engine()

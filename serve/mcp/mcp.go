@@ -203,7 +203,7 @@ func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	err = session.Wait()
 	_ = conn.Close()
 	conn.wait()
-	if errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || ctx.Err() != nil {
+	if errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || ctx.Err() != nil || s.ctx.Err() != nil {
 		return nil
 	}
 	return err
