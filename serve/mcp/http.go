@@ -115,6 +115,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			defer h.s.requests.over(number)
 		}
 	}
+	if session := req.Header.Get("Mcp-Session-Id"); req.Method == http.MethodDelete && session != "" {
+		h.s.requests.leave(session) // the library waits for what is under way
+	}
 	if version := h.s.versionOf(req.Header.Get("Mcp-Session-Id")); version != "" { // whatever the request says: they agreed on it
 		req.Header.Set("Mcp-Protocol-Version", version)
 	}
@@ -162,9 +165,9 @@ func (h *handler) post(w http.ResponseWriter, req *http.Request) (number string,
 		return "", false
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
-	var gone context.Context
-	if h.o.Stateless {
-		gone = req.Context()
+	gone := req.Context()
+	if !h.o.Stateless { // a client with a session can come back for the rest
+		gone = context.WithoutCancel(gone)
 	}
 	return h.s.requests.begin(session, gone, all...), true
 }

@@ -28,14 +28,16 @@ type requests struct {
 type request struct {
 	number, session string
 	ids             []string
-	gone            context.Context // ends when nobody can be answered any more; nil: the library tells
+	gone            context.Context // ends when nobody can be answered any more
+	lose            func()          // ends it
 	cancelled       bool
 	taken           bool // it is being served, and forgotten by whoever does
 }
 
 // begin notes a request with calls of tools; "" is for one that has none.
 func (r *requests) begin(session string, gone context.Context, messages ...jsonrpc.Message) (number string) {
-	one := &request{session: session, gone: gone}
+	one := &request{session: session}
+	one.gone, one.lose = context.WithCancel(gone)
 	for _, m := range messages {
 		m, ok := m.(*jsonrpc.Request)
 		switch {
@@ -47,6 +49,7 @@ func (r *requests) begin(session string, gone context.Context, messages ...jsonr
 		}
 	}
 	if len(one.ids) == 0 {
+		one.lose()
 		return ""
 	}
 	r.mu.Lock()
@@ -87,10 +90,22 @@ func (r *requests) take(number string) *request {
 	return one
 }
 
-func (r *requests) forget(number string) {
+func (r *requests) forget(one *request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.all, number)
+	one.lose()
+	delete(r.all, one.number)
+}
+
+// leave has what runs for a session be left open: its client wants no answers any more.
+func (r *requests) leave(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.all {
+		if one.session == session {
+			one.lose()
+		}
+	}
 }
 
 // over is called when a request was answered, or can't be: one that nobody serves is forgotten.
@@ -98,6 +113,7 @@ func (r *requests) over(number string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one := r.all[number]; one != nil && !one.taken {
+		one.lose()
 		delete(r.all, number)
 	}
 }
@@ -108,6 +124,7 @@ func (r *requests) answered(session, id string) {
 	defer r.mu.Unlock()
 	for number, one := range r.all {
 		if one.session == session && !one.taken && slices.Contains(one.ids, id) {
+			one.lose()
 			delete(r.all, number)
 		}
 	}
@@ -147,7 +164,7 @@ func (s *Server) runs(ctx context.Context, req *sdk.CallToolRequest) (context.Co
 			}
 		}),
 	}
-	if under != nil && under.gone != nil {
+	if under != nil {
 		stops = append(stops, context.AfterFunc(under.gone, left)) //nolint:contextcheck // the connection's
 	}
 	return out, func() {
@@ -156,7 +173,7 @@ func (s *Server) runs(ctx context.Context, req *sdk.CallToolRequest) (context.Co
 		}
 		cancel(nil)
 		if under != nil {
-			s.requests.forget(under.number)
+			s.requests.forget(under)
 		}
 	}
 }
