@@ -389,4 +389,3 @@ func TestTwoCallsOfOneSessionQueue(t *testing.T) {
 		t.Error(most.Load(), p.state("s").Messages.Len())
 	}
 }
-
