@@ -69,10 +69,7 @@ type calls struct {
 }
 
 func newCalls(cfg loop.Config, known *project.Project) calls {
-	c := calls{engine: sync.OnceValues(func() (engine.Engine, error) {
-		l, err := loop.New(loop.Config{Model: loop.NoModel(), Tools: cfg.Tools, Limits: cfg.Limits, Logger: cfg.Logger, Revision: cfg.Revision})
-		return oneCall{l}, err
-	})}
+	c := calls{engine: sync.OnceValues(func() (engine.Engine, error) { return NewToolEngine(cfg) })}
 	for _, t := range cfg.Tools {
 		c.defs = append(c.defs, t.Definition())
 	}
@@ -106,6 +103,15 @@ type oneCall struct{ *loop.Engine }
 // Capabilities says that it resumes.
 func (oneCall) Capabilities() engine.Capabilities {
 	return engine.Capabilities{Name: ToolEngine, Resume: true}
+}
+
+// NewToolEngine makes the engine of runs that are one tool call, as [Runtime.UseTool] begins them: for who replays them (agent.Replay), or goes on with them, without a Runtime. Of the loop's Config its tools, limits and logger count; it has no model.
+func NewToolEngine(cfg loop.Config) (engine.Engine, error) {
+	l, err := loop.New(loop.Config{Model: loop.NoModel(), Tools: cfg.Tools, Limits: cfg.Limits, Logger: cfg.Logger, Revision: cfg.Revision})
+	if err != nil {
+		return nil, err
+	}
+	return oneCall{l}, nil
 }
 
 // Execute makes the call that the run's inputs say, and puts it into the transcript with its result.

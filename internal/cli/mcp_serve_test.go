@@ -233,7 +233,7 @@ func TestACallThatWaitsIsAnsweredAndResumedByTheProgram(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(w.dir, "c.txt")); err != nil || string(b) != "x" {
 		t.Error(string(b), err)
 	}
-	if r := w.pawl("replay", "--journal", w.journal, "--dir", w.dir, "mine"); r.code != 0 {
+	if r := w.pawl("replay", "--journal", w.journal, "mine"); r.code != 0 {
 		t.Error(r)
 	}
 }
