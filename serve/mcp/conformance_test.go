@@ -58,7 +58,7 @@ func TestTheOfficialConformanceRunnerIsContent(t *testing.T) {
 	defer func() { _ = rt.Close() }()
 	s, err := mcp.New(rt, mcp.Options{
 		Name: "conformance", Version: "1", NoAgent: true, NoAnswer: true, NoSessions: true, Tools: mcp.All, Prompts: theirPrompts(), Resources: theirResources(),
-		Complete: func(context.Context, string, string, string) ([]string, error) { return []string{"paris", "park"}, nil },
+		Completion: func(context.Context, string, string, string) ([]string, error) { return []string{"paris", "park"}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -37,8 +37,8 @@ type Options struct {
 	Resources []Resource
 	// NoSkills and NoSessions leave out skills as prompts, and transcripts of sessions as resources.
 	NoSkills, NoSessions bool
-	// Complete proposes values for an argument of a prompt, or a place in the template of a resource, that begin as text does. Default: completion is not offered.
-	Complete func(ctx context.Context, of, argument, text string) ([]string, error)
+	// Completion proposes values for an argument of a prompt, or a place in the template of a resource, that begin as text does. Default: completion is not offered.
+	Completion func(ctx context.Context, of, argument, text string) ([]string, error)
 	// Logger is told of what goes wrong with connections. Default: nothing is logged.
 	Logger *slog.Logger
 }
@@ -107,7 +107,7 @@ func New(rt *pawl.Runtime, o Options) (*Server, error) {
 		opts.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return nil }
 		opts.UnsubscribeHandler = func(context.Context, *sdk.UnsubscribeRequest) error { return nil }
 	}
-	if o.Complete != nil {
+	if o.Completion != nil {
 		opts.CompletionHandler = s.complete
 	}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, opts)

@@ -116,7 +116,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 			of = req.Params.Ref.URI
 		}
 	}
-	all, err := s.o.Complete(ctx, of, req.Params.Argument.Name, req.Params.Argument.Value)
+	all, err := s.o.Completion(ctx, of, req.Params.Argument.Name, req.Params.Argument.Value)
 	if err != nil {
 		return nil, invalid(err)
 	}
