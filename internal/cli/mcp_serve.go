@@ -190,6 +190,8 @@ func (m *mcpServing) listen(ctx context.Context, s streams, server *mcp.Server) 
 	if srv.Shutdown(late) != nil {
 		_ = srv.Close()
 	}
-	<-served
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) && !errors.Is(e, net.ErrClosed) {
+		err = errors.Join(err, e)
+	}
 	return err
 }

@@ -125,7 +125,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(h.s.ctx, cancel)() //nolint:contextcheck // Close ends streams
 	pw := &plain{ResponseWriter: w}
-	h.next.ServeHTTP(pw, req.WithContext(ctx))
+	h.next.ServeHTTP(pw, req.WithContext(ctx)) //nolint:contextcheck // it is the request's own, that Close ends, too
 	pw.end()
 }
 
@@ -217,7 +217,10 @@ func (h *handler) admit(req *http.Request) error {
 func (h *handler) fromHere(req *http.Request) error {
 	listed := slices.ContainsFunc(h.o.Hosts, func(host string) bool { return strings.EqualFold(host, req.Host) })
 	local, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !listed && (len(h.o.Hosts) > 0 || local != nil && loopback(local.String())) && !(local != nil && loopback(local.String()) && loopback(req.Host)) {
+	here := local != nil && loopback(local.String())
+	switch {
+	case listed, here && loopback(req.Host), !here && len(h.o.Hosts) == 0:
+	default:
 		return errdefs.PolicyDenied.Errorf("requests for the host %q are not served here", req.Host)
 	}
 	origin := req.Header.Get("Origin")

@@ -155,7 +155,7 @@ func (s *Server) runs(ctx context.Context, req *sdk.CallToolRequest) (context.Co
 	left := func() { cancel(engine.ErrLeft) }
 	under := s.requests.take(header.Get(numberHeader))
 	stops := []func() bool{
-		context.AfterFunc(s.ctx, left), //nolint:contextcheck // Close ends what runs
+		context.AfterFunc(s.ctx, left),
 		context.AfterFunc(ctx, func() {
 			if s.requests.isCancelled(under) {
 				cancel(context.Canceled)
@@ -165,7 +165,7 @@ func (s *Server) runs(ctx context.Context, req *sdk.CallToolRequest) (context.Co
 		}),
 	}
 	if under != nil {
-		stops = append(stops, context.AfterFunc(under.gone, left)) //nolint:contextcheck // the connection's
+		stops = append(stops, context.AfterFunc(under.gone, left))
 	}
 	return out, func() {
 		for _, stop := range stops {
