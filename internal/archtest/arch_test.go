@@ -24,6 +24,7 @@ var floors = map[string]float64{
 	"sandbox/internal/reach": 0.1, "sandbox": 1, "sandbox/fence": 1.1, "model": 1, "internal/httpapi": 1.1, "internal/overheard": 1.1, "model/catalog": 1.1,
 	"model/anthropic": 1.2, "model/openai": 1.2, "model/gemini": 1.2, "model/scripted": 1.2, "model/cassette": 1.2, "model/resilience": 1.2, "internal/wires": 1.25, "model/cloud": 1.2, "internal/providertest": 1.3, "internal/cassettes": 1.3, "internal/steady": 1.3,
 	"pack/guard": 1.9, "internal/judged": 1.95, "pack": 2,
+	"a2a":  2,
 	"tool": 2, "tool/builtin": 2.1, "tool/mcp": 4.5,
 	"internal/pgtest": 2.05, "internal/wake": 1.95, "journal": 2, "journal/internal/layout": 2.05, "journal/internal/costs": 2.05, "journal/internal/waketest": 2.05, "journal/sqlite": 2.1, "journal/postgres": 2.1, "journal/journaltest": 2.1, "journal/trace": 2.1,
 	"internal/star": 2.2,
