@@ -238,6 +238,6 @@ func (s *Server) is(ctx context.Context, l line, state a2a.TaskState) (bool, err
 	if err != nil || r == nil {
 		return false, err
 	}
-	st, _, err := s.stands(ctx, r)
+	_, st, _, err := s.look(ctx, r)
 	return st.State == state, err
 }

@@ -241,7 +241,7 @@ func (n *notifier) tellAll(ctx context.Context, p Push) {
 		}
 		var st a2a.TaskStatus
 		if err == nil {
-			st, _, err = n.s.stands(ctx, r)
+			r, st, _, err = n.s.look(ctx, r)
 		}
 		if err == nil {
 			err = tell(r, st)
@@ -253,7 +253,7 @@ func (n *notifier) tellAll(ctx context.Context, p Push) {
 			return
 		}
 		if err == nil {
-			err = n.s.follow(ctx, r, true, func(e a2a.Event) error {
+			err = n.s.follow(ctx, r, rests(st.State), func(e a2a.Event) error {
 				if e.Status == nil {
 					return nil
 				}

@@ -24,6 +24,7 @@ type reading struct {
 	channels []string        // of the board, that are artifacts
 	tell     func(a2a.Event) // nil: nobody follows
 	found    bool
+	early    bool              // there is more on record than was read
 	below    bool              // it is a run below another one
 	first    int64             // the number of its first entry
 	seq      int64             // the newest one's

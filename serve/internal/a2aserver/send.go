@@ -29,6 +29,11 @@ func (c *call) send() (any, error) {
 			return nil, err
 		}
 	}
+	if r.early {
+		if r, err = c.s.read(c.context(), r.place); err != nil {
+			return nil, err
+		}
+	}
 	task, err := c.s.task(c.context(), r, in.Configuration.HistoryLength)
 	return a2a.Event{Task: task}, err
 }
@@ -110,17 +115,29 @@ func (s *Server) begin(ctx context.Context, in *a2a.SendRequest, m message.Messa
 	if modes := in.Configuration.AcceptedOutputModes; len(modes) > 0 {
 		req.Config = &agent.RequestConfig{AcceptedOutputModes: modes}
 	}
-	if _, err := s.runs.Start(ctx, req); err != nil {
+	began, err := s.runs.Start(ctx, req)
+	if err != nil {
 		if now := s.runs.Of(session); now != nil && errdefs.Conflict.Is(err) {
 			return nil, s.busy(place{session, now.ID})
 		}
 		return nil, err
 	}
-	r, err := s.read(ctx, p)
-	if err == nil && r == nil {
-		err = errNoTask(p.id())
+	if began.Known {
+		return s.read(ctx, p)
 	}
-	return r, err
+	r := newReading(p, s.opts.Artifacts) // as it was when it began, so that who follows it has all that is said
+	for e, err := range s.runs.Journal().Read(ctx, session, began.From().Seq) {
+		if err != nil {
+			return nil, err
+		}
+		r.entry(e)
+		if _, first := e.Data.(journal.Said); first && e.Run == run {
+			break
+		}
+	}
+	r.early = true
+	s.lists.note(p, r.first)
+	return r, nil
 }
 
 // busy is of a context whose task is not over: nothing that waits there is to be given up because somebody says something else.
@@ -144,7 +161,7 @@ func (s *Server) tell(ctx context.Context, m a2a.Message, what message.Message) 
 	if r.over != "" {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "task %s is over (%s) and takes no message: begin a new one in its context, %s", r.id(), r.over, r.session)
 	}
-	st, pending, err := s.stands(ctx, r)
+	r, st, pending, err := s.look(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -158,9 +158,36 @@ func answered(a journal.Answered) string {
 	return word + ": " + a.Text
 }
 
+// look says where a task stands, and reads on where that turns out to be older than what it is seen by.
+func (s *Server) look(ctx context.Context, r *reading) (*reading, a2a.TaskStatus, []journal.Pending, error) {
+	for {
+		st, pending, err := s.stands(ctx, r)
+		if err != nil || !st.State.Waits() {
+			return r, st, pending, err
+		}
+		more, err := s.more(ctx, r)
+		if err != nil || !more {
+			return r, st, pending, err
+		}
+		now, err := s.read(ctx, r.place)
+		if err != nil || now == nil {
+			return r, st, pending, err
+		}
+		r = now
+	}
+}
+
+// more reports whether there is more on record than was read.
+func (s *Server) more(ctx context.Context, r *reading) (bool, error) {
+	for i, err := range s.runs.Journal().Sessions(ctx, journal.Query{Session: r.session, Limit: 1}) {
+		return i.Seq > r.seq, err
+	}
+	return false, nil
+}
+
 // task is the task as it stands.
 func (s *Server) task(ctx context.Context, r *reading, history *int) (*a2a.Task, error) {
-	st, _, err := s.stands(ctx, r)
+	r, st, _, err := s.look(ctx, r)
 	if err != nil {
 		return nil, err
 	}

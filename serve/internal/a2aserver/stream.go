@@ -18,15 +18,8 @@ const lookEvery = 5 * time.Second
 // errEnough ends a follower whose listener has it all.
 var errEnough = errors.New("enough")
 
-// follow tells of a task from where it was read to, until it rests. A task that rests already is followed when wait says so. What is said of a model call that is under way is told from its beginning. tell's error ends it and comes back.
-func (s *Server) follow(ctx context.Context, r *reading, wait bool, tell func(a2a.Event) error) error {
-	st, _, err := s.stands(ctx, r)
-	if err != nil {
-		return err
-	}
-	if rests(st.State) && !wait {
-		return nil
-	}
+// follow tells of a task from where it was read to, until it rests. rested says that it does already, which is not told. What is said of a model call that is under way is told from its beginning. tell's error ends it and comes back.
+func (s *Server) follow(ctx context.Context, r *reading, rested bool, tell func(a2a.Event) error) error {
 	var failed error
 	r.tell = func(e a2a.Event) {
 		if failed == nil {
@@ -37,7 +30,7 @@ func (s *Server) follow(ctx context.Context, r *reading, wait bool, tell func(a2
 	}
 	defer func() { r.tell = nil }()
 	at := stream.Position{Seq: r.seq}
-	for rested := rests(st.State); ctx.Err() == nil; {
+	for ctx.Err() == nil {
 		look, cancel := context.WithTimeout(ctx, lookEvery)
 		before := r.seq
 		err := s.news(look, r, &at, &failed)
@@ -57,9 +50,13 @@ func (s *Server) follow(ctx context.Context, r *reading, wait bool, tell func(a2
 		if err != nil {
 			return err
 		}
-		if rests(now.State) {
-			return tell(a2a.Event{Status: &a2a.StatusUpdate{TaskID: r.id(), ContextID: r.session, Status: now}})
+		if more, err := s.more(ctx, r); err != nil || more || !rests(now.State) {
+			if err != nil {
+				return err
+			}
+			continue
 		}
+		return tell(a2a.Event{Status: &a2a.StatusUpdate{TaskID: r.id(), ContextID: r.session, Status: now}})
 	}
 	return ctx.Err()
 }
@@ -107,15 +104,23 @@ func (s *Server) settle(ctx context.Context, r *reading) (*reading, error) {
 	if err != nil || now == nil {
 		return r, err
 	}
+	now, st, _, err := s.look(ctx, now)
+	if err != nil || rests(st.State) {
+		return now, err
+	}
 	return now, s.follow(ctx, now, false, func(a2a.Event) error { return nil })
 }
 
-// streams answers a call with a task, and with what comes of it.
+// streams answers a call with a task as it was read, and with what comes of it. wait says that a task which rests is to be followed, too.
 func (c *call) streams(r *reading, wait bool, history *int) error {
-	task, err := c.s.task(c.context(), r, history)
-	if err != nil {
-		return err
+	st := a2a.TaskStatus{State: a2a.StateWorking, Timestamp: r.at}
+	if !r.early {
+		var err error
+		if r, st, _, err = c.s.look(c.context(), r); err != nil {
+			return err
+		}
 	}
+	task := r.task(st, history)
 	events := web.Stream(c.w)
 	defer events.Close()
 	send := func(e a2a.Event) error {
@@ -128,7 +133,11 @@ func (c *call) streams(r *reading, wait bool, history *int) error {
 	if send(a2a.Event{Task: task}) != nil {
 		return nil //nolint:nilerr // the client is gone
 	}
-	if err := c.s.follow(c.context(), r, wait, send); err != nil && c.context().Err() == nil {
+	rested := rests(st.State)
+	if st.State.Terminal() || rested && !wait {
+		return nil
+	}
+	if err := c.s.follow(c.context(), r, rested, send); err != nil && c.context().Err() == nil {
 		_ = events.Send("", "", c.version.AppendError(nil, c.id, a2a.ErrorOf(err)))
 	}
 	return nil
@@ -147,5 +156,5 @@ func (c *call) subscribe() (any, error) {
 	if r.over != "" && c.version != a2a.V03 {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "task %s is over (%s): get it to see what came of it", r.id(), r.over)
 	}
-	return nil, c.streams(r, r.over == "", nil)
+	return nil, c.streams(r, true, nil)
 }
