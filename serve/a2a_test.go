@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pawl-dev/pawl/a2a"
 	"github.com/pawl-dev/pawl/agent"
@@ -386,4 +385,3 @@ func TestATaskThatWaitsIsCanceled(t *testing.T) {
 	}
 }
 
-var _ = time.Second
