@@ -37,7 +37,7 @@ type reading struct {
 	stop     model.StopReason  // of the last reply
 	try      int               // of the model call under way: deltas of an earlier one are void
 	base     string            // what the reply under way goes on from
-	shown    string            // the answer, as far as it was told
+	shown    strings.Builder   // the answer, as far as it was told
 	fresh    bool              // what is told next takes the place of what was told
 	closed   bool              // the answer was told to its end
 	board    journal.Snapshot
@@ -107,7 +107,7 @@ func (r *reading) speaks(e journal.Entry) {
 		if r.stop == model.StopLength {
 			r.base = engine.Answer(r.said)
 		}
-		r.fresh = r.fresh || r.shown != r.base || r.base == ""
+		r.fresh = r.fresh || r.shown.String() != r.base || r.base == ""
 	case journal.ModelFinished:
 		r.said = append(append(r.said, d.Heard...), d.Message)
 		r.stop = d.Stop
@@ -152,7 +152,7 @@ func (r *reading) hears(e journal.Entry, d journal.Said) {
 func (r *reading) finished(at time.Time, d journal.RunFinished) {
 	if d.Discarded {
 		r.said, r.board = nil, journal.Snapshot{}
-	} else if text := engine.Answer(r.said); text != "" && (!r.closed || r.shown != text) {
+	} else if text := engine.Answer(r.said); text != "" && (!r.closed || r.shown.String() != text) {
 		r.show(true)
 	}
 	why := d.Reason
@@ -222,14 +222,14 @@ func (r *reading) delta(e event.Event) {
 	}
 	switch {
 	case e.Delta == event.Retry: // what came of the tries before is void
-		r.try, r.fresh = e.Attempt, r.shown != r.base
+		r.try, r.fresh = e.Attempt, r.shown.String() != r.base
 	case e.Delta != event.TextDelta || e.Attempt < r.try || e.Text == "":
 	case r.fresh:
 		r.fresh, r.closed, r.try = false, false, e.Attempt
-		r.shown = r.base + e.Text
-		r.artifact(false, false, answerID, a2a.Text(r.shown))
+		r.shows(r.base + e.Text)
+		r.artifact(false, false, answerID, a2a.Text(r.base+e.Text))
 	default:
-		r.shown += e.Text
+		r.shown.WriteString(e.Text)
 		r.artifact(true, false, answerID, a2a.Text(e.Text))
 	}
 }
@@ -237,20 +237,28 @@ func (r *reading) delta(e event.Event) {
 // show tells what is new of the answer.
 func (r *reading) show(last bool) {
 	text := engine.Answer(r.said)
-	rest, goesOn := strings.CutPrefix(text, r.shown)
+	rest, goesOn := strings.CutPrefix(text, r.shown.String())
 	parts := r.answer()
 	switch {
 	case len(parts) == 0:
 		return
 	case r.fresh, !goesOn, len(parts) > 1, parts[0].Kind != a2a.PartText:
-		if r.fresh && r.shown == text && r.closed { // it is there
+		if r.fresh && r.shown.String() == text && r.closed { // it is there
 			return
 		}
 		r.artifact(false, last, answerID, parts...)
 	case rest != "" || last:
 		r.artifact(true, last, answerID, a2a.Text(rest))
 	}
-	r.shown, r.fresh, r.closed = text, last, last
+	if r.fresh, r.closed = last, last; !goesOn || rest != "" {
+		r.shows(text)
+	}
+}
+
+// shows notes what was told in the place of what was told before.
+func (r *reading) shows(text string) {
+	r.shown.Reset()
+	r.shown.WriteString(text)
 }
 
 // answer is what the agent has to say, so far.
