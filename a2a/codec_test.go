@@ -19,7 +19,9 @@ func everything() []any {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 8e6, time.UTC)
 	meta := map[string]any{"k": "v", "n": 1.0}
 	parts := []a2a.Part{
-		a2a.Text("hi <&>"), {Kind: a2a.PartText, Metadata: meta}, a2a.Raw("image/png", "a.png", []byte{0xff, 0xfe, 0}), a2a.URL("text/plain", "b.txt", "https://x/y"),
+		a2a.Text("hi <&>"),
+		{Kind: a2a.PartText, Metadata: meta},
+		a2a.Raw("image/png", "a.png", []byte{0xff, 0xfe, 0}), a2a.URL("text/plain", "b.txt", "https://x/y"),
 		a2a.Data(json.RawMessage(`{"a":[1,12345678901234567890]}`)), a2a.Data(json.RawMessage(`[1,"two"]`)), a2a.Data(json.RawMessage(`null`)),
 	}
 	m := a2a.Message{ID: "m", ContextID: "c", TaskID: "t", Role: a2a.RoleAgent, Parts: parts, Metadata: meta, Extensions: []string{"e"}, ReferenceTaskIDs: []string{"r"}}

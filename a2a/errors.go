@@ -116,3 +116,7 @@ func (e *Error) in(v Version) *Error {
 func broken(format string, args ...any) error {
 	return errdefs.Internal.Errorf("a2a: the peer broke the protocol: "+format, args...)
 }
+
+// ClassKey is the member of a status message's metadata by which an agent may say of which class of [errdefs] the failure of its task is: the
+// class's name. The protocol has no place for it; others leave it alone.
+const ClassKey = "pawl.dev/class"
