@@ -190,19 +190,6 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	return s.begun(w, r, run, in.Wait)
 }
 
-// under is the run that is under way here in the session that a request names.
-func (s *Server) under(r *http.Request) (*live.Run, error) {
-	session, err := s.there(r)
-	if err != nil {
-		return nil, err
-	}
-	run := s.runs.Of(session)
-	if run == nil {
-		return nil, errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over, or another process drives it", session)
-	}
-	return run, nil
-}
-
 // cancel ends what runs, as canceled.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
@@ -250,9 +237,13 @@ func (s *Server) waited(w http.ResponseWriter, r *http.Request, run *live.Run) e
 	select {
 	case <-run.Done():
 	case <-r.Context().Done():
-		return r.Context().Err()
 	}
-	state, err := s.state(r.Context(), run.Session)
+	select {
+	case <-run.Done():
+	default:
+		return context.Cause(r.Context())
+	}
+	state, err := s.state(context.WithoutCancel(r.Context()), run.Session) // also when the server is to stop, which has ended the run
 	if err != nil {
 		return err
 	}

@@ -296,6 +296,27 @@ func TestARunThatIsAskedForTwiceIsBegunOnce(t *testing.T) {
 	q.do(http.StatusBadRequest, nil, "POST", "/v1/runs", `{"prompt":"x","run":"other"}`, "Idempotency-Key", "k1")
 }
 
+// What does not come to its next step when the server stops is as if its process had died: it goes on with the next one.
+func TestAServerThatCannotWaitLeavesItsRuns(t *testing.T) {
+	g := gate("wait")
+	store := journal.Memory()
+	m := scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done."))
+	p := serves(t, store, m, serve.Options{Grace: time.Millisecond}, g)
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Wait.","session":"s","run":"r"}`)
+	<-g.started
+	p.close()
+	q := serves(t, store, m, serve.Options{}, g)
+	var st status
+	if q.do(http.StatusOK, &st, "GET", "/v1/sessions/s", ""); st.Run != "r" || st.Here {
+		t.Errorf("%+v", st)
+	}
+	close(g.goOn)
+	q.do(http.StatusOK, &st, "POST", "/v1/sessions/s/resume", `{"wait":true}`)
+	if b, _ := json.Marshal(st.Messages); st.Status != "completed" || g.runs.Load() != 1 || !strings.Contains(string(b), "context canceled") {
+		t.Errorf("%+v, %d calls\n%s", st, g.runs.Load(), b)
+	}
+}
+
 func TestASessionHasOneRunAtATime(t *testing.T) {
 	g := gate("wait")
 	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done.")), serve.Options{MaxRuns: 1}, g)

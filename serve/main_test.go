@@ -211,3 +211,18 @@ func shown(all []sent) string {
 	}
 	return b.String()
 }
+
+// ask is a request without a network.
+func ask(t testing.TB, s http.Handler, method, path, body, last string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}

@@ -65,7 +65,7 @@ type Run struct {
 
 // going is what goes on behind those who asked for it.
 type going struct {
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	stop   chan engine.Interrupt
 	begun  chan struct{} // closed when its beginning is on record
 	done   chan struct{} // closed when it is over
@@ -78,7 +78,7 @@ type going struct {
 func (r *Run) From() stream.Position { return r.from }
 
 // Cancel ends the run as canceled. It does not wait for that.
-func (r *Run) Cancel() { r.cancel() }
+func (r *Run) Cancel() { r.cancel(nil) }
 
 // Interrupt stops the run at its next step; it can be resumed. It does not wait for that, and does nothing when somebody has done so before.
 func (r *Run) Interrupt(i engine.Interrupt) {
@@ -234,7 +234,7 @@ func (r *Runs) id(run *Run) string {
 
 // over is a run that nobody does here.
 func over() *going {
-	g := &going{cancel: func() {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
+	g := &going{cancel: func(error) {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
 	close(g.begun)
 	close(g.done)
 	return g
@@ -246,15 +246,15 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	behind, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	behind, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	run := &Run{Session: session, ID: id, from: far, going: &going{cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}}
 	if err := r.enter(run); err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
-	go func() { //nolint:gosec // it is to outlive the caller; Close waits for it
+	go func() { // it is to outlive the caller; Close waits for it
 		defer r.all.Done()
-		defer cancel()
+		defer cancel(nil)
 		host := newHost(r, run)
 		defer r.leave(run)
 		defer host.end()
@@ -262,7 +262,7 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	}()
 	begun, err := run.await(ctx)
 	if err != nil && ctx.Err() != nil { // nobody knows of it yet
-		cancel()
+		cancel(nil)
 		<-run.done
 		return run.await(context.WithoutCancel(ctx))
 	}
@@ -342,7 +342,7 @@ func (r *Runs) Follow(ctx context.Context, session string, from stream.Position)
 	return stream.Follow(ctx, r.Journal(), r.stream, session, from)
 }
 
-// Close takes no further runs, and interrupts those that are under way, so that they can be resumed. What has not come to its next step when ctx ends is canceled. It waits for them all.
+// Close takes no further runs, and interrupts those that are under way. What has not come to its next step when ctx ends is let go of, as if its process had died. Either can be resumed. It waits for them all.
 func (r *Runs) Close(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
@@ -358,12 +358,68 @@ func (r *Runs) Close(ctx context.Context) {
 		select {
 		case <-run.done:
 		case <-ctx.Done():
-			r.log.Warn("a run did not come to its next step before the server had to stop: it is canceled", "session", run.Session, "run", run.ID)
-			run.cancel()
+			r.log.Warn("a run did not come to its next step before the server had to stop: what it was at is broken off", "session", run.Session, "run", r.id(run))
+			run.cancel(engine.ErrLeft)
 		}
 	}
 	r.all.Wait()
 	r.writer.Close(context.WithoutCancel(ctx))
+}
+
+// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	var all []string
+	for _, status := range []string{"running", "interrupted"} {
+		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, i.Session)
+		}
+	}
+	for _, session := range all {
+		left, err := r.left(ctx, session, mine)
+		if err != nil {
+			return sessions, err
+		}
+		if !left || r.Of(session) != nil {
+			continue
+		}
+		_, err = r.Resume(ctx, session)
+		switch {
+		case err == nil:
+			sessions = append(sessions, session)
+		case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // somebody else was faster
+		case errdefs.RateLimit.Is(err), ctx.Err() != nil:
+			return sessions, err
+		default:
+			r.log.Warn("a run that was left can't go on", "session", session, "error", err)
+		}
+	}
+	return sessions, nil
+}
+
+// left reports whether the last run of a session is mine, and was left by its process.
+func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		switch d := e.Data.(type) {
+		case journal.SessionCreated:
+			if d.TaskOf != "" {
+				return false, nil
+			}
+			left = false // a fork's: what was under way is not its own
+		case journal.RunStarted:
+			left = mine(d)
+		case journal.Parked:
+			left = left && d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
+		}
+	}
+	return left, nil
 }
 
 // Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
