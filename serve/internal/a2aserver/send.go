@@ -326,7 +326,7 @@ func (c *call) cancel() (any, error) {
 		select {
 		case <-run.Done():
 		case <-c.context().Done():
-			return nil, c.context().Err()
+			return nil, context.Cause(c.context())
 		}
 	}
 	now, err := c.s.read(c.context(), r.place)

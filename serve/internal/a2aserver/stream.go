@@ -58,7 +58,7 @@ func (s *Server) follow(ctx context.Context, r *reading, rested bool, tell func(
 		}
 		return tell(a2a.Event{Status: &a2a.StatusUpdate{TaskID: r.id(), ContextID: r.session, Status: now}})
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // news reads what comes of a task, until it was left or its listener has enough.
@@ -94,10 +94,10 @@ func (s *Server) settle(ctx context.Context, r *reading) (*reading, error) {
 		select {
 		case <-run.Done():
 		case <-ctx.Done():
-			return r, ctx.Err()
+			return r, context.Cause(ctx)
 		}
 		if ctx.Err() != nil {
-			return r, ctx.Err()
+			return r, context.Cause(ctx)
 		}
 	}
 	now, err := s.read(ctx, r.place)
