@@ -177,7 +177,7 @@ func TestPushesAreKept(t *testing.T) {
 	}
 }
 
-// An id leads to one task, but for a session and a run in it that both bear the id themselves: which of them is there decides.
+// An id leads to one task, but where a session has the very name of another one's run: which of them is there decides.
 func TestAnIDLeadsToItsTask(t *testing.T) {
 	for _, p := range []place{{"s", "s"}, {"s", "s.abc"}, {"s", "run-1"}, {"a/b", "a/b.abc"}, {"a/b", "run/1"}, {"a.b", "a.b"}, {"a.b", "a.b.c"}, {"s", "s.a.b"}, {"s", "c.d"}, {"s/c", "s/c.d"}, {"ä ö", "100%"}} {
 		var found bool
@@ -186,7 +186,7 @@ func TestAnIDLeadsToItsTask(t *testing.T) {
 			case q.id() != p.id():
 			case q == p:
 				found = true
-			case q.session != p.id():
+			case q.run != p.id():
 				t.Errorf("%q is %+v, and %+v", p.id(), p, q)
 			}
 		}
