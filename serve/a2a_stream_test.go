@@ -289,7 +289,7 @@ func TestATaskFails(t *testing.T) {
 	m := scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 400, Message: "bad key sk-ant-REDACTED"}})
 	p := peer{serves(t, journal.Memory(), m, serve.Options{}), a2a.V1}
 	task := p.send(user("m1", "Hello?"))
-	if task.Status.State != a2a.StateFailed || task.Status.Message == nil || !strings.HasPrefix(textOf(task.Status.Message.Parts), "validation: ") || strings.Contains(textOf(task.Status.Message.Parts), "abcdefghij") {
+	if task.Status.State != a2a.StateFailed || task.Status.Message == nil || !strings.HasPrefix(textOf(task.Status.Message.Parts), "validation: ") || task.Status.Message.Metadata[a2a.ClassKey] != "validation" || strings.Contains(textOf(task.Status.Message.Parts), "abcdefghij") {
 		t.Errorf("%+v", task.Status)
 	}
 }

@@ -1,7 +1,6 @@
 package a2aserver
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/a2a"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/agent/agentcard"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/serve/internal/web"
 )
@@ -44,22 +45,12 @@ const cacheCard = "max-age=60"
 
 // cardAt is the agent's card, for a server at an address.
 func (s *Server) cardAt(url string) a2a.AgentCard {
-	c := &s.opts.Card
-	out := a2a.AgentCard{
-		Name: c.Name, Description: cmp.Or(c.Description, c.Name), Version: version(),
-		Interfaces: []a2a.Interface{
-			{URL: url, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: string(a2a.V1)},
-			{URL: url, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: string(a2a.V03)},
-		},
-		Capabilities:      a2a.Capabilities{Streaming: true, PushNotifications: true},
-		DefaultInputModes: s.in, DefaultOutputModes: s.out,
-	}
-	for _, k := range c.Skills {
-		out.Skills = append(out.Skills, a2a.Skill{ID: k.ID, Name: k.Name, Description: cmp.Or(k.Description, k.Name), Tags: k.Tags, Examples: k.Examples, InputModes: k.InputModes, OutputModes: k.OutputModes})
-	}
-	if len(out.Skills) == 0 { // the protocol wants one
-		out.Skills = []a2a.Skill{{ID: "chat", Name: c.Name, Description: out.Description, Tags: []string{"chat"}}}
-	}
+	card := s.opts.Card
+	card.DefaultInputModes, card.DefaultOutputModes = s.in, s.out
+	out := agentcard.A2A(agent.Agent{ID: card.Name, Card: card}, version(),
+		a2a.Interface{URL: url, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: string(a2a.V1)},
+		a2a.Interface{URL: url, ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: string(a2a.V03)})
+	out.Capabilities = a2a.Capabilities{Streaming: true, PushNotifications: true}
 	if s.opts.Secured {
 		out.SecuritySchemes = map[string]a2a.SecurityScheme{"bearer": {HTTP: &a2a.HTTPScheme{Scheme: "Bearer", Description: "a token of the server's"}}}
 		out.SecurityRequirements = []a2a.SecurityRequirement{{"bearer": {}}}

@@ -32,6 +32,7 @@ type reading struct {
 	over     a2a.TaskState     // how it ended; "" while it is not over
 	parked   *journal.Parked   // it was left, and nobody has gone on with it
 	words    string            // of its end
+	class    string            // of what it failed with
 	json     bool              // its answer is JSON
 	said     []message.Message // of the transcript, by this attempt: what the answer is read from
 	stop     model.StopReason  // of the last reply
@@ -56,7 +57,7 @@ func (r *reading) entry(e journal.Entry) {
 	r.seq = e.Seq
 	if e.Run != r.run {
 		if d, ok := e.Data.(journal.RunStarted); ok && r.found && r.over == "" && d.ParentRun == "" { // a session has one unfinished run
-			r.end(e.Time, a2a.StateCanceled, "another task of this context took its place")
+			r.end(e.Time, a2a.StateCanceled, "", "another task of this context took its place")
 		}
 		return
 	}
@@ -165,7 +166,7 @@ func (r *reading) finished(at time.Time, d journal.RunFinished) {
 	if how == a2a.StateCompleted {
 		why = ""
 	}
-	r.end(at, how, why)
+	r.end(at, how, d.Class, why)
 }
 
 // endOf is the state of a task whose run has ended.
@@ -181,8 +182,8 @@ func endOf(d journal.RunFinished) a2a.TaskState {
 	return a2a.StateFailed
 }
 
-func (r *reading) end(at time.Time, how a2a.TaskState, why string) {
-	r.over, r.at, r.parked = how, at, nil
+func (r *reading) end(at time.Time, how a2a.TaskState, class, why string) {
+	r.over, r.at, r.parked, r.class = how, at, nil, class
 	for _, p := range secret.Patterns() {
 		why = p.ReplaceAllString(why, secret.Redacted)
 	}
@@ -194,7 +195,9 @@ func (r *reading) end(at time.Time, how a2a.TaskState, why string) {
 func (r *reading) ended() a2a.TaskStatus {
 	st := a2a.TaskStatus{State: r.over, Timestamp: r.at}
 	if r.words != "" {
-		st.Message = r.speech("end", a2a.Text(r.words))
+		if st.Message = r.speech("end", a2a.Text(r.words)); r.class != "" {
+			st.Message.Metadata = map[string]any{a2a.ClassKey: r.class}
+		}
 	}
 	return st
 }
