@@ -61,4 +61,3 @@ func TestClientsThatOthersWrote(t *testing.T) {
 		})
 	}
 }
-

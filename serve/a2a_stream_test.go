@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/engine/remote"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -306,5 +307,35 @@ func TestARunIsInTheClientsTrace(t *testing.T) {
 	p.send(user("m1", "Look."))
 	if sc := <-seen; sc.TraceID().String() != "0af7651916cd43dd8448eb211c80319c" || !sc.IsSampled() {
 		t.Errorf("it is in %v", sc)
+	}
+}
+
+// An agent here, whose work an agent does that is served here, asks a person and goes on like any other.
+func TestAnAgentElsewhereIsOneOfOurs(t *testing.T) {
+	for _, v := range versions {
+		t.Run(string(v), func(t *testing.T) {
+			there := asking(t, serve.Options{}, journal.Memory(), scripted.Calls(scripted.Call{Name: "add", Input: `{"A":2,"B":3}`}), scripted.Text("It is five."))
+			client, err := a2a.New(a2a.AgentCard{Name: "adder", Version: "1", Interfaces: []a2a.Interface{{URL: there.http.URL + "/a2a", ProtocolBinding: a2a.BindingJSONRPC, ProtocolVersion: string(v)}}, Capabilities: a2a.Capabilities{Streaming: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			eng, err := remote.New(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := journal.Memory()
+			ag := agent.Agent{ID: "here"}
+			res, err := agent.Run(t.Context(), ag, eng, agent.Request{ContextID: "s", Message: message.User("2 + 3?")}, agent.WithJournal(store))
+			if err != nil || res.Status != agent.StatusInterrupted || len(res.Pending) != 1 || !strings.Contains(res.Pending[0].Prompt, "It adds.") {
+				t.Fatalf("%+v %v", res, err)
+			}
+			if err := agent.Answer(t.Context(), store, "s", journal.Answered{ID: res.Pending[0].ID, Approved: true}); err != nil {
+				t.Fatal(err)
+			}
+			res, err = agent.Resume(t.Context(), ag, eng, "s", agent.WithJournal(store))
+			if err != nil || res.Status != agent.StatusCompleted || res.Text() != "It is five." {
+				t.Errorf("%+v %v", res, err)
+			}
+		})
 	}
 }

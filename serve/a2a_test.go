@@ -384,4 +384,3 @@ func TestATaskThatWaitsIsCanceled(t *testing.T) {
 		}
 	}
 }
-

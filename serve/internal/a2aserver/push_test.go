@@ -201,8 +201,13 @@ func TestModes(t *testing.T) {
 		have, accepted string
 		meet           bool
 	}{
-		{"text/plain", "", true}, {"text/plain", "text/*", true}, {"text/*", "text/markdown; charset=utf-8", true}, {"text/plain", "*/*", true}, {"text/plain", "application/json", false},
-		{"image/png", "IMAGE/PNG", true}, {"text/plain", "textual/plain", false},
+		{"text/plain", "", true},
+		{"text/plain", "text/*", true},
+		{"text/*", "text/markdown; charset=utf-8", true},
+		{"text/plain", "*/*", true},
+		{"text/plain", "application/json", false},
+		{"image/png", "IMAGE/PNG", true},
+		{"text/plain", "textual/plain", false},
 	} {
 		var accepted []string
 		if c.accepted != "" {
@@ -216,4 +221,3 @@ func TestModes(t *testing.T) {
 		t.Error("a range")
 	}
 }
-
