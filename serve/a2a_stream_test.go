@@ -115,12 +115,12 @@ func seenBy(all []a2a.Event) (task a2a.Task) {
 			task.Status = e.Status.Status
 		case e.Artifact != nil:
 			at := slices.IndexFunc(task.Artifacts, func(a a2a.Artifact) bool { return a.ID == e.Artifact.Artifact.ID })
-			if at < 0 {
-				at = len(task.Artifacts)
+			switch {
+			case at < 0:
 				task.Artifacts = append(task.Artifacts, e.Artifact.Artifact)
-			} else if e.Artifact.Append {
+			case e.Artifact.Append:
 				task.Artifacts[at].Parts = append(task.Artifacts[at].Parts, e.Artifact.Artifact.Parts...)
-			} else {
+			default:
 				task.Artifacts[at] = e.Artifact.Artifact
 			}
 		}

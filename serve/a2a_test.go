@@ -373,6 +373,10 @@ func TestATaskThatWaitsIsCanceled(t *testing.T) {
 	p := peer{asking(t, serve.Options{}, journal.Memory(), scripted.Calls(scripted.Call{Name: "add", Input: `{"A":2,"B":3}`}), scripted.Text("Done.")), a2a.V1}
 	task := p.send(user("m1", "2 + 3?"))
 	questions(t, task)
+	in := user("m2", "Something else.")
+	in.Message.ContextID = task.ContextID
+	p.refused(a2a.CodeUnsupportedOperation, a2a.OpSend, in) // what waits is not given up
+	questions(t, p.get(task.ID))
 	var ended a2a.Task
 	p.must(a2a.OpCancel, a2a.CancelTaskRequest{ID: task.ID}, &ended)
 	if ended.Status.State != a2a.StateCanceled {

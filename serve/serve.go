@@ -193,7 +193,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadTimeout: 5 * time.Minute, // of a body: a client that sends nothing more holds a connection no longer
 		ErrorLog:    slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
-	s.a2a.Begin()
+	s.a2a.Begin() //nolint:contextcheck // it ends with Close
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(netutil.LimitListener(l, s.opts.MaxConns)) }()
 	var err error

@@ -164,7 +164,7 @@ func (n *notifier) set(ctx context.Context, v a2a.Version, c a2a.PushConfig) (Pu
 	if err := n.store.Put(ctx, p); err != nil {
 		return p, err
 	}
-	n.watch(p)
+	n.watch(p) //nolint:contextcheck // it goes on behind the call
 	return p, nil
 }
 

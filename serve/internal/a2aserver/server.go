@@ -106,7 +106,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, a2a.V1, http.StatusMethodNotAllowed, nil, a2a.Errorf(a2a.CodeInvalidRequest, "calls are posted; the agent's card is at %s", a2a.CardPath))
 		return
 	}
-	s.push.start()
+	s.push.start() //nolint:contextcheck // it goes on behind the call
 	version, unknown := versionOf(r)
 	if unknown != nil {
 		version = a2a.V1 // in whose words it is said
