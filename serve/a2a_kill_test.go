@@ -147,6 +147,14 @@ func TestATaskOutlivesItsServer(t *testing.T) {
 	question := p.send(user("m2", "Please add."))
 	asked := questions(t, question)
 	eventually(t, "the tool runs", func() bool { return ran(dir) == 1 })
+	eventually(t, "the receiver was told", func() bool {
+		files, _ := filepath.Glob(filepath.Join(dir, "push", "*.json"))
+		if len(files) != 1 {
+			return false
+		}
+		b, _ := os.ReadFile(files[0])
+		return strings.Contains(string(b), `"told":"`)
+	})
 	p.kill()
 
 	p = startChild(t, dir)
@@ -162,7 +170,7 @@ func TestATaskOutlivesItsServer(t *testing.T) {
 	if list.TotalSize != 2 {
 		t.Errorf("%d tasks wait", list.TotalSize)
 	}
-	first.Configuration.ReturnImmediately = false
+	first.Configuration.ReturnImmediately, first.Configuration.Push = false, nil
 	done := p.send(first) // as a client does that was cut off
 	if done.ID != task.ID || done.Status.State != a2a.StateCompleted || textOf(done.Artifacts[0].Parts) != "It went on." {
 		t.Errorf("sent again it is %+v", done)
@@ -181,6 +189,11 @@ func TestATaskOutlivesItsServer(t *testing.T) {
 			over = e.State() == a2a.StateCompleted
 		case <-time.After(20 * time.Second):
 			t.Fatalf("it was told %+v", notes)
+		}
+	}
+	for i := 1; i < len(notes); i++ {
+		if a, b := notes[i-1].Status, notes[i].Status; a != nil && b != nil && a.Status.State == b.Status.State && a.Status.Timestamp.Equal(b.Status.Timestamp) {
+			t.Errorf("it was told twice of %+v", b.Status)
 		}
 	}
 	if notes[0].State() != a2a.StateWorking || notes[len(notes)-2].Artifact == nil || textOf(notes[len(notes)-2].Artifact.Artifact.Parts) != "It went on." {

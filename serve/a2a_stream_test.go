@@ -179,6 +179,48 @@ func TestManySubscribe(t *testing.T) {
 	all.Wait()
 }
 
+// halves says half of what it has to say, and the rest when it is let go on.
+type halves struct{ said, goOn chan struct{} }
+
+func (h halves) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
+	return &model.Response{Message: message.Assistant("one two three four"), Stop: model.StopEnd}, nil
+}
+
+func (h halves) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	for i, word := range []string{"one ", "two ", "three ", "four"} {
+		if i == 2 {
+			close(h.said)
+			<-h.goOn
+		}
+		if err := cb(model.StreamResult{Text: word}); err != nil {
+			return err
+		}
+	}
+	r, err := h.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Final: true, Response: r})
+}
+
+// Whoever comes in the middle of what is being said has it from its beginning.
+func TestWhoComesLateHasItAll(t *testing.T) {
+	m := halves{make(chan struct{}), make(chan struct{})}
+	p := peer{serves(t, journal.Memory(), m, serve.Options{}), a2a.V1}
+	task := p.send(atOnce(user("m1", "Count.")))
+	<-m.said
+	read := p.opens(a2a.OpSubscribe, a2a.SubscribeRequest{ID: task.ID})
+	first := p.events(a2a.OpSubscribe, a2a.SubscribeRequest{ID: task.ID}, 3)
+	if answer, _ := told(t, first); answer != "one two " {
+		t.Errorf("before the rest it was told %q", answer)
+	}
+	close(m.goOn)
+	all := read(0)
+	if answer, _ := told(t, all); answer != "one two three four" {
+		t.Errorf("it was told %q", answer)
+	}
+}
+
 // Another server over the same journal gives the same answers, and does not interfere.
 func TestTwoServersOverOneJournal(t *testing.T) {
 	store, g := journal.Memory(), gate("wait")
