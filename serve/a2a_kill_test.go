@@ -204,6 +204,9 @@ func TestATaskOutlivesItsServer(t *testing.T) {
 		files, _ := os.ReadDir(filepath.Join(dir, "push"))
 		return len(files) == 0
 	})
+	if n := len(noted); n > 0 {
+		t.Errorf("it was told %d times more", n)
+	}
 }
 
 // Killed again and again, at any moment, a message that is sent until it is answered begins one task.
