@@ -188,6 +188,43 @@ func TestAClientThatGoesAway(t *testing.T) {
 	}
 }
 
+func TestThereAreAsManyTasksAsMayBe(t *testing.T) {
+	g := gate("wait")
+	p := peer{serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("It waited.")), serve.Options{MaxRuns: 1}, g), a2a.V1}
+	p.send(atOnce(user("m1", "Wait.")))
+	res := p.posts(t.Context(), a2a.OpSend, user("m2", "Wait."))
+	b, _ := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || !strings.Contains(string(b), `"error"`) || !strings.Contains(string(b), "limit") {
+		t.Errorf("%d %s", res.StatusCode, b)
+	}
+	close(g.goOn)
+}
+
+// Who waits for a task is told where it stands when the server stops, and a stream says so, too.
+func TestTheServerStopsUnderATask(t *testing.T) {
+	g := gate("wait")
+	p := peer{serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("It waited.")), serve.Options{}, g), a2a.V1}
+	waits := make(chan a2a.Task)
+	go func() { waits <- p.send(user("m1", "Wait.")) }()
+	<-g.started
+	task := p.send(atOnce(user("m1", "Wait.")))
+	read := p.opens(a2a.OpSubscribe, a2a.SubscribeRequest{ID: task.ID})
+	closed := make(chan error)
+	go func() { closed <- p.server.Close() }()
+	close(g.goOn)
+	all := read(0)
+	if _, states := told(t, all); states[len(states)-1] != a2a.StateInputRequired && states[len(states)-1] != a2a.StateCompleted {
+		t.Errorf("the stream says %v", states)
+	}
+	if got := <-waits; !got.Status.State.Waits() && got.Status.State != a2a.StateCompleted {
+		t.Errorf("who waits is told %+v", got.Status)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzACall(f *testing.F) {
 	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hello."))})
 	if err != nil {

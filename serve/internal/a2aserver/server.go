@@ -191,6 +191,10 @@ func (c *call) answer(result any) {
 // fail answers with an error. Clients of 0.3 that want a stream read nothing else: for them it is one event.
 func (c *call) fail(op a2a.Operation, err error) {
 	told := a2a.ErrorOf(err)
+	if errdefs.RateLimit.Is(err) { // the call was right, and may be made again
+		c.s.refuse(c.w, c.version, http.StatusTooManyRequests, c.id, told)
+		return
+	}
 	if told.Code == a2a.CodeInternal {
 		c.s.opts.Logger.Error("a call of A2A failed", "operation", string(op), "error", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/a2a"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/serve/internal/web"
@@ -137,8 +138,18 @@ func (c *call) streams(r *reading, wait bool, history *int) error {
 	if st.State.Terminal() || rested && !wait {
 		return nil
 	}
-	if err := c.s.follow(c.context(), r, rested, send); err != nil && c.context().Err() == nil {
+	switch err := c.s.follow(c.context(), r, rested, send); {
+	case err == nil:
+	case c.context().Err() == nil:
 		_ = events.Send("", "", c.version.AppendError(nil, c.id, a2a.ErrorOf(err)))
+	case errdefs.NotAvailable.Is(context.Cause(c.context())): // the server stops, and says how it leaves the task
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.context()), time.Second)
+		defer cancel()
+		if now, err := c.s.read(ctx, r.place); err == nil && now != nil {
+			if now, st, _, err := c.s.look(ctx, now); err == nil && rests(st.State) {
+				_ = send(a2a.Event{Status: &a2a.StatusUpdate{TaskID: now.id(), ContextID: now.session, Status: st}})
+			}
+		}
 	}
 	return nil
 }
