@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/remote"
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -152,9 +153,13 @@ func TestManySubscribe(t *testing.T) {
 	p := peer{serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text(words)), serve.Options{}, g), a2a.V1}
 	task := p.send(atOnce(user("m1", "Tell me.")))
 	<-g.started
+	readers := 1000
+	if raced.Enabled {
+		readers = 200
+	}
 	var all sync.WaitGroup
-	began := make(chan struct{}, 1000)
-	for n := range 1000 {
+	began := make(chan struct{}, readers)
+	for n := range readers {
 		all.Go(func() {
 			if n%10 == 0 { // some only look in
 				ctx, cancel := context.WithCancel(t.Context())
@@ -172,7 +177,7 @@ func TestManySubscribe(t *testing.T) {
 			}
 		})
 	}
-	for range 1000 {
+	for range readers {
 		<-began
 	}
 	close(g.goOn)
