@@ -29,7 +29,7 @@ func hostile(t *testing.T, answer http.HandlerFunc, opts ...a2a.Option) *a2a.Cli
 		}
 		answer(w, r)
 	})
-	c, err := a2a.Dial(t.Context(), s.URL, append([]a2a.Option{a2a.WithHTTPClient(s.Client()), a2a.WithTimes(time.Second, 200*time.Millisecond)}, opts...)...)
+	c, err := a2a.Dial(t.Context(), s.URL, append([]a2a.Option{a2a.WithHTTPClient(s.Client()), a2a.WithTimes(30*time.Second, 30*time.Second)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +40,14 @@ func hostile(t *testing.T, answer http.HandlerFunc, opts ...a2a.Option) *a2a.Cli
 func id(r *http.Request) string {
 	b, _ := io.ReadAll(r.Body)
 	return string(wire.Get(b, "id"))
+}
+
+// times are short where that they end is the case.
+func times(want *errdefs.Class) a2a.Option {
+	if want == errdefs.Timeout {
+		return a2a.WithTimes(300*time.Millisecond, 300*time.Millisecond)
+	}
+	return a2a.WithTimes(0, 0)
 }
 
 func TestAnswersThatAreWrongAreErrors(t *testing.T) {
@@ -97,7 +105,7 @@ func TestAnswersThatAreWrongAreErrors(t *testing.T) {
 		}, errdefs.Timeout, "did not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := hostile(t, c.answer).Send(t.Context(), say("x"))
+			_, err := hostile(t, c.answer, times(c.class)).Send(t.Context(), say("x"))
 			if errdefs.Of(err) != c.class || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v is %v; want %v, and %q", err, errdefs.Of(err), c.class, c.says)
 			}
@@ -152,7 +160,7 @@ func TestStreamsThatAreWrongEndWithAnError(t *testing.T) {
 				_, _ = fmt.Fprintf(w, good, id)
 				w.(http.Flusher).Flush()
 				c.rest(w, r, id)
-			})
+			}, times(c.class))
 			events, fails := 0, error(nil)
 			for _, err := range client.Stream(t.Context(), say("x")) {
 				if events++; err != nil {

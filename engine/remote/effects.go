@@ -174,13 +174,13 @@ func (e *Engine) send(ctx context.Context, run *engine.Run, host engine.Host, ke
 func (e *Engine) begin(ctx context.Context, l *line, req a2a.SendRequest) (a2a.Event, error) {
 	if !e.client.Card().Capabilities.Streaming {
 		req.Configuration.ReturnImmediately = true
-		return e.client.Send(ctx, req)
+		longer, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer cut(nil)
+		defer soon(ctx, cut)()
+		return e.client.Send(longer, req)
 	}
 	l.open(ctx, func(ctx context.Context) iter.Seq2[a2a.Event, error] { return e.client.Stream(ctx, req) })
-	cut := l.cancel
-	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(farewell/2, func() { cut(context.Cause(ctx)) })
-	})()
+	defer soon(ctx, l.cancel)()
 	ev, err, more := l.next()
 	if err == nil && !more {
 		err = errdefs.NotAvailable.Errorf("remote: the agent %s ended its answer before it had begun", e.name)
@@ -189,6 +189,13 @@ func (e *Engine) begin(ctx context.Context, l *line, req a2a.SendRequest) (a2a.E
 		l.close()
 	}
 	return ev, err
+}
+
+// soon has cut called a moment after ctx has ended, unless stop is called before that.
+func soon(ctx context.Context, cut context.CancelCauseFunc) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		time.AfterFunc(farewell/2, func() { cut(context.Cause(ctx)) })
+	})
 }
 
 // ended is err, or what ended ctx: then that is why.
@@ -245,8 +252,8 @@ func (e *Engine) watch(outer context.Context, run *engine.Run, host engine.Host,
 	case errors.Is(context.Cause(ctx), errInterrupted) && within.Err() == nil:
 		return nil, engine.InterruptedError{Interrupt: *interrupt()}
 	}
-	if within.Err() != nil && (w.line == nil || outer.Err() == nil) && (outer.Err() == nil || left(outer)) {
-		e.cancel(outer, w.Task) // nobody else does: the path is elsewhere, or its time is over
+	if !l.here && within.Err() != nil && (outer.Err() == nil || left(outer)) {
+		e.cancel(outer, w.Task) // nobody else does: the path is elsewhere
 	}
 	return nil, ended(within, err)
 }

@@ -160,9 +160,10 @@ func TestARunThatIsKilledBeforeTheAgentAnsweredSendsTheSameMessage(t *testing.T)
 		<-hold // the agent says nothing of its task
 		story(ctx, k, turn, text)
 	}
-	server := httptest.NewServer(a)
+	server := httptest.NewUnstartedServer(a)
+	a.url = "http://" + server.Listener.Addr().String()
+	server.Start()
 	defer server.Close()
-	a.url = server.URL
 	dir := t.TempDir()
 	killed(t, dir, a.url, "slow", "send/1 model.started", func() { <-arrived })
 	close(hold)

@@ -93,7 +93,7 @@ func (e *Engine) Execute(ctx context.Context, run engine.Run, host engine.Host, 
 // nobodyGoesOn reports whether a run that fails so leaves a task behind that waits in vain.
 func nobodyGoesOn(err error) bool {
 	switch errdefs.Of(err) {
-	case errdefs.Unauthorized, errdefs.PolicyDenied, errdefs.NoProgress, errdefs.Validation:
+	case errdefs.Unauthorized, errdefs.PolicyDenied, errdefs.NoProgress, errdefs.Validation, errdefs.BudgetExceeded:
 		return true
 	}
 	return false

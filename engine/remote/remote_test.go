@@ -29,7 +29,7 @@ func ask(session, text string) agent.Request {
 }
 
 // run runs one message, and fails when the run could not begin.
-func run(t *testing.T, ctx context.Context, e engine.Engine, req agent.Request, opts ...agent.RunOption) *agent.Result { //nolint:revive // t first, as in helpers
+func run(t *testing.T, ctx context.Context, e engine.Engine, req agent.Request, opts ...agent.RunOption) *agent.Result {
 	t.Helper()
 	res, err := agent.Run(ctx, who, e, req, opts...)
 	if err != nil {
@@ -209,7 +209,11 @@ func TestACancelCancelsTheTask(t *testing.T) {
 		})
 		began := time.Now()
 		res := run(t, ctx, a.engine(t), ask("s", "x"))
-		<-gone // the agent heard of it
+		select {
+		case <-gone:
+		case <-time.After(10 * time.Second):
+			t.Errorf("streams %v: the agent never heard of it", streams)
+		}
 		if res.Status != agent.StatusCanceled || time.Since(began) > 2*time.Second {
 			t.Errorf("%v after %v: %v", res.Status, time.Since(began), res.Err)
 		}

@@ -25,7 +25,7 @@ func Start(t testing.TB, sdk string) (url string) {
 	if os.Getenv("PAWL_NPM") == "" {
 		component.Absent(t, "PAWL_NPM is not set", how)
 	}
-	if _, err := os.Stat(filepath.Join(modules, "a2a-sdk-"+sdk)); err != nil {
+	if _, err := os.Stat(filepath.Join(modules, "a2a-sdk-"+sdk)); err != nil { //nolint:gosec // of whoever runs the tests; so below
 		component.Absent(t, "the A2A SDK is not in PAWL_NPM", how)
 	}
 	file := filepath.Join(t.TempDir(), "agent.mjs")
@@ -33,7 +33,7 @@ func Start(t testing.TB, sdk string) (url string) {
 		t.Fatal(err)
 	}
 	node := filepath.Join(modules, ".bin", "node")
-	if _, err := os.Stat(node); err != nil {
+	if _, err := os.Stat(node); err != nil { //nolint:gosec // as above
 		node = component.Command(t, "node", "install Node")
 	}
 	cmd := exec.Command(node, file, modules, sdk) //nolint:gosec // ours
