@@ -24,6 +24,11 @@ func TestClientsThatOthersWrote(t *testing.T) {
 	if dir == "" {
 		component.Absent(t, "PAWL_NPM says nothing", "run scripts/test, which installs the packages and says where")
 	}
+	for _, name := range []string{"a2a-sdk-1", "a2a-sdk-03"} {
+		if _, err := os.Stat(filepath.Join(dir, "node_modules", name)); err != nil {
+			component.Absent(t, "the npm package "+name+" is not in PAWL_NPM", "run scripts/test, which installs it")
+		}
+	}
 	node := filepath.Join(dir, "node_modules", "node", "bin", "node")
 	if _, err := os.Stat(node); err != nil {
 		node = component.Command(t, "node", "install Node 20 or later")

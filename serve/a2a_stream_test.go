@@ -390,3 +390,50 @@ func TestAnAgentElsewhereIsOneOfOurs(t *testing.T) {
 		})
 	}
 }
+
+// echo says what it was given.
+type echo struct{}
+
+func (echo) Complete(_ context.Context, req model.Request) (*model.Response, error) {
+	var parts []message.Part
+	text := ""
+	for p := range req.Messages.Last().Parts() {
+		switch p := p.(type) {
+		case message.Text:
+			text += "[" + p.Text + "]"
+		case message.File:
+			text += fmt.Sprintf("[%s %s %s %d]", p.MIME, p.Name, p.URL, len(p.Data))
+			parts = append(parts, p)
+		}
+	}
+	return &model.Response{Message: message.New(message.RoleAssistant, append([]message.Part{message.Text{Text: text}}, parts...)...), Stop: model.StopEnd}, nil
+}
+
+func (e echo) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
+	r, err := e.Complete(ctx, req)
+	if err != nil {
+		return err
+	}
+	return cb(model.StreamResult{Final: true, Response: r})
+}
+
+// Text, data and files come in as what they are, and so they go out.
+func TestPartsComeAndGo(t *testing.T) {
+	for _, v := range versions {
+		p := peer{serves(t, journal.Memory(), echo{}, serve.Options{Card: agent.AgentCard{DefaultInputModes: []string{"text/plain", "application/json", "image/*"}}}), v}
+		in := user("m1", "Look:")
+		in.Message.Parts = append(in.Message.Parts, a2a.Data(json.RawMessage(`{"a": [1, 2]}`)), a2a.Raw("image/png", "a.png", []byte("\x89PNG")), a2a.URL("image/jpeg", "b.jpg", "https://files.example/b.jpg"))
+		task := p.send(in)
+		want := `[Look:][{"a":[1,2]}][image/png a.png  4][image/jpeg b.jpg https://files.example/b.jpg 0]`
+		if len(task.Artifacts) != 1 || len(task.Artifacts[0].Parts) != 3 {
+			t.Fatalf("%s: %+v", v, task)
+		}
+		parts := task.Artifacts[0].Parts
+		if parts[0].Text != want || string(parts[1].Raw) != "\x89PNG" || parts[1].MediaType != "image/png" || parts[1].Filename != "a.png" || parts[2].URL != "https://files.example/b.jpg" {
+			t.Errorf("%s: it gives %+v", v, parts)
+		}
+		if said := task.History[0].Parts; len(said) != 4 || string(said[2].Raw) != "\x89PNG" || task.History[0].ID != "m1" {
+			t.Errorf("%s: its history is %+v", v, task.History)
+		}
+	}
+}
