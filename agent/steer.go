@@ -16,3 +16,12 @@ func Steer(ctx context.Context, store journal.Store, session string, m message.M
 	}
 	return log.Steer(ctx, m)
 }
+
+// SteerOnce is Steer under a name of the caller's: what was said to the run under that name is not said again. See [journal.Log.SteerOnce].
+func SteerOnce(ctx context.Context, store journal.Store, session, name string, m message.Message) error {
+	log, err := journal.Open(ctx, store, session)
+	if err != nil {
+		return err
+	}
+	return log.SteerOnce(ctx, name, m)
+}

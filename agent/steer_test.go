@@ -8,11 +8,13 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -172,6 +174,47 @@ func TestSteeringTakesARunAndAMessage(t *testing.T) {
 		}
 	}
 	if err := agent.Steer(ctx, store, "", message.User("hi")); !errdefs.Validation.Is(err) {
+		t.Error(err)
+	}
+}
+
+// Whoever does not know whether it was heard says it again, under the same name.
+func TestSteeringUnderANameIsSaidOnce(t *testing.T) {
+	store := journal.Memory()
+	said := 0
+	tools := tool.Func("look", "", func(ctx context.Context, _ struct{}) (string, error) {
+		for range 3 {
+			if err := agent.SteerOnce(ctx, store, "s", "m1", message.User("be quick")); err != nil {
+				return "", err
+			}
+		}
+		if err := agent.SteerOnce(ctx, store, "s", "m2", message.User("be quick")); err != nil {
+			return "", err
+		}
+		return "seen", nil
+	})
+	m := scripted.New(scripted.Calls(scripted.Call{Name: "look"}), scripted.Text("done"))
+	e, err := loop.New(loop.Config{Model: m, Tools: []tool.Tool{tools}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, e, agent.Request{ContextID: "s", Message: message.User("look")}, agent.WithJournal(store)); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range store.Read(t.Context(), "s", 0) {
+		if d, ok := e.Data.(journal.Said); ok && err == nil && d.Message.Text() == "be quick" {
+			said++
+		}
+	}
+	if said != 2 {
+		t.Errorf("it was said %d times", said)
+	}
+	for _, name := range []string{"", "result/c1"} {
+		if err := agent.SteerOnce(t.Context(), store, "s", name, message.User("hi")); !errdefs.Validation.Is(err) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if err := agent.SteerOnce(t.Context(), store, "s", "m3", message.User("hi")); !errdefs.Conflict.Is(err) {
 		t.Error(err)
 	}
 }

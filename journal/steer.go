@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"strings"
 
@@ -24,6 +25,11 @@ const steerOp = "steer"
 // reply, behind all results of the step before. It is heard once, whatever dies. When the run ends before it was heard, the next run of the session hears it.
 // Conflict when no run is unfinished: then it is a prompt. Validation for a message that is not a user's, or is empty.
 func (l *Log) Steer(ctx context.Context, m message.Message) error {
+	return l.SteerOnce(ctx, strings.ToLower(rand.Text()), m)
+}
+
+// SteerOnce is Steer under a name of the caller's: what was said to the run's attempt under that name is not said again, so that who does not know whether it got on record can say it once more.
+func (l *Log) SteerOnce(ctx context.Context, name string, m message.Message) error {
 	if m.Role() != message.RoleUser || m.Blank() {
 		return errdefs.Validation.Errorf("journal: steer: want a user's message with something in it")
 	}
@@ -34,20 +40,32 @@ func (l *Log) Steer(ctx context.Context, m message.Message) error {
 			return errdefs.Validation.Errorf("journal: steer: a user's message has text and files, not a %T", p)
 		}
 	}
+	if name == "" || strings.HasPrefix(name, resultID) {
+		return errdefs.Validation.Errorf("journal: steer: the name %q: want one that doesn't begin with %q", name, resultID)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.catchUp(ctx); err != nil { // the run may have begun, or ended, since
 		return err
 	}
-	entry := []Entry{{Key: Key{Op: steerOp, ID: strings.ToLower(rand.Text())}, Data: Said{Message: m}}}
-	return l.append(ctx, func(st *State) error {
-		if st.Run == "" {
+	entry := []Entry{{Key: Key{Op: steerOp, ID: name}, Data: Said{Message: m}}}
+	err := l.append(ctx, func(st *State) error {
+		switch {
+		case st.Run == "":
 			return errdefs.Conflict.Errorf("journal: steer: session %s has no run under way: give the message to the next one", l.session)
+		case st.effects.of(entry[0].Key).outcome != nil:
+			return errSaid
 		}
 		entry[0].Run = st.Run
 		return nil
 	}, nil, entry)
+	if errors.Is(err, errSaid) {
+		return nil
+	}
+	return err
 }
+
+var errSaid = errors.New("it was said before")
 
 // resultKey is the key of the result of a call that went on in the background.
 func resultKey(call string) Key { return Key{Op: steerOp, ID: resultID + call} }

@@ -7,16 +7,19 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"golang.org/x/net/netutil"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/a2a"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/serve/internal/a2aserver"
 	"github.com/pawl-dev/pawl/serve/internal/chat"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
@@ -64,6 +67,15 @@ type Options struct {
 	// Hosts are the names that the server is asked by when there are no tokens, besides addresses and localhost.
 	Hosts []string
 
+	// URL is where others reach the server, such as "https://agent.example": it stands in the agent's card. Default: what the request for the card was sent to.
+	URL string
+	// Artifacts are channels of boards that clients of A2A get as artifacts of a task, beside its answer. Default: none.
+	Artifacts []string
+	// Push keeps where clients of A2A want to be told of tasks. Default: in memory, so that a restart forgets it; see [PushFiles].
+	Push PushStore
+	// PushHosts are hosts and addresses that those clients may be told at although they are not of the public network, such as "localhost", and by http, too. Default: none.
+	PushHosts []string
+
 	// Stream keeps what runs say while they go on, for clients that come back: for as long as its Retention says. Default: in memory. One that is shared, such as that of package stream/postgres, lets a client come back to another process.
 	Stream stream.Store
 	// MaxRuns are under way at a time: beyond that a run is refused, with errdefs.RateLimit. Default: 64.
@@ -78,10 +90,20 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// PushStore keeps where clients of A2A want to be told of tasks, with the secrets that they gave for it. Safe for concurrent use.
+type PushStore = a2aserver.PushStore
+
+// Push says where a client wants to be told of a task, and how far it was told.
+type Push = a2aserver.Push
+
+// PushFiles is a PushStore in a directory, which is made when it is needed: a server that is started again goes on telling. Files can be read by their owner only. One server at a time: two would each tell.
+func PushFiles(dir string) PushStore { return a2aserver.FilePushes(dir) }
+
 // Server serves one agent. It is an http.Handler, for who has a server of his own; Serve is one. Safe for concurrent use.
 type Server struct {
 	opts  Options
 	runs  *live.Runs
+	a2a   *a2aserver.Server
 	inner http.Handler
 	ctx   context.Context // of what clients wait for: it ends when the server is to stop
 	stop  context.CancelFunc
@@ -102,8 +124,14 @@ func New(a Agent, o Options) (*Server, error) {
 	if err := gate.Check(); err != nil {
 		return nil, err
 	}
+	if u, err := url.Parse(o.URL); o.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return nil, errdefs.Validation.Errorf("serve: URL %q: want one such as https://agent.example", o.URL)
+	}
 	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger), began: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.a2a = a2aserver.New(s.runs, a2aserver.Options{
+		Card: o.Card, Secured: len(o.Tokens) > 0, URL: o.URL, MaxBody: o.MaxBody, Artifacts: o.Artifacts, Push: o.Push, PushHosts: o.PushHosts, Logger: o.Logger,
+	})
 	s.inner = s.traced(gate.Wrap(s.routes(), s.fail))
 	return s, nil
 }
@@ -115,21 +143,25 @@ func (s *Server) routes() http.Handler {
 	s.chat(mux)
 	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
 	mux.HandleFunc("GET /openapi.json", document)
+	s.a2a.Routes(mux)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json")
+	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json" || r.URL.Path == a2a.CardPath)
 }
 
 // fail writes an error in the words of the door that was asked for.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if inChat(r) {
+	switch {
+	case inChat(r):
 		chat.Fail(w, r, err)
-		return
+	case r.URL.Path == a2aserver.Path:
+		s.a2a.Fail(w, r, err)
+	default:
+		web.Fail(w, r, err)
 	}
-	web.Fail(w, r, err)
 }
 
 // ServeHTTP answers a request.
@@ -169,6 +201,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadTimeout: 5 * time.Minute, // of a body: a client that sends nothing more holds a connection no longer
 		ErrorLog:    slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
+	s.a2a.Begin() //nolint:contextcheck // it ends with Close
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(netutil.LimitListener(l, s.opts.MaxConns)) }()
 	var err error
@@ -201,6 +234,7 @@ func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()
 	s.runs.Close(ctx)
+	s.a2a.Close()
 	s.stop()
 	return nil
 }

@@ -133,7 +133,10 @@ func (c *common) openStore(ctx context.Context) (store journal.Store, close func
 }
 
 // outputs is where long outputs are kept: beside the journal, so that a session that goes on finds them, and apart for each project.
-func (c *common) outputs(project string) string {
+func (c *common) outputs(project string) string { return c.beside("outputs", project) }
+
+// beside is a directory for what a project has beside its journal; "" where the journal is gone with the process.
+func (c *common) beside(what, project string) string {
 	path, local := strings.CutPrefix(c.journal, "sqlite:")
 	switch {
 	case c.journal == "memory":
@@ -141,7 +144,7 @@ func (c *common) outputs(project string) string {
 	case !local: // the default, or a server: on this machine in any case
 		path = pawl.DefaultJournal()
 	}
-	return filepath.Join(path+".outputs", fmt.Sprintf("%x", sha256.Sum256([]byte(project)))[:16])
+	return filepath.Join(path+"."+what, fmt.Sprintf("%x", sha256.Sum256([]byte(project)))[:16])
 }
 
 // open makes a model of the flags, with an error that helps when no key is there.

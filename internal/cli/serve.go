@@ -71,6 +71,9 @@ Without a token only this machine can come in, and no page of another site. When
 	f.StringVar(&d.addr, "addr", defaultAddr, "where to listen: `HOST:PORT`; port 0 is a free one")
 	d.add(cmd)
 	f.BoolVar(&resume, "resume", false, "go on with the runs of this project that servers, or other programs, which died or were shut down have left")
+	f.StringVar(&limits.URL, "url", "", "where others reach the server, such as `https://agent.example`: it stands in the card that it shows to clients of A2A; default: what they asked by")
+	f.StringArrayVar(&limits.Artifacts, "artifact", nil, "a `CHANNEL` of a graph's board that clients of A2A get as an artifact of a task (repeat)")
+	f.StringArrayVar(&limits.PushHosts, "push-host", nil, "a `HOST` or address that clients of A2A may have notifications sent to although it is not of the public network, and by http (repeat)")
 	f.IntVar(&limits.MaxRuns, "max-runs", 64, "refuse to begin another run while `N` are under way")
 	f.IntVar(&limits.MaxConns, "max-conns", 512, "let `N` connections be open at a time")
 	f.Int64Var(&limits.MaxBody, "max-body", 32<<20, "refuse requests of more than `N` bytes")
@@ -112,6 +115,9 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 		so.Stream = st
 	}
 	o.Journal, o.OutputDir = store, c.outputs(o.ProjectRoot)
+	if dir := c.beside("push", o.ProjectRoot); dir != "" {
+		so.Push = serve.PushFiles(dir)
+	}
 	leave, err := c.atTemporal(ctx, s, &o)
 	if err != nil {
 		return err

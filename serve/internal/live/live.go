@@ -38,6 +38,7 @@ type Runs struct {
 
 	mu     sync.Mutex
 	under  map[string]*Run // way, by session
+	soon   map[string]int  // by session: answers after which its run may be about to go on
 	closed bool
 	all    sync.WaitGroup
 }
@@ -48,7 +49,7 @@ func New(a Agent, st stream.Store, most int, log *slog.Logger) *Runs {
 	if st == nil {
 		st, gather.Every = stream.Memory(stream.Retention{}), -1
 	}
-	return &Runs{agent: a, stream: st, writer: stream.NewWriter(st, gather, log), most: most, log: log, under: map[string]*Run{}}
+	return &Runs{agent: a, stream: st, writer: stream.NewWriter(st, gather, log), most: most, log: log, under: map[string]*Run{}, soon: map[string]int{}}
 }
 
 // Journal is the store that the sessions are in.
@@ -130,6 +131,47 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
 		return r.agent.Resume(ctx, session, append(slices.Clone(opts), more...)...)
 	})
+}
+
+// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, Conflict when another process drives it.
+func (r *Runs) End(ctx context.Context, session string) (*Run, error) {
+	if run := r.Of(session); run != nil {
+		run.Cancel()
+		return run, nil
+	}
+	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
+	})
+}
+
+type onStart struct {
+	agent.BaseObserver
+	do func()
+}
+
+func (o onStart) OnRunStart(context.Context, agent.RunInfo, *agent.Request) { o.do() }
+
+// Drives reports whether the run of a session is under way here, or about to be.
+func (r *Runs) Drives(session string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.under[session] != nil || r.soon[session] > 0
+}
+
+// expect notes that a run may be about to go on; the function that it gives takes that back.
+func (r *Runs) expect(session string) (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.soon[session]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.soon[session]--; r.soon[session] == 0 {
+			delete(r.soon, session)
+		}
+	}
 }
 
 // Of gives the run that is under way in a session, by this process; nil when there is none.
@@ -400,21 +442,27 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 
 // Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
 func (r *Runs) Answer(ctx context.Context, session string, a journal.Answered) error {
+	done := r.expect(session)
 	if err := agent.Answer(ctx, r.Journal(), session, a); err != nil {
+		done()
 		return err
 	}
 	run := r.Of(session)
 	if run == nil {
+		defer done()
 		return r.goOn(ctx, session)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.closed {
+		r.mu.Unlock()
+		done()
 		return nil
 	}
 	r.all.Add(1)
+	r.mu.Unlock()
 	go func() { // it may be on its way to be left, and not have seen the answer
 		defer r.all.Done()
+		defer done()
 		<-run.done
 		if err := r.goOn(context.WithoutCancel(ctx), session); err != nil {
 			r.log.Warn("a run was answered, but does not go on", "session", session, "error", err)
@@ -436,7 +484,12 @@ func (r *Runs) goOn(ctx context.Context, session string) error {
 	if st := log.State(); st.Run == "" || st.Status != string(agent.StatusInterrupted) {
 		return nil // it is over, or somebody drives it
 	}
-	_, err = r.Resume(context.WithoutCancel(ctx), session)
+	return r.Wake(ctx, session)
+}
+
+// Wake resumes the unfinished run of a session, unless somebody drives it, or there is none.
+func (r *Runs) Wake(ctx context.Context, session string) error {
+	_, err := r.Resume(context.WithoutCancel(ctx), session)
 	if errdefs.Conflict.Is(err) || errdefs.NotFound.Is(err) || errdefs.NotAvailable.Is(err) {
 		return nil // somebody else was faster, or the server stops: it can be resumed
 	}

@@ -76,10 +76,20 @@ func Write(w http.ResponseWriter, status int, v any) {
 
 // Bytes writes a whole answer that no cache is to keep.
 func Bytes(w http.ResponseWriter, status int, kind string, b []byte) {
+	w.Header().Set("Cache-Control", "no-store")
+	whole(w, status, kind, b)
+}
+
+// Cached writes a page that caches keep as control says.
+func Cached(w http.ResponseWriter, control, kind string, b []byte) {
+	w.Header().Set("Cache-Control", control)
+	whole(w, http.StatusOK, kind, b)
+}
+
+func whole(w http.ResponseWriter, status int, kind string, b []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Length", strconv.Itoa(len(b)))
-	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(b) // a client that is gone needs no answer
