@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/a2a"
@@ -15,6 +16,9 @@ import (
 	"github.com/pawl-dev/pawl/message"
 )
 
+// lastWords is how long it may take to say where a task stands.
+const lastWords = 10 * time.Second
+
 func (c *call) send() (any, error) {
 	var in a2a.SendRequest
 	if err := c.read(&in, &in.Tenant); err != nil {
@@ -24,17 +28,26 @@ func (c *call) send() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx := c.context()
 	if !in.Configuration.ReturnImmediately {
-		if r, err = c.s.settle(c.context(), r); err != nil {
+		settled, err := c.s.settle(ctx, r)
+		stops := errdefs.NotAvailable.Is(context.Cause(ctx))
+		if err != nil && !stops {
 			return nil, err
 		}
+		if r = settled; stops {
+			r.early = true
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords) // also when the server stops: the answer says how it leaves the task
+		defer cancel()
 	}
 	if r.early {
-		if r, err = c.s.read(c.context(), r.place); err != nil {
+		if r, err = c.s.read(ctx, r.place); err != nil {
 			return nil, err
 		}
 	}
-	task, err := c.s.task(c.context(), r, in.Configuration.HistoryLength)
+	task, err := c.s.task(ctx, r, in.Configuration.HistoryLength)
 	return a2a.Event{Task: task}, err
 }
 
