@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/serve/internal/inspector"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
 	"github.com/pawl-dev/pawl/stream"
@@ -110,12 +111,13 @@ func New(a Agent, o Options) (*Server, error) {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
+	inspector.Register(mux)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/healthz"
+	return r.Method == http.MethodGet && r.URL.Path == "/healthz" || inspector.Open(r)
 }
 
 // fail writes an error in the words of the door that was asked for.
