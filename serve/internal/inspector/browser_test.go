@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	browserlog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -204,9 +205,26 @@ func (p *tab) row(text string) {
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
+// keys presses keys, each with its text in the one event, as keyboards do: a page that takes the key for itself has no text of it.
 func (p *tab) keys(keys string) {
 	p.Helper()
-	p.do(chromedp.KeyEvent(keys))
+	p.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			all := kb.Encode(r)
+			down := all[0]
+			for _, e := range all {
+				if e.Type == kb.KeyChar {
+					down.Type, down.Text, down.UnmodifiedText = kb.KeyDown, e.Text, e.UnmodifiedText
+				}
+			}
+			for _, e := range []*input.DispatchKeyEventParams{down, all[len(all)-1]} {
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, *e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
 }
 
 // into types a text into a field.

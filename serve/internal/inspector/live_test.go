@@ -69,7 +69,9 @@ func worker(t *testing.T, store journal.Store, turns ...scripted.Turn) serve.Age
 		case u.Call.Input == `{"command":"rm -rf /"}`:
 			return hook.Denied("nothing is removed here"), nil
 		case u.Call.Input == `{"command":"go test ./..."}`:
-			return hook.Decision{Verdict: hook.Allow, Input: `{"command":"go test -race ./price"}`, Reason: "only what was changed, with the race detector"}, nil
+			return hook.Decision{Verdict: hook.Allow, Input: `{"command":"go test -race ./price"}`}, nil
+		case u.Call.Input == `{"command":"go test -race ./price"}`:
+			return hook.Allowed("only what was changed, with the race detector"), nil
 		}
 		return hook.Decision{}, nil
 	}}
@@ -130,8 +132,60 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 	p.prefers("light")
 	p.picture("timeline-light")
 
-	for i := range 3 {
-		_ = i
-		_ = fmt.Sprint
+	// The subagent's call opens its own session, and u leads back.
+	p.row("What do the tests miss?")
+	p.keys("o")
+	p.sees("#timeline .row.model", "no negative prices")
+	p.sees("#title", "/t1")
+	p.keys("u")
+	p.sees("#timeline .row.tool", "price/round_test.go")
+	whole := value[string](p, `document.querySelector("#title").textContent`)
+
+	// A fork from the prompt, with another one.
+	p.row("Prices are rounded wrongly")
+	p.keys("f")
+	p.sees("dialog", "up to entry 1")
+	p.until(`document.querySelector("dialog textarea").value === "Prices are rounded wrongly. Mend it, please."`)
+	value[bool](p, `(document.querySelector("dialog textarea").select(), true)`)
+	p.keys("Prices are rounded wrongly. Say why.")
+	p.picture("fork")
+	p.click(`dialog input[name="compare"]`)
+	p.click(`[data-act="fork-run"]`)
+	p.sees("#pairs .pair.m-other", "Say why.")
+	p.sees("#pairs .pair.m-left", "Done: prices are rounded")
+	p.sees("#pairs .pair.m-same", "session begins")
+	p.sees("#tally", "only left")
+	p.until(`document.querySelector("#pairs .pair.selected")`)
+	p.sees("#pairs .pair.m-same", "price/round_test.go")
+	p.keys("gg")
+	p.keys("nnn") // the fork's first entry, the run's state, the prompt
+	p.sees("#detail .diff .add", "Say why.")
+	p.picture("compare-light")
+	p.prefers("dark")
+	p.picture("compare-dark")
+	p.prefers("light")
+	p.keys("d")
+	p.until(`!document.querySelector("#pairs .pair.m-same")`)
+
+	// Who leaves is back where he was; and its fork says where it comes from.
+	p.keys(escape)
+	p.until(fmt.Sprintf(`document.querySelector("#title").textContent === %q && !document.querySelector("#both")`, whole))
+	p.click("#compare")
+	p.sees("dialog button", "its fork, "+whole+"-fork")
+	p.keys(escape)
+	p.until(`!document.querySelector("dialog")`)
+
+	// What the store has is what was done on the page.
+	var forked journal.SessionCreated
+	for e, err := range store.Read(t.Context(), whole+"-fork", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := e.Data.(journal.SessionCreated); ok {
+			forked = d
+		}
+	}
+	if forked.Parent != whole || forked.At != 1 {
+		t.Errorf("the fork is of %q at %d", forked.Parent, forked.At)
 	}
 }

@@ -7,7 +7,8 @@ import { changes, long } from "./text.js";
 import { spanOf } from "./timeline.js";
 import { List } from "./virtual.js";
 
-const said = (row) => (row.said_ ??= row.type === "model" ? (row.message ? textOf(row.message) + "\0" + JSON.stringify(callsOf(row.message).map((c) => [c.name, c.input])) : "") : row.type === "tool" ? [row.input, row.status, row.result ? row.result.content : "", row.judged ? row.judged.verdict : ""].join("\0") : row.type === "run" ? [row.run.agent, row.run.model, row.run.engine, row.run.status].join("\0") : row.kind === "resumed" ? "" : row.text || "");
+const said = (row) => (row.says && row.says.version === row.version ? row.says : (row.says = { version: row.version, text: content(row) })).text;
+const content = (row) => (row.type === "model" ? (row.message ? textOf(row.message) + "\0" + JSON.stringify(callsOf(row.message).map((c) => [c.name, c.input])) : "") : row.type === "tool" ? [row.input, row.status, row.result ? row.result.content : "", row.judged ? row.judged.verdict : ""].join("\0") : row.type === "run" ? [row.run.agent, row.run.model, row.run.engine, row.run.status].join("\0") : row.kind === "resumed" ? "" : row.text || "");
 const kind = (row) => row.type + "\0" + (row.type === "tool" ? row.name : row.type === "note" ? row.kind : "");
 const shared = (a, b) => a.entries[0] === b.entries[0] || (a.entries[0].session === b.entries[0].session && a.first === b.first && a.entries.length === b.entries.length);
 const same = (a, b) => kind(a) === kind(b) && (shared(a, b) || said(a) === said(b));

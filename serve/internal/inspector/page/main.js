@@ -51,8 +51,8 @@ const found = h("span", { id: "found", class: "dim", role: "status" });
 const title = h("h2", { id: "title" }), state = h("span", { id: "state" }), line1 = h("span", { id: "live", class: "dim", role: "status" }), stats = h("dl", { id: "stats" });
 const headButton = (id, text, f, t) => h("button", { type: "button", id, onclick: f, title: t }, text);
 $("head").append(
-  h("div", { class: "line" }, headButton("menu", "\u2630", () => document.body.classList.toggle("menu"), "Sessions"), title, state, line1, h("span", { class: "grow" }), headButton("fork", "Fork", () => forkFrom(timeline.row()), "Fork from the step (f)"), headButton("compare", "Compare", () => compareWith(), "Side by side (c)")),
-  h("div", { class: "line" }, stats, h("span", { class: "grow" }), h("span", { class: "search", role: "search" }, find, found, headButton("back", "\u2191", () => step(-1), "Previous (N)"), headButton("on", "\u2193", () => step(1), "Next (n)"))));
+  h("div", { class: "line" }, headButton("menu", "\u2630", () => document.body.classList.toggle("menu"), "Sessions"), title, state, line1, h("span", { class: "grow" }), h("span", { class: "search", role: "search" }, find, found, headButton("back", "\u2191", () => step(-1), "Previous (N)"), headButton("on", "\u2193", () => step(1), "Next (n)")), headButton("fork", "Fork", () => forkFrom(timeline.row()), "Fork from the step (f)"), headButton("compare", "Compare", () => compareWith(), "Side by side (c)")),
+  h("div", { class: "line" }, stats));
 $("back").setAttribute("aria-label", "Previous match");
 $("on").setAttribute("aria-label", "Next match");
 $("cols").append(heads());

@@ -122,7 +122,7 @@ export function element(row, i, of, { selected, hit, now }) {
     "aria-selected": selected ? "true" : "false", "aria-posinset": i + 1, "aria-setsize": of, "aria-label": spoken(row, now), "data-i": i,
   },
   h("span", { class: "seq" }, row.first),
-  h("div", { class: "what" }, h("b", { class: "who", "data-mark": marks[row.type] }, whoOf(row)), says(row), chips(row)),
+  h("div", { class: "what" }, h("b", { class: "who", "data-mark": marks[row.type] }, whoOf(row)), row.type === "tool" || row.type === "note" ? [says(row), chips(row)] : [chips(row), says(row)]),
   bar(row, now),
   h("span", { class: "n in" }, calls ? count((u.input_tokens || 0) + (u.cache_read_tokens || 0) + (u.cache_write_tokens || 0)) + " \u2192 " + count(u.output_tokens || 0) : ""),
   h("span", { class: "n hit" }, percent(hits)),
@@ -141,7 +141,7 @@ export class Timeline {
     this.hits = new Set();
     this.select = select;
     this.list = new List(box, {
-      most: 60, guess: (i) => guesses[this.rows[i].type] || 27, after,
+      most: 60, guess: (i) => guesses[this.rows[i].type] || 27, after: (shown) => { this.bars(shown); after(); },
       version: (i) => `${this.rows[i].version}/${i === this.selected}/${this.hits.has(i)}`,
       make: (i) => element(this.rows[i], i, this.rows.length, { selected: i === this.selected, hit: this.hits.has(i), now: Date.now() }),
     });
@@ -173,17 +173,20 @@ export class Timeline {
     this.list.soon();
   }
 
-  // tick draws what goes by the clock again. Rows stay the elements that they are: somebody may be about to click one.
-  tick() {
+  // bars draws the bars of rows again whose run has gone on since. Rows stay the elements that they are: somebody may be about to click one.
+  bars(shown, clock = false) {
     const now = Date.now();
-    for (const [i, { element: e }] of this.list.shown) {
-      const row = this.rows[i];
-      if (!row || !this.moves(row)) continue;
-      e.querySelector(".wf").replaceWith(bar(row, now));
+    for (const [i, s] of shown) {
+      const row = this.rows[i], run = row && row.run;
+      if (!run || s.drawn === run.version && !(clock && this.moves(row))) continue;
+      s.drawn = run.version;
+      s.element.querySelector(".wf").replaceWith(bar(row, now));
       const ms = spanOf(row, now);
-      if (row.type === "run" || row.t1 === undefined) e.querySelector(".ms").textContent = ms === undefined ? "" : took(ms);
+      if (ms !== undefined && (row.type === "run" || row.t1 === undefined)) s.element.querySelector(".ms").textContent = took(ms);
     }
   }
+
+  tick() { this.bars(this.list.shown, true); }
 
   choose(i, { middle = false, open = false, quiet = false } = {}) {
     if (!this.rows.length) return;
