@@ -280,3 +280,8 @@ func blur() chromedp.Action[chromedp.Void] {
 		return chromedp.Void{}, err
 	}
 }
+
+func (p *tab) resize(width, height int64) {
+	p.Helper()
+	p.do(chromedp.EmulateViewport(width, height))
+}

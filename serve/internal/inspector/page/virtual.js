@@ -184,9 +184,9 @@ export class List {
     }
     let changed = false;
     for (const [i, s] of fresh) { // after all of them are there: the browser lays them out once
-      const height = s.element.offsetHeight;
+      const height = s.element.getBoundingClientRect().height;
       s.measured = true;
-      if (Math.abs(height - this.heights.each[i]) > 0.5) {
+      if (Math.abs(height - this.heights.each[i]) > 0.01) {
         this.heights.set(i, height);
         changed = true;
       }
