@@ -1,6 +1,6 @@
 // Two runs, or sessions, side by side: their steps aligned, and what differs marked.
 
-import { count, fill, h, line, money, percent, pretty, rate, took, whole } from "./dom.js";
+import { count, fill, h, line, money, percent, pressed, pretty, rate, took, whole } from "./dom.js";
 import { callsOf, gist, textOf } from "./fold.js";
 import { script } from "./diff.js";
 import { changes, long } from "./text.js";
@@ -60,10 +60,7 @@ export class Compare {
       },
     });
     this.seen = [];
-    this.scroll.addEventListener("click", (e) => {
-      const r = e.target.closest("[data-i]");
-      if (r && !String(getSelection())) this.choose(+r.dataset.i, true);
-    });
+    pressed(this.scroll, (i) => this.choose(i, true));
   }
 
   // set compares a with b: {session, run}, run being the number of one or undefined for all.

@@ -155,3 +155,19 @@ export const pause = () => new Promise((done) => {
   c.port1.onmessage = done;
   c.port2.postMessage(0);
 });
+
+// pressed calls f with the number of a list's row that is clicked. A row may be made anew between the button's way down and its way up, so that the browser knows of no click: where the pointer is counts.
+export function pressed(box, f) {
+  let down = null;
+  const at = (element) => {
+    const row = element && element.closest("[data-i]");
+    if (row && box.contains(row)) f(+row.dataset.i);
+  };
+  box.addEventListener("pointerdown", (e) => { down = e.button === 0 ? e : null; });
+  box.addEventListener("pointercancel", () => { down = null; });
+  box.addEventListener("pointerup", (e) => {
+    if (down && Math.hypot(e.clientX - down.clientX, e.clientY - down.clientY) < 6 && !String(getSelection())) at(document.elementFromPoint(e.clientX, e.clientY));
+    down = null;
+  });
+  box.addEventListener("click", (e) => { if (e.detail === 0) at(e.target); }); // by a program, such as a reader of the page
+}

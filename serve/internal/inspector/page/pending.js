@@ -4,12 +4,13 @@ import { chip, fill, h, line, parsed, pretty, took } from "./dom.js";
 import { change } from "./timeline.js";
 import { changes, long } from "./text.js";
 
-// choices of a question are lines such as "  2. blue".
+// choices of a question, answered by their numbers, are lines such as "  2. blue", or "(yes or no)" at its end.
 export function choices(prompt) {
   const all = [];
+  if (/\([^()]*\byes or no\b[^()]*\)\s*$/.test(prompt || "")) return [{ n: "1", label: "yes", text: "yes" }, { n: "2", label: "no", text: "no" }];
   for (const l of (prompt || "").split("\n")) {
     const m = /^\s{1,4}(\d{1,2})\. (.+)$/.exec(l);
-    if (m && +m[1] === all.length + 1) all.push({ n: m[1], label: m[2].split(" \u2013 ")[0] });
+    if (m && +m[1] === all.length + 1) all.push({ n: m[1], label: m[2].split(" \u2013 ")[0], text: m[1] });
   }
   return all.length > 1 ? all.slice(0, 20) : [];
 }
@@ -91,9 +92,9 @@ export class Waiting {
       if (among.length) {
         card.append(h("div", { class: "choices", role: "group", "aria-label": "Choices" }, among.map((c) => h("button", {
           type: "button", "data-choice": c.n, onclick: (e) => {
-            if (!several) return send({ approved: true, text: c.label });
+            if (!several) return send({ approved: true, text: c.text });
             e.currentTarget.classList.toggle("on");
-            words.value = [...card.querySelectorAll(".choices .on")].map((b) => among[+b.dataset.choice - 1].label).join(", ");
+            words.value = [...card.querySelectorAll(".choices .on")].map((b) => among[+b.dataset.choice - 1].text).join(", ");
           },
         }, `${c.n}. ${line(c.label, 80)}`))));
       }

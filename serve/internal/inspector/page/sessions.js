@@ -1,7 +1,7 @@
 // The list of sessions, which is looked at again as long as the page is in sight.
 
 import * as api from "./api.js";
-import { ago, h, whole } from "./dom.js";
+import { ago, h, pressed, whole } from "./dom.js";
 import { List } from "./virtual.js";
 
 const every = 2500, step = 200;
@@ -13,10 +13,7 @@ export class Sessions {
       most: 40, guess: () => 45, make: (i) => this.row(i), after: () => { if (this.more && box.scrollTop + box.clientHeight > box.scrollHeight - 400) this.further(); },
       version: (i) => JSON.stringify([this.all[i], this.all[i].session === this.current, i === this.at, ago(Date.parse(this.all[i].updated))]),
     });
-    box.addEventListener("click", (e) => {
-      const row = e.target.closest("[data-i]");
-      if (row) this.open(this.all[+row.dataset.i].session);
-    });
+    pressed(box, (i) => this.open(this.all[i].session));
     box.addEventListener("keydown", (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       const to = { j: this.at + 1, ArrowDown: this.at + 1, k: this.at - 1, ArrowUp: this.at - 1, G: this.all.length - 1, End: this.all.length - 1, Home: 0 }[e.key];

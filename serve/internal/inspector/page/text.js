@@ -22,18 +22,24 @@ function pieces(text) {
   return all;
 }
 
+function linesOf(text) {
+  let n = 1;
+  for (let i = text.indexOf("\n"); i >= 0; i = text.indexOf("\n", i + 1)) n++;
+  return n;
+}
+
 const colours = /\u001b\[[0-9;]*m/g; // of terminals: the raw entry has them
 
 // long shows a text. open are what has to be closed when it goes.
 export function long(text, open, { kind = "mono", first = 6000, height } = {}) {
-  text = text.replace(colours, "");
+  if (text.includes("\u001b")) text = text.replace(colours, "");
   const pre = (t) => h("pre", { class: "text " + kind, dir: kind === "mono" ? "ltr" : "auto" }, t);
   const cut = text.length > first * 1.3 ? text.slice(0, first) : text;
   if (cut === text) return pre(text);
   const box = h("div", { class: "long" });
   const bar = h("div", { class: "cut" });
   const all = h("button", { type: "button" }, "Show all");
-  bar.append(h("span", {}, `cut: ${size(text.length)}, ${whole(text.split("\n").length)} lines`), all);
+  bar.append(h("span", {}, `cut: ${size(text.length)}, ${whole(linesOf(text))} lines`), all);
   all.addEventListener("click", () => {
     const list = h("div", { class: "scroll pieces", tabindex: "0", "aria-label": "the whole text" });
     box.replaceChildren(list, h("div", { class: "cut" }, h("span", {}, `all: ${size(text.length)}`)));

@@ -1,6 +1,6 @@
 // The rows of a session, as they are in the list: what each says in a line or a few, when it was, and what it took.
 
-import { chip, count, h, line, money, parsed, percent, rate, took } from "./dom.js";
+import { chip, count, h, line, money, parsed, percent, pressed, rate, took } from "./dom.js";
 import { gist } from "./fold.js";
 import { lines, tally } from "./diff.js";
 import { List } from "./virtual.js";
@@ -146,10 +146,7 @@ export class Timeline {
       make: (i) => element(this.rows[i], i, this.rows.length, { selected: i === this.selected, hit: this.hits.has(i), now: Date.now() }),
     });
     this.list.follows = true;
-    box.addEventListener("click", (e) => {
-      const row = e.target.closest("[data-i]");
-      if (row && !String(getSelection())) this.choose(+row.dataset.i, { open: true });
-    });
+    pressed(box, (i) => this.choose(i, { open: true }));
   }
 
   get rows() { return this.session ? this.session.rows : []; }
