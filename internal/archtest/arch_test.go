@@ -33,7 +33,7 @@ var floors = map[string]float64{
 	"engine/loop": 5, "engine/graph": 6, "engine/script": 6,
 	"project": 7,
 	"agent":   7, "agent/askuser": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
-	"":             8,
+	"":                   8,
 	"serve/internal/web": 8.5, "serve/internal/inspector": 8.5, "serve/internal/live": 8.5, "serve": 9,
 	"internal/cli": 9.5, "cmd/pawl": 10, "examples/three-engines": 10, "internal/archtest": 10,
 }

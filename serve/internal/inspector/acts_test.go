@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,8 +110,12 @@ func TestPeopleAnswerInPlace(t *testing.T) {
 	p.sees("#state", "completed")
 
 	want := []journal.Answered{
-		{ID: "e1", Approved: true, Session: true}, {ID: "e2", Approved: true, Input: `{"file_path":"a.txt","old_string":"a","new_string":"by hand"}`}, {ID: "e3", Name: "edit", Text: "leave it as it is"},
-		{ID: "q1", Approved: true, Text: "1, 3"}, {ID: "q2", Approved: true, Text: "yes"}, {ID: "q3", Approved: true, Text: "Pawl"},
+		{ID: "e1", Approved: true, Session: true},
+		{ID: "e2", Approved: true, Input: `{"file_path":"a.txt","old_string":"a","new_string":"by hand"}`},
+		{ID: "e3", Name: "edit", Text: "leave it as it is"},
+		{ID: "q1", Approved: true, Text: "1, 3"},
+		{ID: "q2", Approved: true, Text: "yes"},
+		{ID: "q3", Approved: true, Text: "Pawl"},
 	}
 	if d := cmp.Diff(want, on[journal.Answered](t, store, name)); d != "" {
 		t.Errorf("-want +on record\n%s", d)
@@ -197,7 +202,8 @@ func TestARunUnderWay(t *testing.T) {
 		say(says("I heard you."), g, whole("I heard you.", message.ToolCall{ID: "r1", Name: "read", Input: `{"file_path":"x"}`})),
 		say(says("Going on"), g, whole("Going on.", message.ToolCall{ID: "r2", Name: "read", Input: `{"file_path":"y"}`})),
 	}}
-	read := tool.Func("read", "Read a file.", func(_ context.Context, in path) (string, error) { return "is " + in.Path, nil }, tool.ReadOnly)
+	var reads atomic.Int64 // each gives something else, so that the loop does not think that it turns in circles
+	read := tool.Func("read", "Read a file.", func(_ context.Context, in path) (string, error) { return fmt.Sprint(in.Path, reads.Add(1)), nil }, tool.ReadOnly)
 	e, err := loop.New(loop.Config{Model: m, Tools: []tool.Tool{read}, Middleware: []model.Middleware{resilience.Retry(resilience.RetryPolicy{Restart: true, Wait: time.Millisecond})}})
 	if err != nil {
 		t.Fatal(err)
@@ -291,8 +297,9 @@ func TestARunUnderWay(t *testing.T) {
 	// Interrupted at its next step, taken up again, and ended.
 	p.click("#interrupt")
 	for left := false; !left; left = value[bool](p, `document.querySelector("#state").textContent === "interrupted"`) {
-		select { // a step may be over before the server hears of it
+		select { // a step may be over before the server hears of it: then it is the next one
 		case g <- struct{}{}:
+			p.until(`!document.querySelector("#timeline .row.model .words.live") || document.querySelector("#timeline .row.model .words.live").textContent === "Going on"`)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -423,7 +430,7 @@ func (p *tab) named() {
 		if v == nil {
 			return ""
 		}
-		return strings.Trim(fmt.Sprintf("%s", v.Value), `"`)
+		return strings.Trim(v.Value.String(), `"`)
 	}
 	roles := map[string]int{}
 	for _, n := range nodes {

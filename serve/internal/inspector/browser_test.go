@@ -265,7 +265,7 @@ func keep(t *testing.T, name string, b []byte) {
 	if dir == "" {
 		return
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pictures for everybody
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "inspector-"+name+".png"), b, 0o600); err != nil {

@@ -186,7 +186,9 @@ func TestHostileTexts(t *testing.T) {
 	script := `<script>window.owned = 1</script><img src=x onerror="window.owned = 2"><svg onload="window.owned = 3">`
 	name := "s/" + `"><img src=x onerror=window.owned=4>` + "\u202egnp.exe"
 	key := func(op, id string) journal.Key { return journal.Key{Op: op, ID: id} }
-	e := func(k journal.Key, d journal.Data) journal.Entry { return journal.Entry{Run: "run\u202e<b>", Key: k, Data: d} }
+	e := func(k journal.Key, d journal.Data) journal.Entry {
+		return journal.Entry{Run: "run\u202e<b>", Key: k, Data: d}
+	}
 	huge := strings.Repeat("0123456789 <b>bold</b> \u202eltr\u0007\n", 200_000) // more than 5 MB
 	line := strings.Repeat("x", 3_000_000)
 	input, err := json.Marshal(map[string]string{"command": script + "\u202e\u0000"})

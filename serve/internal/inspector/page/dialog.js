@@ -54,7 +54,7 @@ export const askOther = (candidates, names) => dialog("Compare with", (close) =>
 });
 
 export const keys = [
-  ["j k \u2193 \u2191", "next, previous step (or session, or difference)"], ["g g, G", "first, last step; at the last one the page stays with what comes"], ["[ ]", "previous, next run"], ["Enter", "details of the step; Esc closes them"], ["o", "open the subagent's session, or the fork's origin"], ["u", "back to the session above"],
+  ["j k \u2193 \u2191", "next, previous step (or session, or difference)"], ["gg G", "first, last step; at the last one the page stays with what comes"], ["[ ]", "previous, next run"], ["Enter", "details of the step; Esc closes them"], ["o", "open the subagent's session, or the fork's origin"], ["u", "back to the session above"],
   ["/", "search in this session; Enter, n and N go on"], ["s", "filter the sessions"], ["a A", "approve; for the session"], ["e", "approve with another input"], ["r", "reject, with a reason"], ["i", "say something: a prompt, or steering"], ["f", "fork from the step"], ["c", "compare with another run or session"], ["d", "of a comparison: differences only"], ["x", "raw JSON of the step"], ["n", "new session, where nothing is searched for"], ["t", "dark, light, or as the system is"], ["?", "this list"],
 ];
 
