@@ -170,6 +170,9 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 	// Who leaves is back where he was; and its fork says where it comes from.
 	p.keys(escape)
 	p.until(fmt.Sprintf(`document.querySelector("#title").textContent === %q && !document.querySelector("#both")`, whole))
+	p.sees("#timeline .row", "Prices are rounded wrongly")
+	p.sees("#sessions .item", whole+"-fork")
+	p.until(`!document.querySelector("#compare").disabled`)
 	p.click("#compare")
 	p.sees("dialog button", "its fork, "+whole+"-fork")
 	p.keys(escape)

@@ -2,7 +2,7 @@
 
 const key = "pawl-token";
 let token = sessionStorage.getItem(key) || "";
-let asking = null;
+let asking = null, declined = false;
 let ask = async () => "";
 
 // asker is who is asked for a token; it gives "" to give up.
@@ -15,9 +15,13 @@ function headers(more) {
 // renew asks for a token once for all who have been refused.
 async function renew(used) {
   if (token !== used) return true; // somebody else was faster
+  if (declined) return false;
   if (!asking) asking = ask(used !== "").finally(() => { asking = null; });
   const t = await asking;
-  if (!t) return false;
+  if (!t) {
+    declined = true; // until the page is loaded again
+    return false;
+  }
   token = t;
   sessionStorage.setItem(key, t);
   return true;

@@ -186,7 +186,8 @@ function refresh() {
       if (!comparing) waiting.set(info.pending || []);
       head();
       compose();
-      if (info.here) setTimeout(() => { if (here === now && now.info === info) refresh(); }, 2000);
+      const run = now.session.run, over = run && run.status !== "running"; // then it is about to be left here, too
+      if (info.here) setTimeout(() => { if (here === now && now.info === info) refresh(); }, over ? 300 : 15000);
     } catch { /* whoever follows the session says so */ }
   }, 60);
 }
@@ -219,14 +220,14 @@ function head() {
 
 let acting = "";
 function compose() {
-  const { session, info } = here, run = info && info.here, waits = info && info.pending && info.pending.length, left = info && (info.status === "interrupted" || info.status === "running") && !run;
-  const at = [session.name, run, waits, left].join();
+  const { session, info } = here, run = info && info.here, elsewhere = info && !run && info.status === "running", waits = info && info.pending && info.pending.length, left = info && (info.status === "interrupted" || info.status === "running") && !run;
+  const at = [session.name, run, elsewhere, waits, left].join();
   if (at === acting) return;
   acting = at;
   const words = $("words");
-  words.placeholder = !session.name ? "What is to be done?" : run ? "Say something to the run under way" : waits ? "A new prompt closes the run that waits for you" : "Say something more";
+  words.placeholder = !session.name ? "What is to be done?" : run || elsewhere ? "Say something to the run under way" : waits ? "A new prompt closes the run that waits for you" : "Say something more";
   const b = (id, text, f, c, t) => h("button", { type: "button", id, class: c, onclick: f, title: t }, text);
-  fill($("acts"), h("button", { type: "submit", class: "primary", id: "send" }, run ? "Steer" : "Run"),
+  fill($("acts"), h("button", { type: "submit", class: "primary", id: "send" }, run || elsewhere ? "Steer" : "Run"),
     run && b("interrupt", "Interrupt", () => trying(async () => { await api.interrupt(session.name); refresh(); }), "", "at its next step; it can be resumed"), run && b("cancel", "Cancel", () => trying(async () => { await api.cancel(session.name); refresh(); }), "danger", "ends the run"),
     left && !waits && b("resume", "Resume", () => trying(async () => { await api.resume(session.name); refresh(); }), ""));
 }
@@ -236,7 +237,7 @@ $("say").addEventListener("submit", (e) => {
   if (!text || words.readOnly) return;
   words.readOnly = true;
   trying(async () => {
-    if (info && info.here) await api.steer(session.name, text);
+    if (info && (info.here || info.status === "running")) await api.steer(session.name, text);
     else {
       const r = await api.start({ prompt: text, ...(session.name ? { session: session.name } : {}) });
       if (r.session !== session.name) go(r.session);

@@ -12,8 +12,8 @@ function pieces(text) {
   for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + piece);
     if (to < text.length) {
-      const n = text.lastIndexOf("\n", to - 1);
-      if (n >= from + piece / 4) to = n + 1;
+      const n = text.slice(from, to).lastIndexOf("\n"); // of the piece alone: a line may be all that there is
+      if (n >= piece / 4) to = from + n + 1;
       else if (text.charCodeAt(to - 1) >= 0xd800 && text.charCodeAt(to - 1) < 0xdc00) to--;
     }
     all.push([from, to]);
