@@ -104,6 +104,7 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 	p.sees("#waiting .diff .add", "return (cents + 50) / 100 * 100")
 	p.sees("#waiting .diff .del", "return cents / 100 * 100")
 	p.sees("#live", "live")
+	p.sees("#timeline .row.run", "interrupted")
 	p.picture("approval-light")
 	p.do(blur())
 	p.keys("a")

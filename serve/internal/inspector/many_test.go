@@ -161,6 +161,12 @@ func TestTenThousandEntries(t *testing.T) {
 	p.keys("G")
 	bound("compared, the end")
 
+	// Two runs of one session, side by side.
+	value[bool](p, `(location.hash = "#/compare/big/big?ra=0&rb=1", true)`)
+	p.sees("#both .heads2", "run-2")
+	p.sees("#pairs .pair.m-other", "Go through module 2")
+	bound("two runs")
+
 	// A large window.
 	for _, size := range [][2]int64{{2560, 1440}, {3840, 2160}, {1440, 2560}} {
 		p.resize(size[0], size[1])

@@ -1,6 +1,6 @@
 // What a row says, in full.
 
-import { chip, count, day, h, line, money, parsed, percent, pretty, rate, took, whole, size } from "./dom.js";
+import { chip, day, h, line, money, parsed, percent, pretty, rate, took, whole, size } from "./dom.js";
 import { callsOf, reasoningOf, textOf } from "./fold.js";
 import { change, spanOf } from "./timeline.js";
 import { changes, long } from "./text.js";
@@ -87,7 +87,7 @@ function ofRun(run) {
 }
 
 // show puts a row into the box. It gives what has to be closed before another one is shown.
-export function show(box, row, { session, go, fork, compare, raw = new Set(), onraw = () => {} }) {
+export function show(box, row, { go, fork, compare, raw = new Set(), onraw = () => {} }) {
   const open = [];
   const title = row.type === "run" ? "run" : row.type === "said" ? (row.steering ? "steering" : "prompt") : row.type === "note" ? row.name : row.type;
   const name = row.type === "tool" || row.type === "model" ? row.name : row.type === "run" ? row.name : row.type === "said" ? row.by || "you" : "";
@@ -128,5 +128,3 @@ export function show(box, row, { session, go, fork, compare, raw = new Set(), on
     body, raws);
   return open;
 }
-
-export { count };

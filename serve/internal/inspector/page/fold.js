@@ -42,6 +42,13 @@ class Run {
 
   get name() { return this.id + (this.attempt > 1 ? " #" + this.attempt : ""); }
 
+  // becomes has the run's first row say so, too.
+  becomes(status) {
+    this.status = status;
+    this.version++;
+    if (this.rows[0]) this.rows[0].version++;
+  }
+
   get over() { return this.end !== undefined; }
 
   // axis maps a time to a place from 0 to 1. Where nothing was done for long (a person was waited for), it is shortened: what was done is to be seen.
@@ -182,9 +189,8 @@ const keyOf = (run, k) => run + "\0" + (k ? `${k.scope || ""}\0${k.op}\0${k.id |
 const folds = {
   "session.created"(s, e, d) {
     if (s.run && !s.run.over) { // what was under way where a fork was cut is not the fork's
-      s.run.status = "left";
       s.run.end = s.run.last;
-      s.run.version++;
+      s.run.becomes("left");
     }
     s.open.clear();
     s.run = null;
@@ -193,8 +199,10 @@ const folds = {
     return s.note(e, d.parent ? "fork" : d.task_of ? "task" : "session", text, { link: d.parent || d.task_of });
   },
   "run.started"(s, e, d) {
-    if (s.run && !s.run.over && s.run.id !== e.run) s.run.status = "left", s.run.end = s.run.last;
-    if (s.run && s.run.id === e.run && !s.run.over) s.run.status = "revised", s.run.end = s.run.last;
+    if (s.run && !s.run.over) {
+      s.run.end = s.run.last;
+      s.run.becomes(s.run.id === e.run ? "revised" : "left");
+    }
     s.open.clear();
     s.lastModel = null;
     s.run = new Run(e, s.runs.length);
@@ -204,8 +212,8 @@ const folds = {
   resumed(s, e, d, at) {
     if (s.run) {
       s.run.handovers++;
-      s.run.status = "running";
       s.run.end = undefined;
+      s.run.becomes("running");
     }
     return s.note(e, "resumed", "by " + d.owner);
   },
@@ -308,7 +316,7 @@ const folds = {
   },
   stopped: (s, e, d) => (d.again || d.steered || d.errors ? s.note(e, d.again ? "sent back" : d.steered ? "steered" : "stop hooks", d.again || (d.errors || []).join("; ") || "somebody said something meanwhile", { status: d.errors ? "error" : "" }) : s.note(e, "stopped", "the model is done")),
   parked(s, e, d) {
-    if (s.run) s.run.status = "interrupted";
+    if (s.run) s.run.becomes("interrupted");
     return s.note(e, "parked", [d.cause, d.detail].filter(Boolean).join(": "), { status: "interrupted" });
   },
   board: (s, e) => s.note(e, "board", "changed"),
@@ -317,11 +325,9 @@ const folds = {
   timed: (s, e, d) => s.note(e, "clock", d.at),
   "run.finished"(s, e, d, at) {
     if (s.run) {
-      Object.assign(s.run, { status: d.status, end: at, last: at });
+      Object.assign(s.run, { end: at, last: at });
       for (const r of s.run.rows) if (r.status === "running") r.status = "canceled", r.t1 = r.t1 ?? at, r.done = true, r.version++;
-      s.run.version++;
-      const head = s.run.rows[0];
-      if (head) head.version++;
+      s.run.becomes(d.status);
     }
     return s.note(e, d.status, [d.discarded && "discarded", d.reason, d.error && (d.class ? d.class + ": " : "") + d.error].filter(Boolean).join(" · "), { status: d.status, end: true });
   },
@@ -342,7 +348,7 @@ export function gist(row) {
 export function has(v, find) {
   if (typeof v === "string") return find.test(v);
   if (Array.isArray(v)) return v.some((x) => has(x, find));
-  if (v && typeof v === "object") return Object.entries(v).some(([k, x]) => k !== "signature" && k !== "data_" && has(x, find));
+  if (v && typeof v === "object") return Object.entries(v).some(([k, x]) => k !== "signature" && has(x, find));
   return false;
 }
 export const holds = (e, find) => has(e.data, find) || find.test(e.kind) || has(e.run || "", find);

@@ -352,7 +352,7 @@ function again(row) {
   closeOpen();
   shownRow = row;
   shownVersion = row.version;
-  open = show(box, row, { session: here.session, go, fork: forkFrom, compare: () => compareWith(), raw, onraw: (seq, on) => { on ? raw.add(seq) : raw.delete(seq); } });
+  open = show(box, row, { go, fork: forkFrom, compare: () => compareWith(), raw, onraw: (seq, on) => { on ? raw.add(seq) : raw.delete(seq); } });
   box.scrollTop = y;
   highlight();
 }

@@ -1,6 +1,6 @@
 // Texts of any length, and differences of texts. Of a long one the beginning is shown, and all of it, when somebody wants it, in pieces of which only those in sight exist.
 
-import { h, plain, size, whole } from "./dom.js";
+import { h, size, whole } from "./dom.js";
 import { lines, tally } from "./diff.js";
 import { List } from "./virtual.js";
 
@@ -82,5 +82,3 @@ export function changes(before, after, open, { name = "", around = 3 } = {}) {
   box.append(list);
   return box;
 }
-
-export { plain };
