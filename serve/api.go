@@ -71,7 +71,7 @@ func (p prompt) message() (m message.Message, ok bool, err error) {
 	case p.Message != nil && p.Message.Role() != message.RoleUser:
 		return m, false, errdefs.Validation.Errorf("serve: the message is of role %q: what is said to an agent is a user's", p.Message.Role())
 	case p.Message != nil:
-		return *p.Message, true, nil
+		return *p.Message, true, p.Message.CheckFiles()
 	case strings.TrimSpace(p.Prompt) == "" && len(p.Files) == 0:
 		return m, false, nil
 	}
@@ -82,7 +82,8 @@ func (p prompt) message() (m message.Message, ok bool, err error) {
 	if p.Prompt != "" {
 		parts = append(parts, message.Text{Text: p.Prompt})
 	}
-	return message.New(message.RoleUser, parts...), true, nil
+	m = message.New(message.RoleUser, parts...)
+	return m, true, m.CheckFiles()
 }
 
 // said is message where something has to be said.
@@ -161,17 +162,7 @@ func (s *Server) begun(w http.ResponseWriter, r *http.Request, run *live.Run, wa
 	case strings.Contains(r.Header.Get("Accept"), "text/event-stream"):
 		return s.follow(w, r, run.Session, cursor{At: run.From()}, run.ID, true)
 	case wait:
-		select {
-		case <-run.Done():
-		case <-r.Context().Done():
-			return r.Context().Err()
-		}
-		state, err := s.state(r.Context(), run.Session)
-		if err != nil {
-			return err
-		}
-		web.Write(w, http.StatusOK, state)
-		return nil
+		return s.waited(w, r, run)
 	}
 	status := http.StatusAccepted
 	if run.Known {
@@ -199,62 +190,60 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	return s.begun(w, r, run, in.Wait)
 }
 
-// under is the run that is under way here in the session that a request names.
-func (s *Server) under(r *http.Request) (*live.Run, error) {
-	session, err := s.there(r)
-	if err != nil {
-		return nil, err
-	}
-	run := s.runs.Of(session)
-	if run == nil {
-		return nil, errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over, or another process drives it", session)
-	}
-	return run, nil
-}
-
+// cancel ends what runs, as canceled.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	if err := nothing(w, r); err != nil {
-		return err
+	var in struct {
+		Wait bool `json:"wait,omitempty"`
 	}
-	run, err := s.under(r)
-	if err != nil {
-		return err
-	}
-	run.Cancel()
-	return s.ended(w, r, run)
+	return s.ends(w, r, &in, &in.Wait, func(run *live.Run) { run.Cancel() })
 }
 
+// interrupt stops what runs at its next step: it can be resumed.
 func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Reason string `json:"reason,omitempty"`
+		Wait   bool   `json:"wait,omitempty"`
 	}
-	if err := web.Read(w, r, s.opts.MaxBody, &in); err != nil {
-		return err
+	return s.ends(w, r, &in, &in.Wait, func(run *live.Run) {
+		run.Interrupt(engine.Interrupt{Cause: engine.CauseUserCancel, Detail: in.Reason})
+	})
+}
+
+// ends reads a request, has it end what runs here in its session, and answers with the run, or, when that is to be waited for, with where the session stands then.
+func (s *Server) ends(w http.ResponseWriter, r *http.Request, in any, wait *bool, end func(*live.Run)) error {
+	if r.ContentLength != 0 {
+		if err := web.Read(w, r, s.opts.MaxBody, in); err != nil {
+			return err
+		}
 	}
-	run, err := s.under(r)
+	session, err := s.there(r)
 	if err != nil {
 		return err
 	}
-	run.Interrupt(engine.Interrupt{Cause: engine.CauseUserCancel, Detail: in.Reason})
-	return s.ended(w, r, run)
-}
-
-// nothing reads a request that says nothing: an empty object, or no body.
-func nothing(w http.ResponseWriter, r *http.Request) error {
-	if r.ContentLength == 0 {
-		return nil
+	run := s.runs.Of(session)
+	if run == nil {
+		return errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over, or another process drives it", session)
 	}
-	return web.Read(w, r, 4<<10, &struct{}{})
+	end(run)
+	if *wait {
+		return s.waited(w, r, run)
+	}
+	web.Write(w, http.StatusAccepted, of(run))
+	return nil
 }
 
-// ended waits for a run that was told to stop, and answers with where the session stands.
-func (s *Server) ended(w http.ResponseWriter, r *http.Request, run *live.Run) error {
+// waited answers with where the session stands when the run is over.
+func (s *Server) waited(w http.ResponseWriter, r *http.Request, run *live.Run) error {
 	select {
 	case <-run.Done():
 	case <-r.Context().Done():
-		return r.Context().Err()
 	}
-	state, err := s.state(r.Context(), run.Session)
+	select {
+	case <-run.Done():
+	default:
+		return context.Cause(r.Context())
+	}
+	state, err := s.state(context.WithoutCancel(r.Context()), run.Session) // also when the server is to stop, which has ended the run
 	if err != nil {
 		return err
 	}

@@ -6,5 +6,5 @@
 //	…
 //	err = s.Serve(ctx, l) // until ctx ends
 //
-// A run that was begun here goes on when its client is gone: what it does is on record, and whoever comes back reads it from where he left. See docs/serve.md.
+// A run that was begun here goes on when its client is gone: what it does is on record, and whoever comes back reads it from where he left. Besides the run API there are two that front ends know: OpenAI's chat completions and AG-UI. GET /openapi.json describes all of it; see docs/serve.md.
 package serve

@@ -129,6 +129,9 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 			if i < len(news.Events)-1 {
 				at = cursor{before, i + 1, stream.Position{Seq: news.At.Seq, Offset: news.At.Offset}}
 			}
+			if _, over := e.Data.(journal.RunFinished); over {
+				s.runs.Settle(ctx, session, e.Run)
+			}
 			b, err := told(e)
 			if err != nil {
 				return nil //nolint:nilerr // what is on record can be written
@@ -136,7 +139,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 			if events.Send(at.String(), "", b) != nil {
 				return nil
 			}
-			if run != "" && e.Run == run && ends(e) {
+			if run != "" && e.Run == run && s.last(ctx, e) {
 				return nil
 			}
 		}
@@ -144,10 +147,20 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, session string, 
 	return nil
 }
 
-// ends reports whether nothing more of the run is to be expected.
-func ends(e event.Event) bool {
+// last reports whether nothing more of the event's run is to be expected: it has ended, or was left and nobody has taken it up again.
+func (s *Server) last(ctx context.Context, e event.Event) bool {
 	switch e.Data.(type) {
-	case journal.RunFinished, journal.Parked:
+	case journal.RunFinished:
+		return true
+	case journal.Parked:
+		for later, err := range s.runs.Journal().Read(ctx, e.Session, e.Seq) {
+			if err != nil {
+				break // the reader asks again
+			}
+			if _, on := later.Data.(journal.Resumed); on && later.Run == e.Run {
+				return false
+			}
+		}
 		return true
 	}
 	return e.Delta == event.RunLeft

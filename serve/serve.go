@@ -9,14 +9,15 @@ import (
 	"net/http"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
 	"golang.org/x/net/netutil"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/serve/internal/chat"
 	"github.com/pawl-dev/pawl/serve/internal/inspector"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
@@ -72,7 +73,7 @@ type Options struct {
 	MaxConns int
 	// MaxBody is how long a request may be, in bytes, with the files that are in it. Default: 32 MiB.
 	MaxBody int64
-	// Grace is how long runs have to come to their next step when the server is to stop. Default: 10 s.
+	// Grace is how long runs have to come to their next step when the server is to stop; what they are at then is broken off. Default: 10 s.
 	Grace time.Duration
 	// Logger is told what who runs a server may want to know. Default: nothing is logged.
 	Logger *slog.Logger
@@ -85,6 +86,7 @@ type Server struct {
 	inner http.Handler
 	ctx   context.Context // of what clients wait for: it ends when the server is to stop
 	stop  context.CancelFunc
+	began time.Time
 }
 
 // New makes a Server. It starts nothing. Close has to be called, by who doesn't call Serve. It fails with errdefs.Validation on options that can't be meant.
@@ -101,7 +103,7 @@ func New(a Agent, o Options) (*Server, error) {
 	if err := gate.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger)}
+	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger), began: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.inner = s.traced(gate.Wrap(s.routes(), s.fail))
 	return s, nil
@@ -111,28 +113,39 @@ func New(a Agent, o Options) (*Server, error) {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.api(mux)
+	s.chat(mux)
+	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
+	mux.HandleFunc("GET /openapi.json", document)
 	inspector.Register(mux)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/healthz" || inspector.Open(r)
+	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json") || inspector.Open(r)
 }
 
 // fail writes an error in the words of the door that was asked for.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) { web.Fail(w, r, err) }
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if inChat(r) {
+		chat.Fail(w, r, err)
+		return
+	}
+	web.Fail(w, r, err)
+}
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.inner.ServeHTTP(w, r) }
 
+var errStopping = errdefs.NotAvailable.Errorf("serve: the server is shutting down: come back later")
+
 // traced has runs belong to the trace of who asked for them, where the request says which (W3C Trace Context). A request ends when the server is to stop.
 func (s *Server) traced(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(s.ctx, cancel)()
+		ctx := traced.Extract(r.Context(), r.Header.Get)
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.ctx, func() { cancel(errStopping) })() //nolint:contextcheck // it is the server's own
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler { //nolint:errorlint,err113 // as net/http compares it
@@ -140,7 +153,7 @@ func (s *Server) traced(h http.Handler) http.Handler {
 				}
 				err := errdefs.Recovered("the server", p)
 				s.opts.Logger.Error("a request failed", "path", r.URL.Path, "error", err)
-				web.Fail(w, r, err)
+				s.fail(w, r, err)
 			}
 		}()
 		h.ServeHTTP(w, r.WithContext(ctx))
@@ -151,7 +164,7 @@ func (s *Server) traced(h http.Handler) http.Handler {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if len(s.opts.Tokens) == 0 && !web.Loopback(l.Addr()) {
 		_ = l.Close()
-		return errors.Join(errdefs.PolicyDenied.Errorf("serve: others can come to %s: give a token, or listen on 127.0.0.1", l.Addr()), s.Close())
+		return errors.Join(errdefs.PolicyDenied.Errorf("serve: others can come to %s: give a token, or listen on 127.0.0.1", l.Addr()), s.Close()) //nolint:contextcheck // it has a time of its own
 	}
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -165,7 +178,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case err = <-ended:
 	case <-ctx.Done():
 	}
-	closed := s.Close()
+	closed := s.Close() //nolint:contextcheck // ctx has ended: it has a time of its own
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if srv.Shutdown(last) != nil { // whoever does not take his answer
@@ -180,7 +193,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, closed)
 }
 
-// Close interrupts what runs, waits for it as long as Options.Grace says, and cancels what is left. Clients that wait are told so; their streams end. The agent stays the caller's to close.
+// Resume goes on with the runs that servers which died or were shut down have left in the journal, if they are mine, and gives their sessions. It leaves those alone that wait for a person, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
+func (s *Server) Resume(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	return s.runs.TakeUp(ctx, mine)
+}
+
+// Close interrupts what runs, waits for it as long as Options.Grace says, and lets go of what is left, as if the process had died: all of it can be resumed. Clients that wait are told so; their streams end. The agent stays the caller's to close.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Grace)
 	defer cancel()

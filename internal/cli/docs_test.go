@@ -22,7 +22,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "examples/three-engines/README.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "examples/three-engines/README.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -230,7 +230,7 @@ func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
 		_, list, _ = strings.Cut(help, "\nFlags:\n")
 		for line := range strings.Lines(list) {
 			f := flagName.FindString(line)
-			if n := strings.Join(name, " "); (n == "graph run" || n == "worker" && f != "--json") && strings.Contains(ofRun, f+" ") { // they are those of pawl run
+			if n := strings.Join(name, " "); (n == "graph run" || (n == "worker" || n == "serve") && f != "--json") && strings.Contains(ofRun, f+" ") { // they are those of pawl run
 				continue
 			}
 			if f != "" && f != "--help" && f != "--journal" && !strings.Contains(section, "`"+f) && !strings.Contains(section, " "+f) {

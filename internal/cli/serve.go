@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/serve"
 	streampg "github.com/pawl-dev/pawl/stream/postgres"
 )
@@ -52,10 +53,11 @@ func serveCommand(s streams, p Program) *cobra.Command {
 	c := common{program: p, begins: true}
 	var d doors
 	var limits serve.Options
+	var resume bool
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Open the project's agent to others over HTTP",
-		Long: `Serves the project's agent, as pawl run would have it there, over HTTP: a run API with server-sent events. A run goes on when its client is gone; whoever comes back reads
+		Long: `Serves the project's agent, as pawl run would have it there, over HTTP: a run API with server-sent events, chat completions as OpenAI has them, and AG-UI. A run goes on when its client is gone; whoever comes back reads
 it from where he left. See docs/serve.md.
 
 Without a token only this machine can come in, and no page of another site. When it is told to stop, by Ctrl-C or SIGTERM, what runs is interrupted at its next step, and can be resumed.`,
@@ -68,6 +70,7 @@ Without a token only this machine can come in, and no page of another site. When
 	f.BoolVar(&c.json, "json", false, "say where it listens in one line of JSON, on standard output")
 	f.StringVar(&d.addr, "addr", defaultAddr, "where to listen: `HOST:PORT`; port 0 is a free one")
 	d.add(cmd)
+	f.BoolVar(&resume, "resume", false, "go on with the runs of this project that servers, or other programs, which died or were shut down have left")
 	f.IntVar(&limits.MaxRuns, "max-runs", 64, "refuse to begin another run while `N` are under way")
 	f.IntVar(&limits.MaxConns, "max-conns", 512, "let `N` connections be open at a time")
 	f.Int64Var(&limits.MaxBody, "max-body", 32<<20, "refuse requests of more than `N` bytes")
@@ -79,13 +82,13 @@ Without a token only this machine can come in, and no page of another site. When
 		if err := c.handOver(); err != nil {
 			return err
 		}
-		return c.serve(cmd.Context(), s, d, limits)
+		return c.serve(cmd.Context(), s, d, limits, resume)
 	}
 	return cmd
 }
 
 // serve serves until it is told to stop, which is no failure.
-func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options) error {
+func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options, resume bool) error {
 	var err error
 	if so.Tokens, err = d.tokens(); err != nil {
 		return err
@@ -132,8 +135,22 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", d.addr)
 	if err != nil {
-		_ = server.Close()
+		_ = server.Close() //nolint:contextcheck // it has a time of its own
 		return usage("--addr %s: %v", d.addr, reason(err))
+	}
+	if resume {
+		left, err := server.Resume(ctx, func(d journal.RunStarted) bool { return d.Dir == rt.Dir() })
+		if err != nil && !errdefs.RateLimit.Is(err) {
+			_ = l.Close()
+			_ = server.Close() //nolint:contextcheck // it has a time of its own
+			return &exitError{exitFailed, err}
+		}
+		if len(left) > 0 {
+			c.note(s, "going on with %d runs: %s", len(left), strings.Join(left, ", "))
+		}
+		if err != nil {
+			c.note(s, "further runs that were left wait to be resumed: %v", err)
+		}
 	}
 	at := "http://" + l.Addr().String()
 	if c.json {
@@ -147,7 +164,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 		}
 		if err != nil {
 			_ = l.Close()
-			_ = server.Close()
+			_ = server.Close() //nolint:contextcheck // it has a time of its own
 			return &exitError{exitFailed, err}
 		}
 	}

@@ -57,15 +57,18 @@ func (r *Runs) Journal() journal.Store { return r.agent.Journal() }
 // Run is one that was begun, or taken up again, here.
 type Run struct {
 	Session, ID string
-	// Known says that the run was on record already when it was asked for: nothing was begun.
-	Known bool
+	Known       bool            // it was on record already when it was asked for
+	from        stream.Position // where the session was before it
+	*going
+}
 
-	from   stream.Position // where the session was before it
-	cancel context.CancelFunc
+// going is what goes on behind those who asked for it.
+type going struct {
+	cancel context.CancelCauseFunc
 	stop   chan engine.Interrupt
 	begun  chan struct{} // closed when its beginning is on record
-	once   sync.Once
 	done   chan struct{} // closed when it is over
+	once   sync.Once
 	res    *agent.Result
 	err    error
 }
@@ -74,7 +77,7 @@ type Run struct {
 func (r *Run) From() stream.Position { return r.from }
 
 // Cancel ends the run as canceled. It does not wait for that.
-func (r *Run) Cancel() { r.cancel() }
+func (r *Run) Cancel() { r.cancel(nil) }
 
 // Interrupt stops the run at its next step; it can be resumed. It does not wait for that, and does nothing when somebody has done so before.
 func (r *Run) Interrupt(i engine.Interrupt) {
@@ -97,7 +100,8 @@ func (r *Run) Result() (*agent.Result, error) {
 	}
 }
 
-// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known.
+// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
+// nobody drives it any more, because its process died or was shut down, it goes on.
 //
 // It fails with Conflict while a run is under way in the session, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
 func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*Run, error) {
@@ -110,14 +114,15 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 			req.ContextID = req.RunID
 		}
 	}
-	if named {
-		if run, err := r.known(ctx, req.ContextID, req.RunID); run != nil || err != nil {
-			return run, err
-		}
-	}
-	return r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+	run, err := r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
 		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
 	})
+	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
+		if run, e := r.known(ctx, req.ContextID, req.RunID); run != nil || e != nil {
+			return run, e
+		}
+	}
+	return run, err
 }
 
 // Resume goes on with the unfinished run of a session, as Start begins one. NotFound when there is none.
@@ -134,22 +139,81 @@ func (r *Runs) Of(session string) *Run {
 	return r.under[session]
 }
 
-// known finds a run of a session by its name: under way here, or on record.
+// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
 func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
-	if run := r.Of(session); run != nil && run.ID == id {
-		return run, nil
+	if run := r.Of(session); run != nil && r.id(run) == id {
+		if run, err := run.await(ctx); err != nil || run == nil {
+			return nil, err
+		}
+		return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
 	}
+	var known *Run
+	left := false
 	for e, err := range r.Journal().Read(ctx, session, 0) {
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := e.Data.(journal.RunStarted); ok && e.Run == id {
-			run := &Run{Session: session, ID: id, Known: true, from: stream.Position{Seq: e.Seq - 1}, cancel: func() {}, done: make(chan struct{})}
-			close(run.done)
-			return run, nil
+		if e.Run != id {
+			continue
+		}
+		switch d := e.Data.(type) {
+		case journal.RunStarted:
+			if known == nil {
+				known = &Run{Session: session, ID: id, Known: true, from: stream.Position{Seq: e.Seq - 1}, going: over()}
+			}
+			left = true
+		case journal.Resumed:
+			left = true
+		case journal.Parked:
+			left = d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
 		}
 	}
-	return nil, nil
+	if known == nil || !left {
+		return known, nil
+	}
+	run, err := r.Resume(ctx, session)
+	switch {
+	case err == nil:
+		known.going = run.going
+	case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // it lives elsewhere, or another run has taken its place
+	default:
+		return nil, err
+	}
+	return known, nil
+}
+
+// Under gives the run of a name that is under way in a session, by this process; nil when there is none.
+func (r *Runs) Under(session, id string) *Run {
+	if run := r.Of(session); run != nil && r.id(run) == id {
+		return run
+	}
+	return nil
+}
+
+// Settle waits until a run whose end is on record has left its session, so that who is told of that end can begin another one there.
+func (r *Runs) Settle(ctx context.Context, session, id string) {
+	if run := r.Under(session, id); run != nil {
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (r *Runs) id(run *Run) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return run.ID
+}
+
+// over is a run that nobody does here.
+func over() *going {
+	g := &going{cancel: func(error) {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
+	close(g.begun)
+	close(g.done)
+	return g
 }
 
 // begin has a run done behind the caller.
@@ -158,37 +222,47 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	behind, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	run := &Run{Session: session, ID: id, from: far, cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
+	behind, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	run := &Run{Session: session, ID: id, from: far, going: &going{cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}}
 	if err := r.enter(run); err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
-	go func() { //nolint:gosec // it is to outlive the caller; Close waits for it
+	go func() { // it is to outlive the caller; Close waits for it
 		defer r.all.Done()
-		defer cancel()
+		defer cancel(nil)
 		host := newHost(r, run)
 		defer r.leave(run)
 		defer host.end()
 		run.res, run.err = doSafely(func() (*agent.Result, error) { return do(behind, agent.WithEngineHost(host)) })
 	}()
-	select {
-	case <-run.begun:
-		return run, nil
-	case <-run.done:
-	case <-ctx.Done(): // nobody knows of it yet
-		cancel()
+	begun, err := run.await(ctx)
+	if err != nil && ctx.Err() != nil { // nobody knows of it yet
+		cancel(nil)
 		<-run.done
+		return run.await(context.WithoutCancel(ctx))
+	}
+	if begun == nil && err == nil {
+		err = errdefs.Internal.Errorf("serve: the run in session %s ended, and its beginning is not on record", session)
+	}
+	return begun, err
+}
+
+// await waits until the run has begun. nil when it did not, for the reason that the error gives.
+func (r *Run) await(ctx context.Context) (*Run, error) {
+	select {
+	case <-r.begun:
+		return r, nil
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	select {
-	case <-run.begun:
-		return run, nil
+	case <-r.begun:
+		return r, nil
 	default:
+		return nil, r.err
 	}
-	if run.err == nil && run.res != nil { // over without a beginning of its own to be told
-		return run, nil
-	}
-	return nil, run.err
 }
 
 func doSafely(do func() (*agent.Result, error)) (res *agent.Result, err error) {
@@ -244,7 +318,7 @@ func (r *Runs) Follow(ctx context.Context, session string, from stream.Position)
 	return stream.Follow(ctx, r.Journal(), r.stream, session, from)
 }
 
-// Close takes no further runs, and interrupts those that are under way, so that they can be resumed. What has not come to its next step when ctx ends is canceled. It waits for them all.
+// Close takes no further runs, and interrupts those that are under way. What has not come to its next step when ctx ends is let go of, as if its process had died. Either can be resumed. It waits for them all.
 func (r *Runs) Close(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
@@ -260,12 +334,68 @@ func (r *Runs) Close(ctx context.Context) {
 		select {
 		case <-run.done:
 		case <-ctx.Done():
-			r.log.Warn("a run did not come to its next step before the server had to stop: it is canceled", "session", run.Session, "run", run.ID)
-			run.cancel()
+			r.log.Warn("a run did not come to its next step before the server had to stop: what it was at is broken off", "session", run.Session, "run", r.id(run))
+			run.cancel(engine.ErrLeft)
 		}
 	}
 	r.all.Wait()
 	r.writer.Close(context.WithoutCancel(ctx))
+}
+
+// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	var all []string
+	for _, status := range []string{"running", "interrupted"} {
+		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, i.Session)
+		}
+	}
+	for _, session := range all {
+		left, err := r.left(ctx, session, mine)
+		if err != nil {
+			return sessions, err
+		}
+		if !left || r.Of(session) != nil {
+			continue
+		}
+		_, err = r.Resume(ctx, session)
+		switch {
+		case err == nil:
+			sessions = append(sessions, session)
+		case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // somebody else was faster
+		case errdefs.RateLimit.Is(err), ctx.Err() != nil:
+			return sessions, err
+		default:
+			r.log.Warn("a run that was left can't go on", "session", session, "error", err)
+		}
+	}
+	return sessions, nil
+}
+
+// left reports whether the last run of a session is mine, and was left by its process.
+func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		switch d := e.Data.(type) {
+		case journal.SessionCreated:
+			if d.TaskOf != "" {
+				return false, nil
+			}
+			left = false // a fork's: what was under way is not its own
+		case journal.RunStarted:
+			left = mine(d)
+		case journal.Parked:
+			left = left && d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
+		}
+	}
+	return left, nil
 }
 
 // Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.

@@ -59,10 +59,10 @@ func (g Gate) Wrap(h http.Handler, fail func(http.ResponseWriter, *http.Request,
 		if foreign != "" {
 			w.Header().Set("Access-Control-Allow-Origin", foreign)
 			w.Header().Add("Vary", "Origin")
-			w.Header().Set("Access-Control-Expose-Headers", "Location, Retry-After, WWW-Authenticate")
+			w.Header().Set("Access-Control-Expose-Headers", "Location, Retry-After, WWW-Authenticate, X-Pawl-Session")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-				w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Idempotency-Key, A2A-Version, A2A-Extensions, Traceparent, Tracestate")
+				w.Header().Set("Access-Control-Allow-Headers", "*, Authorization")
 				w.Header().Set("Access-Control-Max-Age", "600")
 				w.WriteHeader(http.StatusNoContent)
 				return

@@ -53,6 +53,9 @@ func Decode(b []byte, v any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(reflect.New(reflect.TypeOf(v).Elem()).Interface()) // a member that nobody reads was meant to do something
 	if err == nil {
+		err = exact.Once(b)
+	}
+	if err == nil {
 		err = exact.Unmarshal(b, v)
 	}
 	if err != nil {
