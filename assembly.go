@@ -33,6 +33,7 @@ type assembly struct {
 	agent       agent.Agent
 	subagents   agent.Subagents // that it can give tasks to
 	engine      engine.Engine
+	calls       calls // of tools, that no model asks for
 	policy      sandbox.Policy
 	editable    []string          // what policy protects from commands, and people are asked about
 	permissions permission.Config // of the hook that is the agent's first
@@ -110,9 +111,11 @@ func (r *Runtime) assemble(ctx context.Context, read *project.Project, before *a
 	if err != nil {
 		return nil, err
 	}
-	if a.engine, err = o.engine(loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: a.revision}); err != nil {
+	cfg := loop.Config{Model: o.Model, Settings: o.Settings, Output: o.Output, Tools: tools, Limits: o.Limits, Compact: *o.Compact, Prices: o.Prices, Logger: o.Logger, Revision: a.revision}
+	if a.engine, err = o.engine(cfg); err != nil {
 		return nil, err
 	}
+	a.calls = newCalls(cfg, known)
 	shells, err := r.shellHooks(a, before, slices.Concat(settings.Hooks, o.ShellHooks), settings.Env) //nolint:contextcheck // those that are replaced have the time that their hooks in the background take
 	if err != nil {
 		return nil, err

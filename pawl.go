@@ -334,7 +334,11 @@ func (r *Runtime) Resume(ctx context.Context, session string, opts ...agent.RunO
 		if err := r.resumes(ctx, a, session); err != nil {
 			return nil, err
 		}
-		return agent.Resume(ctx, a.agent, a.engine, session, r.runOptions(a, session, opts)...)
+		eng, err := r.engineOf(ctx, a, session)
+		if err != nil {
+			return nil, err
+		}
+		return agent.Resume(ctx, a.agent, eng, session, r.runOptions(a, session, opts)...)
 	})
 }
 
@@ -347,7 +351,11 @@ func (r *Runtime) Steer(ctx context.Context, session, text string) error {
 func (r *Runtime) Replay(ctx context.Context, session string) ([]agent.Replayed, error) {
 	a := r.current()
 	defer r.drop(a)
-	return agent.Replay(ctx, a.agent, a.engine, session, r.runOptions(a, session, nil)...)
+	eng, err := r.engineOf(ctx, a, session)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Replay(ctx, a.agent, eng, session, r.runOptions(a, session, nil)...)
 }
 
 // Journal is the store that the Runtime's sessions are in.

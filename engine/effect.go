@@ -193,6 +193,8 @@ type Ask struct {
 	journal.Asked
 	Again    int  // 1, 2, …: whether to run a call again whose outcome is unknown
 	Question bool // a tool's own, asked while its call runs
+	// Schema is the JSON Schema of the wanted text, "" for none: for whoever puts the question now. It is not on record.
+	Schema string `json:",omitempty"`
 }
 
 // Key is "ask/ID", for a call that may be run again "ask-again/ID", and for a tool's own question "question/ID".

@@ -83,7 +83,7 @@ func (in Inside) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		p.ID = fmt.Sprintf("%s/question-%d", in.Key.ID, n)
 	}
 	p.TTL = in.Run.AskTTL.Milliseconds()
-	var e Effect = Ask{Asked: p.Asked, Question: true}
+	var e Effect = Ask{Asked: p.Asked, Question: true, Schema: string(p.Schema)}
 	if in.Key.Scope != "" {
 		e = Scoped{Scope: in.Key.Scope, Effect: e}
 	}

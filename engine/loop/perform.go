@@ -160,7 +160,11 @@ func ask(ctx context.Context, run *engine.Run, host engine.Host, key journal.Key
 	var reply engine.Reply
 	err := ctx.Err()
 	if err == nil {
-		reply, err = host.AskUser(ctx, engine.Prompt{Asked: e.Asked})
+		p := engine.Prompt{Asked: e.Asked}
+		if e.Schema != "" {
+			p.Schema = []byte(e.Schema)
+		}
+		reply, err = host.AskUser(ctx, p)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && outer.Err() == nil:

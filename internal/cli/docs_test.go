@@ -230,7 +230,7 @@ func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
 		_, list, _ = strings.Cut(help, "\nFlags:\n")
 		for line := range strings.Lines(list) {
 			f := flagName.FindString(line)
-			if n := strings.Join(name, " "); (n == "graph run" || (n == "worker" || n == "serve") && f != "--json") && strings.Contains(ofRun, f+" ") { // they are those of pawl run
+			if n := strings.Join(name, " "); (n == "graph run" || (n == "worker" || n == "serve" || n == "mcp serve") && f != "--json") && strings.Contains(ofRun, f+" ") { // they are those of pawl run
 				continue
 			}
 			if f != "" && f != "--help" && f != "--journal" && !strings.Contains(section, "`"+f) && !strings.Contains(section, " "+f) {

@@ -151,7 +151,7 @@ func (c *common) open() (model.Model, error) {
 		return c.theirs(name)
 	}
 	if name == "" {
-		if name = pawl.DefaultModel(); name == "" && c.engine != "" && c.engine != "loop" {
+		if name = pawl.DefaultModel(); name == "" && (c.engine != "" && c.engine != "loop" || c.began.Engine == pawl.ToolEngine) {
 			return loop.NoModel(), nil // it may do without
 		}
 		if name == "" {

@@ -12,16 +12,17 @@ import (
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
 
-func mcpCommand(s streams) *cobra.Command {
+func mcpCommand(s streams, p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "MCP servers: list them, log in to one",
-		Example: `  pawl mcp list
+		Short: "MCP: serve the project's agent; list servers, log in to one",
+		Example: `  pawl mcp serve
+  pawl mcp list
   pawl mcp login --url https://example.com/mcp wiki
   pawl run --mcp wiki=https://example.com/mcp --allow mcp__wiki "What does the wiki say about releases?"`,
 		Args: cobra.NoArgs,
 	}
-	cmd.AddCommand(mcpList(s), mcpLogin(s))
+	cmd.AddCommand(mcpServe(s, p), mcpList(s), mcpLogin(s))
 	return cmd
 }
 

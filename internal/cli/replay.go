@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
@@ -53,6 +54,9 @@ func replay(ctx context.Context, s streams, c common, store journal.Store, id st
 	make, err := c.maker(true)
 	if err != nil {
 		return err
+	}
+	if began.Engine == pawl.ToolEngine {
+		make = pawl.NewToolEngine
 	}
 	if make == nil {
 		make = func(cfg loop.Config) (engine.Engine, error) { return loop.New(cfg) }

@@ -147,6 +147,9 @@ func (c common) mayDrive(id string, began journal.RunStarted) error {
 func engineAsked(name string) string {
 	inner, elsewhere := strings.CutPrefix(name, atTemporal)
 	kind, _, _ := strings.Cut(inner, ":")
+	if name == pawl.ToolEngine { // the Runtime knows by itself
+		return ""
+	}
 	if kind != "" && kind != "loop" {
 		kind += ":FILE"
 	}

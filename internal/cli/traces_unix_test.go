@@ -189,17 +189,6 @@ func measures(t *testing.T, c *collector) string {
 	return web.URL
 }
 
-// npm is a program of the packages that scripts/test installs.
-func npm(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv("PAWL_NPM")
-	path := filepath.Join(dir, "node_modules", ".bin", name)
-	if _, err := os.Stat(path); err != nil || dir == "" {
-		component.Absent(t, name+" is not in PAWL_NPM", "run scripts/test, which installs it")
-	}
-	return path
-}
-
 const (
 	callersTrace = "0af7651916cd43dd8448eb211c80319c"
 	callersSpan  = "b7ad6b7169203331"
@@ -208,6 +197,7 @@ const (
 // A run of the program, its subagent, its commands, the MCP servers that it calls, and the process that resumes it, are one trace.
 func TestARunIsOneTraceAtACollector(t *testing.T) {
 	pawl, c, w := binary(t), newCollector(t), newWorld(t)
+	node, _ := npm(t, "@modelcontextprotocol/server-everything")
 	script := w.file("s.yaml", `
 turns:
   - text: "I look. It is secret-words."
@@ -222,7 +212,7 @@ agents: {explore: {turns: [{text: "Seen."}]}}
 `)
 	flags := []string{
 		"--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "--no-sandbox", "--allow", "Bash", "--allow", "mcp__lab", "--allow", "mcp__all", "--ask", "Bash(touch:*)",
-		"--mcp", "lab=" + measures(t, c), "--mcp", "all=" + npm(t, "node") + " " + npm(t, "mcp-server-everything") + " stdio",
+		"--mcp", "lab=" + measures(t, c), "--mcp", "all=" + node + " " + filepath.Join(filepath.Dir(node), "mcp-server-everything") + " stdio",
 	}
 	do := func(want int, env []string, args ...string) {
 		t.Helper()
