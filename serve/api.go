@@ -387,6 +387,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			}
 			continue
 		}
+		if !mentions(i, q.Get("q")) {
+			continue
+		}
 		if more = len(all) == int(limit); more {
 			break
 		}
@@ -397,6 +400,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		More     bool   `json:"more"`
 	}{all, more})
 	return nil
+}
+
+// mentions reports whether a text is in what a list tells of a session, in any case.
+func mentions(i journal.Info, text string) bool {
+	text = strings.ToLower(text)
+	return strings.Contains(strings.ToLower(i.Session), text) || strings.Contains(strings.ToLower(i.Agent), text) || strings.Contains(strings.ToLower(i.User), text)
 }
 
 // number reads a number of a query.

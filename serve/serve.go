@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/serve/internal/a2aserver"
 	"github.com/pawl-dev/pawl/serve/internal/chat"
+	"github.com/pawl-dev/pawl/serve/internal/inspector"
 	"github.com/pawl-dev/pawl/serve/internal/live"
 	"github.com/pawl-dev/pawl/serve/internal/web"
 	"github.com/pawl-dev/pawl/stream"
@@ -144,12 +145,13 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /ag-ui", s.handled(s.agui))
 	mux.HandleFunc("GET /openapi.json", document)
 	s.a2a.Routes(mux)
+	inspector.Register(mux)
 	return mux
 }
 
 // open are pages without content of anybody's.
 func open(r *http.Request) bool {
-	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json" || r.URL.Path == a2a.CardPath)
+	return r.Method == http.MethodGet && (r.URL.Path == "/healthz" || r.URL.Path == "/openapi.json" || r.URL.Path == a2a.CardPath) || inspector.Open(r)
 }
 
 // fail writes an error in the words of the door that was asked for.
