@@ -34,7 +34,6 @@ type ui struct {
 
 	tell          teller
 	width, height int
-	dark          bool
 	out           []string // lines that are to be printed
 	printing      bool
 	shown         int // lines of the view
@@ -91,7 +90,7 @@ type call struct {
 }
 
 func newUI(ctx context.Context, c Config) *ui {
-	u := &ui{Config: c, ctx: ctx, width: 80, height: 24, dark: true, session: c.Session}
+	u := &ui{Config: c, ctx: ctx, width: 80, height: 24, session: c.Session}
 	u.tell = teller{colour: c.Colour, print: func(lines ...string) { u.out = append(u.out, lines...) }}
 	u.tell.reset()
 	u.resize(80, 24)
@@ -135,7 +134,7 @@ type (
 func (u *ui) Init() tea.Cmd {
 	u.busy = &busy{"opening the project", time.Now()}
 	u.open("")
-	return tea.Batch(tea.RequestBackgroundColor, u.animate())
+	return u.animate()
 }
 
 // do does something that may take its time outside of the event loop.
@@ -173,11 +172,6 @@ func (u *ui) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		u.resize(msg.Width, msg.Height)
-	case tea.BackgroundColorMsg:
-		if u.dark != msg.IsDark() {
-			u.dark = msg.IsDark()
-			u.resize(u.width, u.height)
-		}
 	case tea.KeyPressMsg:
 		return u.key(msg)
 	case tea.PasteMsg:
@@ -224,7 +218,7 @@ func (u *ui) update(msg tea.Msg) tea.Cmd {
 // resize makes everything anew that goes by the width. What is printed stays as it is: it is the terminal's.
 func (u *ui) resize(width, height int) {
 	u.width, u.height = max(width, 10), max(height, 4)
-	u.tell.width, u.tell.text = u.width, newMarkdown(u.width, u.Colour, u.dark)
+	u.tell.width, u.tell.text = u.width, newMarkdown(u.width, u.Colour)
 	u.edit.rows = nil
 }
 
