@@ -22,7 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
-	streams "github.com/pawl-dev/pawl/temporal/stream/postgres"
+	streams "github.com/pawl-dev/pawl/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 // A tool has a run below it, in the same activity: what is said there is in that run's session, and ends with each of its effects.

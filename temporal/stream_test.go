@@ -26,8 +26,8 @@ import (
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
-	"github.com/pawl-dev/pawl/temporal/stream"
-	streams "github.com/pawl-dev/pawl/temporal/stream/postgres"
+	"github.com/pawl-dev/pawl/stream"
+	streams "github.com/pawl-dev/pawl/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 // Queue is the task queue that workers and engines meet at, unless they are told of another.

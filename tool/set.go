@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/exact"
 	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/internal/wire"
 	"github.com/pawl-dev/pawl/message"
@@ -124,7 +125,7 @@ func (s Set) Check(call message.ToolCall) (input string, err error) {
 	}
 	raw := json.RawMessage(call.Input)
 	if raw, err = m.names.canonical(raw); err == nil {
-		err = once(raw, 0)
+		err = exact.Once(raw)
 	}
 	if err != nil {
 		return "", errdefs.Validation.Errorf("%s: %w", m.def.Name, err)

@@ -28,12 +28,14 @@ var floors = map[string]float64{
 	"internal/pgtest": 2.05, "internal/wake": 1.95, "journal": 2, "journal/internal/layout": 2.05, "journal/internal/costs": 2.05, "journal/internal/waketest": 2.05, "journal/sqlite": 2.1, "journal/postgres": 2.1, "journal/journaltest": 2.1, "journal/trace": 2.1,
 	"internal/star": 2.2,
 	"event":         3, "hook/internal/permit": 2.9, "hook": 3, "hook/permission": 3.1, "hook/shell": 3.1,
+	"stream": 3.2, "stream/postgres": 3.3,
 	"engine": 4, "engine/enginetest": 4.1, "engine/telemetry": 4.1,
 	"engine/loop": 5, "engine/graph": 6, "engine/script": 6,
 	"project": 7,
 	"agent":   7, "agent/askuser": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
 	"":             8,
-	"internal/chat": 8.5, "internal/cli": 9, "cmd/pawl": 10, "examples/three-engines": 10, "internal/archtest": 10,
+	"serve/internal/web": 8.5, "serve/internal/live": 8.5, "serve": 9,
+	"internal/chat": 8.5, "internal/cli": 9.5, "cmd/pawl": 10, "examples/three-engines": 10, "internal/archtest": 10,
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/cli"
 	"github.com/pawl-dev/pawl/temporal"
-	"github.com/pawl-dev/pawl/temporal/stream/postgres"
+	"github.com/pawl-dev/pawl/stream/postgres"
 )
 
 // service is Temporal as the program has it.

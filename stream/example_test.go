@@ -7,7 +7,7 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 // A worker says what its model says, and the model fails on the way; another attempt is whole. Who follows the session is cut off after each piece of news, and goes on from where it was.

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 // scene is a session's journal and its stream.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/pgtest"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 var head = stream.Item{Session: "s", Run: "r", Key: callKey, Seq: 3, Attempt: 2}
@@ -284,6 +284,25 @@ func TestAServerThatIsGoneForAWhile(t *testing.T) {
 	a.End()
 	if text := <-got; text != want.String() {
 		t.Errorf("got %d bytes of %d", len(text), want.Len())
+	}
+	w.Close(t.Context())
+}
+
+// Where each delta is an item of its own it is there when Add returns: a reader who has an outcome has what was said before it.
+func TestAWriterThatDoesNotGather(t *testing.T) {
+	s := stream.Memory(stream.Retention{})
+	w := stream.NewWriter(s, stream.Batching{Every: -1}, nil)
+	a := w.Begin(head)
+	for n, token := range []string{"one ", "two ", "three"} {
+		a.Add(event.TextDelta, "", 0, token)
+		if items := all(t, s, "s", 0); len(items) != n+1 || items[n].Text != token {
+			t.Fatalf("after %q: %+v", token, items)
+		}
+	}
+	a.End()
+	text, lost, ended := joined(t, all(t, s, "s", 0))
+	if text != "one two three" || lost > 0 || !ended {
+		t.Errorf("%q, %d lost, ended %v", text, lost, ended)
 	}
 	w.Close(t.Context())
 }

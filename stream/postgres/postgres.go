@@ -20,7 +20,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/wake"
-	"github.com/pawl-dev/pawl/temporal/stream"
+	"github.com/pawl-dev/pawl/stream"
 )
 
 // Store keeps streams in a database. Make it with [Open]. Safe for concurrent use.

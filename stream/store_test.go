@@ -16,8 +16,8 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/temporal/stream"
-	"github.com/pawl-dev/pawl/temporal/stream/postgres"
+	"github.com/pawl-dev/pawl/stream"
+	"github.com/pawl-dev/pawl/stream/postgres"
 )
 
 // each runs a test with each store.

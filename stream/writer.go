@@ -14,7 +14,8 @@ import (
 
 // Batching says when what is said becomes an item. Zero values are the defaults.
 type Batching struct {
-	Every    time.Duration // from the first delta on. Default 100 ms
+	// Every is how long it is gathered, from the first delta on. Default 100 ms. Below 0 each delta is an item, put into the store by who says it: for Memory, which takes no time; what is said before an outcome is there before it then.
+	Every    time.Duration
 	Bytes    int           // or so many of one attempt. Default 16 KiB
 	Pending  int           // bytes of one attempt that wait for the store, at most: what comes beyond is lost. Default 1 MiB
 	All      int           // bytes of all attempts of a Writer that wait, at most. Default 64 MiB
@@ -97,7 +98,19 @@ func (a *Attempt) Add(kind event.Delta, stream string, try int, text string) {
 	} else {
 		a.runs = append(a.runs, Run{kind, stream, try, len(text)})
 	}
+	if w.by.Every < 0 {
+		a.now()
+		return
+	}
 	a.wait(len(a.data) >= w.by.Bytes)
+}
+
+// now puts what waits into the store. The writer is locked: parts get there in their order.
+func (a *Attempt) now() {
+	a.w.bytes -= len(a.data)
+	if err := a.w.store.Append(a.w.ctx, a.item()); err != nil && a.w.ctx.Err() == nil {
+		a.w.log.Warn("the stream can't be written: what is said is missing there; the journal has it all", "error", err)
+	}
 }
 
 // joins reports whether neighbours of a kind are one.
@@ -110,10 +123,14 @@ func (a *Attempt) End() {
 	w := a.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !a.end && !w.closed && (a.parts > 0 || len(a.data) > 0 || a.lost > 0) {
+	said := !a.end && !w.closed && (a.parts > 0 || len(a.data) > 0 || a.lost > 0)
+	a.end = true
+	switch {
+	case said && w.by.Every < 0:
+		a.now()
+	case said:
 		a.wait(true)
 	}
-	a.end = true
 }
 
 // Flush waits until what was said before is in the store, and reports whether it is. It gives up when ctx ends, and while the store fails.

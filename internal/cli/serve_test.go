@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatServeIsToldWrongly(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns: [{text: "Hi."}]`)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--addr", "0.0.0.0:0"}, "--addr 0.0.0.0:0: others can come there: give --token, or set PAWL_TOKEN"},
+		{[]string{"--addr", "nowhere"}, "--addr nowhere: "},
+		{[]string{"--token", "short"}, "a token needs 16 characters"},
+		{[]string{"--token", "@" + w.dir + "/none"}, "--token @"},
+		{[]string{"--origin", "chat.example"}, `origin "chat.example": want SCHEME://HOST`},
+		{[]string{"--max-runs", "0"}, "--max-runs 0"},
+		{[]string{"--grace", "0s"}, "--grace 0s"},
+		{[]string{"x"}, "unknown command"},
+	} {
+		t.Setenv("PAWL_TOKEN", "")
+		r := w.pawl(append([]string{"serve", "--model", "scripted/" + script, "--dir", w.dir, "--journal", "memory"}, c.args...)...)
+		if r.code != exitUsage || !strings.Contains(r.err, c.want) || r.out != "" {
+			t.Errorf("%v: %+v", c.args, r)
+		}
+	}
+}

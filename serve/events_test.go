@@ -1,0 +1,152 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/engine/telemetry"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/model"
+	"github.com/pawl-dev/pawl/model/resilience"
+	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/serve"
+)
+
+// flaky fails its first call in the middle of what it says.
+func flaky(t *testing.T) model.Model {
+	t.Helper()
+	m := scripted.New(
+		scripted.Turn{Text: "Half of this is said.", Error: &scripted.Failure{Status: 529, MidStream: true}},
+		scripted.Text("All of it is said."),
+	)
+	return resilience.Retry(resilience.RetryPolicy{Attempts: 3, Wait: time.Millisecond, Restart: true})(m)
+}
+
+// What was said in vain is told to be void, and a reader who comes back in between is told so, once.
+func TestARetryIsToldOnce(t *testing.T) {
+	p := serves(t, journal.Memory(), flaky(t), serve.Options{})
+	var b begun
+	p.do(http.StatusAccepted, &b, "POST", "/v1/runs", `{"prompt":"Say it."}`)
+	whole := p.follow(b.Events, "", 0)
+	if got := shown(whole); strings.Count(got, "retry 1 ") != 1 || !strings.Contains(got, `text.delta 0 "Half "`) || !strings.Contains(got, `text.delta 1 "All "`) {
+		t.Fatalf("it read\n%s", got)
+	}
+	for cut := 1; cut <= len(whole); cut++ {
+		first := p.follow(b.Events, "", cut)
+		if d := cmp.Diff(shown(whole), shown(append(first, p.follow(b.Events, first[cut-1].id, 0)...))); d != "" {
+			t.Fatalf("cut after %d:\n%s", cut, d)
+		}
+	}
+}
+
+func TestAReaderMayWantEntriesAlone(t *testing.T) {
+	p := serves(t, journal.Memory(), scripted.New(scripted.Text("It is five.")), serve.Options{})
+	var b begun
+	p.do(http.StatusAccepted, &b, "POST", "/v1/runs", `{"prompt":"2 + 3?","session":"s"}`)
+	n := int64(0)
+	for _, e := range p.follow(b.Events+"&deltas=false", "", 0) {
+		if n++; e.Seq != n || e.Data == nil {
+			t.Errorf("event %d is %v", n, e)
+		}
+	}
+	if all := p.follow(b.Events+"&after=3", "", 0); len(all) == 0 || all[0].Seq != 4 {
+		t.Errorf("after entry 3: %s", shown(all))
+	}
+}
+
+// An id is the client's word: it is not trusted.
+func FuzzWhereAReaderWas(f *testing.F) {
+	f.Add("17")
+	f.Add("-1")
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte(`{"at":{"seq":5,"offset":9,"under":[{"run":"r","key":{"op":"model","id":"1"},"by":"x","attempt":1,"part":1}]},"have":1,"next":{"seq":5,"offset":10}}`)))
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte(`{"at":{"seq":9223372036854775807}}`)))
+	store := journal.Memory()
+	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, err := serve.New(serve.Of(agent.Agent{ID: "a"}, e, store), serve.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	ask(f, s, "POST", "/v1/runs", `{"prompt":"Hello.","session":"s","run":"r","wait":true}`, "")
+	f.Fuzz(func(t *testing.T, id string) {
+		if strings.ContainsAny(id, "\r\n\x00") || len(id) > 4096 {
+			return
+		}
+		w := ask(t, s, "GET", "/v1/sessions/s/events?run=r", "", id)
+		switch {
+		case w.Code == http.StatusOK || w.Code == http.StatusNoContent:
+		case w.Code == http.StatusBadRequest && json.Valid(w.Body.Bytes()):
+		default:
+			t.Errorf("%q: %d %s", id, w.Code, w.Body)
+		}
+	})
+}
+
+// Whoever goes away in the middle leaves nothing behind.
+func TestReadersThatGoAwayLeaveNothing(t *testing.T) {
+	g := gate("wait")
+	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Text: "Now I wait.", Calls: call("wait")}, scripted.Text("Done.")), serve.Options{}, g)
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Wait.","session":"s","run":"r"}`)
+	<-g.started
+	p.client.CloseIdleConnections()
+	before := runtime.NumGoroutine()
+	for range 100 {
+		p.follow("/v1/sessions/s/events?run=r", "", 3)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 50 { // who never read
+		res := p.ask(ctx, "GET", "/v1/sessions/s/events", "")
+		defer func() { _ = res.Body.Close() }()
+	}
+	cancel()
+	for n := 0; runtime.NumGoroutine() > before+5; n++ {
+		if n > 500 {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		p.client.CloseIdleConnections()
+		time.Sleep(10 * time.Millisecond)
+	}
+	close(g.goOn)
+	p.follow("/v1/sessions/s/events?run=r", "", 0)
+}
+
+// A run belongs to the trace of who asked for it.
+func TestARunIsInTheTraceOfWhoAskedForIt(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	tp := trace.NewTracerProvider(trace.WithSyncer(spans))
+	tel, err := telemetry.New(telemetry.Config{TracerProvider: tp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory(), agent.WithTracer(tel)), serve.Options{})
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Hello.","wait":true}`, "Traceparent", "00-"+id+"-b7ad6b7169203331-01")
+	all := spans.GetSpans()
+	if len(all) < 2 {
+		t.Fatalf("%d spans", len(all))
+	}
+	for _, s := range all {
+		if s.SpanContext.TraceID().String() != id {
+			t.Errorf("span %s is in trace %s", s.Name, s.SpanContext.TraceID())
+		}
+	}
+}

@@ -1,0 +1,426 @@
+// Package live keeps runs going behind those who ask for them: a run goes on when its caller is gone, and whoever comes reads it from any point on.
+package live
+
+import (
+	"context"
+	"crypto/rand"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/stream"
+)
+
+// Agent is who runs. Safe for concurrent use.
+type Agent interface {
+	// Run runs a prompt to its end, as [pawl.Runtime.Run] does.
+	Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error)
+	// Resume goes on with a session's unfinished run.
+	Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
+	// Journal is the store that the sessions are in.
+	Journal() journal.Store
+}
+
+// Runs are the runs that were begun here. Safe for concurrent use.
+type Runs struct {
+	agent  Agent
+	stream stream.Store
+	writer *stream.Writer
+	most   int
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	under  map[string]*Run // way, by session
+	closed bool
+	all    sync.WaitGroup
+}
+
+// New makes an empty Runs of an agent. What is said goes into st; nil is the memory of this process. No more than most runs are under way at a time.
+func New(a Agent, st stream.Store, most int, log *slog.Logger) *Runs {
+	gather := stream.Batching{}
+	if st == nil {
+		st, gather.Every = stream.Memory(stream.Retention{}), -1
+	}
+	return &Runs{agent: a, stream: st, writer: stream.NewWriter(st, gather, log), most: most, log: log, under: map[string]*Run{}}
+}
+
+// Journal is the store that the sessions are in.
+func (r *Runs) Journal() journal.Store { return r.agent.Journal() }
+
+// Run is one that was begun, or taken up again, here.
+type Run struct {
+	Session, ID string
+	Known       bool            // it was on record already when it was asked for
+	from        stream.Position // where the session was before it
+	*going
+}
+
+// going is what goes on behind those who asked for it.
+type going struct {
+	cancel context.CancelCauseFunc
+	stop   chan engine.Interrupt
+	begun  chan struct{} // closed when its beginning is on record
+	done   chan struct{} // closed when it is over
+	once   sync.Once
+	res    *agent.Result
+	err    error
+}
+
+// From is the position before the run's first entry: who follows from there gets all of it.
+func (r *Run) From() stream.Position { return r.from }
+
+// Cancel ends the run as canceled. It does not wait for that.
+func (r *Run) Cancel() { r.cancel(nil) }
+
+// Interrupt stops the run at its next step; it can be resumed. It does not wait for that, and does nothing when somebody has done so before.
+func (r *Run) Interrupt(i engine.Interrupt) {
+	select {
+	case r.stop <- i:
+	default:
+	}
+}
+
+// Done is closed when the run is over here: it has ended, or was left to be resumed.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Result is what came of it, as agent.Run gives it; nil, nil before Done.
+func (r *Run) Result() (*agent.Result, error) {
+	select {
+	case <-r.done:
+		return r.res, r.err
+	default:
+		return nil, nil
+	}
+}
+
+// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
+// nobody drives it any more, because its process died or was shut down, it goes on.
+//
+// It fails with Conflict while a run is under way in the session, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
+func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*Run, error) {
+	named := req.RunID != ""
+	if !named {
+		req.RunID = "run-" + strings.ToLower(rand.Text())
+	}
+	if req.ContextID == "" {
+		if req.ContextID = req.SessionID; req.ContextID == "" {
+			req.ContextID = req.RunID
+		}
+	}
+	run, err := r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
+	})
+	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
+		if run, e := r.known(ctx, req.ContextID, req.RunID); run != nil || e != nil {
+			return run, e
+		}
+	}
+	return run, err
+}
+
+// Resume goes on with the unfinished run of a session, as Start begins one. NotFound when there is none.
+func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*Run, error) {
+	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+		return r.agent.Resume(ctx, session, append(slices.Clone(opts), more...)...)
+	})
+}
+
+// Of gives the run that is under way in a session, by this process; nil when there is none.
+func (r *Runs) Of(session string) *Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.under[session]
+}
+
+// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
+func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
+	if run := r.Of(session); run != nil && r.id(run) == id {
+		if run, err := run.await(ctx); err != nil || run == nil {
+			return nil, err
+		}
+		return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
+	}
+	var known *Run
+	left := false
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Run != id {
+			continue
+		}
+		switch d := e.Data.(type) {
+		case journal.RunStarted:
+			if known == nil {
+				known = &Run{Session: session, ID: id, Known: true, from: stream.Position{Seq: e.Seq - 1}, going: over()}
+			}
+			left = true
+		case journal.Resumed:
+			left = true
+		case journal.Parked:
+			left = d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
+		}
+	}
+	if known == nil || !left {
+		return known, nil
+	}
+	run, err := r.Resume(ctx, session)
+	switch {
+	case err == nil:
+		known.going = run.going
+	case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // it lives elsewhere, or another run has taken its place
+	default:
+		return nil, err
+	}
+	return known, nil
+}
+
+func (r *Runs) id(run *Run) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return run.ID
+}
+
+// over is a run that nobody does here.
+func over() *going {
+	g := &going{cancel: func(error) {}, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}
+	close(g.begun)
+	close(g.done)
+	return g
+}
+
+// begin has a run done behind the caller.
+func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Context, ...agent.RunOption) (*agent.Result, error)) (*Run, error) {
+	far, err := r.far(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	behind, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	run := &Run{Session: session, ID: id, from: far, going: &going{cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}}
+	if err := r.enter(run); err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	go func() { // it is to outlive the caller; Close waits for it
+		defer r.all.Done()
+		defer cancel(nil)
+		host := newHost(r, run)
+		defer r.leave(run)
+		defer host.end()
+		run.res, run.err = doSafely(func() (*agent.Result, error) { return do(behind, agent.WithEngineHost(host)) })
+	}()
+	begun, err := run.await(ctx)
+	if err != nil && ctx.Err() != nil { // nobody knows of it yet
+		cancel(nil)
+		<-run.done
+		return run.await(context.WithoutCancel(ctx))
+	}
+	if begun == nil && err == nil {
+		err = errdefs.Internal.Errorf("serve: the run in session %s ended, and its beginning is not on record", session)
+	}
+	return begun, err
+}
+
+// await waits until the run has begun. nil when it did not, for the reason that the error gives.
+func (r *Run) await(ctx context.Context) (*Run, error) {
+	select {
+	case <-r.begun:
+		return r, nil
+	case <-r.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-r.begun:
+		return r, nil
+	default:
+		return nil, r.err
+	}
+}
+
+func doSafely(do func() (*agent.Result, error)) (res *agent.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errdefs.Recovered("the agent", p)
+		}
+	}()
+	return do()
+}
+
+func (r *Runs) enter(run *Run) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return errdefs.NotAvailable.Errorf("serve: the server is shutting down")
+	case r.under[run.Session] != nil:
+		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: say something to it by steering, wait for it, or cancel it", r.under[run.Session].ID, run.Session)
+	case len(r.under) >= r.most:
+		return errdefs.RateLimit.Errorf("serve: %d runs are under way, which is the limit: try again later", len(r.under))
+	}
+	r.under[run.Session] = run
+	r.all.Add(1)
+	return nil
+}
+
+func (r *Runs) leave(run *Run) {
+	r.mu.Lock()
+	if r.under[run.Session] == run {
+		delete(r.under, run.Session)
+	}
+	r.mu.Unlock()
+	close(run.done)
+}
+
+// far is how far a session is, in its journal and in its stream.
+func (r *Runs) far(ctx context.Context, session string) (at stream.Position, err error) {
+	if at.Offset, err = r.stream.Last(ctx, session); err != nil {
+		at.Offset = 0 // the stream is no record: without it everything is told later
+	}
+	for info, err := range r.Journal().Sessions(ctx, journal.Query{Session: session}) {
+		if err != nil {
+			return at, err
+		}
+		at.Seq = info.Seq
+	}
+	return at, nil
+}
+
+// Follow yields what happens in a session from a position on, as [stream.Follow] does.
+func (r *Runs) Follow(ctx context.Context, session string, from stream.Position) iter.Seq2[stream.News, error] {
+	return stream.Follow(ctx, r.Journal(), r.stream, session, from)
+}
+
+// Close takes no further runs, and interrupts those that are under way. What has not come to its next step when ctx ends is let go of, as if its process had died. Either can be resumed. It waits for them all.
+func (r *Runs) Close(ctx context.Context) {
+	r.mu.Lock()
+	r.closed = true
+	under := make([]*Run, 0, len(r.under))
+	for _, run := range r.under {
+		under = append(under, run)
+	}
+	r.mu.Unlock()
+	for _, run := range under {
+		run.Interrupt(engine.Interrupt{Cause: engine.CauseHostShutdown, Detail: "the server is shutting down"})
+	}
+	for _, run := range under {
+		select {
+		case <-run.done:
+		case <-ctx.Done():
+			r.log.Warn("a run did not come to its next step before the server had to stop: what it was at is broken off", "session", run.Session, "run", r.id(run))
+			run.cancel(engine.ErrLeft)
+		}
+	}
+	r.all.Wait()
+	r.writer.Close(context.WithoutCancel(ctx))
+}
+
+// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+	var all []string
+	for _, status := range []string{"running", "interrupted"} {
+		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, i.Session)
+		}
+	}
+	for _, session := range all {
+		left, err := r.left(ctx, session, mine)
+		if err != nil {
+			return sessions, err
+		}
+		if !left || r.Of(session) != nil {
+			continue
+		}
+		_, err = r.Resume(ctx, session)
+		switch {
+		case err == nil:
+			sessions = append(sessions, session)
+		case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // somebody else was faster
+		case errdefs.RateLimit.Is(err), ctx.Err() != nil:
+			return sessions, err
+		default:
+			r.log.Warn("a run that was left can't go on", "session", session, "error", err)
+		}
+	}
+	return sessions, nil
+}
+
+// left reports whether the last run of a session is mine, and was left by its process.
+func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		switch d := e.Data.(type) {
+		case journal.SessionCreated:
+			if d.TaskOf != "" {
+				return false, nil
+			}
+			left = false // a fork's: what was under way is not its own
+		case journal.RunStarted:
+			left = mine(d)
+		case journal.Parked:
+			left = left && d.Cause == string(engine.CauseHostShutdown)
+		case journal.RunFinished:
+			left = false
+		}
+	}
+	return left, nil
+}
+
+// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
+func (r *Runs) Answer(ctx context.Context, session string, a journal.Answered) error {
+	if err := agent.Answer(ctx, r.Journal(), session, a); err != nil {
+		return err
+	}
+	run := r.Of(session)
+	if run == nil {
+		return r.goOn(ctx, session)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.all.Add(1)
+	go func() { // it may be on its way to be left, and not have seen the answer
+		defer r.all.Done()
+		<-run.done
+		if err := r.goOn(context.WithoutCancel(ctx), session); err != nil {
+			r.log.Warn("a run was answered, but does not go on", "session", session, "error", err)
+		}
+	}()
+	return nil
+}
+
+// goOn resumes a run that waited for people, if none of them has still to answer.
+func (r *Runs) goOn(ctx context.Context, session string) error {
+	waits, err := agent.Pending(ctx, r.Journal(), session)
+	if err != nil || len(waits) > 0 {
+		return err
+	}
+	log, err := journal.Open(ctx, r.Journal(), session)
+	if err != nil {
+		return err
+	}
+	if st := log.State(); st.Run == "" || st.Status != string(agent.StatusInterrupted) {
+		return nil // it is over, or somebody drives it
+	}
+	_, err = r.Resume(context.WithoutCancel(ctx), session)
+	if errdefs.Conflict.Is(err) || errdefs.NotFound.Is(err) || errdefs.NotAvailable.Is(err) {
+		return nil // somebody else was faster, or the server stops: it can be resumed
+	}
+	return err
+}
