@@ -102,8 +102,9 @@ func (c *config) opening(ctx context.Context, session string) (*journal.Log, err
 var errBegun = errdefs.Conflict.Errorf("agent: somebody else began a run in the session")
 
 // start begins an attempt, or goes on with one.
-func (t *turn) start(ctx context.Context, n int) (*engine.Board, error) {
-	board, err := t.takeUp(ctx, n)
+func (t *turn) start(ctx context.Context, run *engine.Run) (*engine.Board, error) {
+	t.trace = run.Trace
+	board, err := t.takeUp(ctx, run.Attempt)
 	if err == nil {
 		for _, text := range t.warnings {
 			t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: text})
@@ -187,7 +188,7 @@ func (t *turn) beginning(seen int64, n int) []journal.Entry {
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
 		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.driver(), Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
-		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Terms: t.record,
+		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Trace: t.trace, Terms: t.record,
 	}})
 	if n == 1 {
 		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})

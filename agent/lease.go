@@ -31,7 +31,7 @@ type lease struct {
 
 // take leases the session and keeps it leased until release. While another driver has it, it waits, or fails with Conflict. It waits in any case for the lease of
 // one who may be gone, until that ends, or is renewed.
-func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) error {
+func (l *lease) take(ctx context.Context, wait bool, waiting func(why error)) error {
 	var other doubt
 	for told := false; ; told = true {
 		err := l.store.Lease(ctx, l.session, l.owner, time.Now().Add(leaseFor))
@@ -46,7 +46,7 @@ func (l *lease) take(ctx context.Context, wait bool, waiting func(why string)) e
 			return errdefs.Conflict.Errorf("agent: session %s is being driven by somebody else: wait until that is over (agent.WithWait, --wait), or end it: %w", l.session, err)
 		}
 		if !told {
-			waiting(err.Error())
+			waiting(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -120,14 +120,16 @@ func (t *turn) own(ctx context.Context) error {
 
 // take leases a session, and tells who listens when it has to wait.
 func (c *config) take(ctx context.Context, l *lease, session, run string) error {
-	return l.take(ctx, c.wait, func(why string) {
-		if engine.Listening(c.host) {
-			_ = guard("the host", func() error {
-				return c.host.Publish(ctx, event.Event{
-					Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent,
-					Text: "waiting for the session: " + why,
-				})
-			})
+	return l.take(ctx, c.wait, func(why error) {
+		if !engine.Listening(c.host) {
+			return
 		}
+		e := event.Event{Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent, Text: "waiting for the session: " + why.Error()}
+		engine.Publish(ctx, c.host, e)
+		e.Delta, e.Text = event.Waiting, "the session"
+		if held := (*journal.Leased)(nil); errors.As(why, &held) && !c.wait { // else he may renew it
+			e.Wait = held.Left
+		}
+		engine.Publish(ctx, c.host, e)
 	})
 }

@@ -58,6 +58,7 @@ func TestASessionThatALiveDriverHasIsNotTakenOver(t *testing.T) {
 type listening struct {
 	engine.NoopHost
 	warnings []string
+	waits    []time.Duration // what is waited for: how long at most
 }
 
 func (l *listening) Listening() bool { return true }
@@ -65,6 +66,9 @@ func (l *listening) Listening() bool { return true }
 func (l *listening) Publish(_ context.Context, e event.Event) error {
 	if e.Delta == event.Warning {
 		l.warnings = append(l.warnings, e.Text)
+	}
+	if e.Delta == event.Waiting && e.Text == "the session" {
+		l.waits = append(l.waits, e.Wait)
 	}
 	return nil
 }
@@ -78,8 +82,8 @@ func TestWhoIsAskedToWaitsAndSaysSo(t *testing.T) {
 		host := &listening{}
 		began := time.Now()
 		res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store), agent.WithWait(), agent.WithEngineHost(host))
-		if err != nil || res.Status != agent.StatusCompleted || time.Since(began) < 20*time.Second || len(host.warnings) != 1 {
-			t.Error(res, err, time.Since(began), host.warnings)
+		if err != nil || res.Status != agent.StatusCompleted || time.Since(began) < 20*time.Second || len(host.warnings) != 1 || len(host.waits) != 1 || host.waits[0] != 0 {
+			t.Error(res, err, time.Since(began), host.warnings, host.waits)
 		}
 		if err := <-over; err != nil {
 			t.Error(err)
@@ -158,8 +162,8 @@ func TestEveryRunWaitsForTheLeaseOfOneWhoMayBeGone(t *testing.T) {
 		host := &listening{}
 		began := time.Now()
 		res, err := agent.Run(t.Context(), agent.Agent{ID: "second"}, saying(t, "hi"), asking("s", "me"), agent.WithJournal(store), agent.WithEngineHost(host))
-		if waited := time.Since(began); err != nil || res.Status != agent.StatusCompleted || waited < 7*time.Second || waited > 9*time.Second || len(host.warnings) != 2 || !strings.Contains(host.warnings[1], "closes the unfinished run") {
-			t.Error(res, err, waited, host.warnings)
+		if waited := time.Since(began); err != nil || res.Status != agent.StatusCompleted || waited < 7*time.Second || waited > 9*time.Second || len(host.warnings) != 2 || !strings.Contains(host.warnings[1], "closes the unfinished run") || len(host.waits) != 1 || host.waits[0] != 8*time.Second {
+			t.Error(res, err, waited, host.warnings, host.waits)
 		}
 		close(hold)
 		if err := <-over; !errdefs.Conflict.Is(err) {

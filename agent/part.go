@@ -46,7 +46,7 @@ func PartOf(ctx context.Context, ag Agent, log *journal.Log, run string, opts ..
 	t.bounds.Budget.Enter(run, t.spent)
 	part := &Part{Board: t.seedBoard(), Run: engine.Run{
 		ID: run, ParentRunID: st.ParentRun, AgentID: ag.ID, Session: log.Session(), Attempt: st.Attempt, System: ag.Instructions, Tools: slices.Clone(ag.Tools),
-		Attributes: t.attributes(st.Attempt), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: log, Unknown: t.unknown, AskTTL: t.askTTL,
+		Attributes: t.attributes(st.Attempt), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: log, Unknown: t.unknown, AskTTL: t.askTTL, Trace: st.Trace,
 	}}
 	return engine.WithWarnings(ctx, &part.Run), part, nil
 }

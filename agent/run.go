@@ -198,6 +198,7 @@ type turn struct {
 	unfinished bool          // it was left to be resumed
 	lease      *lease
 	record     json.RawMessage // the run's terms, for the record
+	trace      string          // the attempt's place in a trace, for the record
 }
 
 func (t *turn) run(ctx context.Context) (*Result, error) {
@@ -298,20 +299,21 @@ func tasksSpent(ctx context.Context, store journal.Store, session, run string) (
 
 // attempt runs the engine once and says whether a decider wants it again.
 func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err error) {
-	board, err := t.start(ctx, n)
-	if err != nil {
-		return nil, false, err
-	}
-	t.bounds.Budget.Enter(t.info.RunID, t.spent)
 	var end error // for those who trace
-	seed := board.Channel(engine.MainChannel)
 	run := &engine.Run{
 		ID: t.info.RunID, ParentRunID: t.parent, AgentID: t.ag.ID, Session: t.info.ContextID, Attempt: n, System: t.ag.Instructions, Tools: slices.Clone(t.ag.Tools),
 		Attributes: t.attributes(n), OutputModes: t.req.outputModes(), Deps: t.deps, Bounds: t.bounds, Values: new(engine.Values), Log: t.log, ResumeFrom: t.resume,
-		Unknown: t.unknown, AskTTL: t.askTTL,
+		Unknown: t.unknown, AskTTL: t.askTTL, Trace: t.follows(n),
 	}
 	ctx, traced := engine.TraceRun(ctx, run)
 	defer func() { traced(end) }()
+	board, err := t.start(ctx, run)
+	if err != nil {
+		end = err
+		return nil, false, err
+	}
+	t.bounds.Budget.Enter(t.info.RunID, t.spent)
+	seed := board.Channel(engine.MainChannel)
 	run.Background = engine.NewBackground(ctx, t.host)
 	defer run.Background.End()
 	ctx = engine.WithWarnings(ctx, run)
@@ -349,6 +351,14 @@ func (t *turn) attempt(ctx context.Context, n int) (res *Result, again bool, err
 	}
 	res.Committed = err == nil && !d.DiscardOutput && (res.Status == StatusCompleted || d.AcceptOutput)
 	return res, false, t.finish(ctx, res, d, err)
+}
+
+// follows is the trace of what an attempt follows, in its own session: what goes on is one trace, whichever process goes on.
+func (t *turn) follows(n int) string {
+	if hop := t.relay != nil && t.relay.behind > 0; hop || n > 1 || t.resume != nil {
+		return t.log.State().Trace
+	}
+	return ""
 }
 
 // isLeft reports whether the run above is left unfinished, so that this one has to be, too, or the engine leaves it to others.

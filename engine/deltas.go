@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/journal"
@@ -44,9 +45,14 @@ func (d *Deltas) emit(ctx context.Context, kind event.Delta, stream, text string
 	_ = d.host.Publish(ctx, d.event)
 }
 
-// Again publishes that the effect is tried again, and why. The deltas from then on are of the next attempt.
-func (d *Deltas) Again(ctx context.Context, why string) {
+// Waits publishes that the run waits for what no entry tells the beginning of.
+func (d *Deltas) Waits(ctx context.Context, what string) { d.Emit(ctx, event.Waiting, "", what) }
+
+// Again publishes that the effect is tried again, after a wait, and why. The deltas from then on are of the next attempt.
+func (d *Deltas) Again(ctx context.Context, why string, wait time.Duration) {
 	d.event.Attempt++
+	d.event.Wait = wait
+	defer func() { d.event.Wait = 0 }()
 	d.Emit(ctx, event.Retry, "", cmp.Or(why, "no reason was given"))
 }
 

@@ -48,7 +48,10 @@ type Run struct {
 	Values          *Values       // what hooks of this run share
 	Log             *journal.Log  // the session; nil inside a workflow, where the worker's activities have it
 	Background      *Background   // what goes on beside the path; nil inside a workflow
-	Steps           Steps         // set by a place that performs effects itself (a workflow, replay); nil: [Local]
+	// Trace is where the run lies in a trace, as a traceparent of the W3C's Trace Context: to a [Tracer], before it opens the span of an attempt, where that lies which it follows (the
+	// attempt before, the part before it was resumed, the run that handed over), as it is on record; from then on its own. "": in none, or nobody traced.
+	Trace string
+	Steps Steps // set by a place that performs effects itself (a workflow, replay); nil: [Local]
 
 	intr *latch // the interrupt that all parts of the run see
 }

@@ -216,7 +216,7 @@ func (s *local) one(ctx context.Context, host Host, e Effect, out *journal.Data,
 	}
 	do := perform
 	if len(s.run.Bounds.Tracers) > 0 {
-		do = traced
+		do = withTracers
 	}
 	d, err := do(ctx, s.p, &s.run, host, e)
 	if d == nil && err != nil && !errors.As(err, new(InterruptedError)) {

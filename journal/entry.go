@@ -65,6 +65,7 @@ type RunStarted struct {
 	Engine    string `json:"engine,omitempty"`
 	Version   string `json:"version,omitempty"` // of what the engine goes by: a script, a definition
 	Dir       string `json:"dir,omitempty"`
+	Trace     string `json:"trace,omitempty"` // the span of the attempt, if it is traced, or else in which it was asked for: a traceparent of the W3C's Trace Context
 	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
 	Terms json.RawMessage `json:"terms,omitempty"`
 }

@@ -28,6 +28,7 @@ type State struct {
 	Task, Engine     string          // likewise
 	Version          string          // likewise: of what the engine goes by
 	Started          time.Time       // when the last run began
+	Trace            string          // the span of its last attempt: see RunStarted
 	ParentRun        string          // likewise: the run that started it
 	Terms            json.RawMessage // likewise: what it may do, in the words of the program that drives it; read-only
 	Closed           Closed          // the unfinished run whose place the last one took
@@ -387,7 +388,7 @@ func (s *State) start(run string, d *RunStarted) {
 		s.Steering = slices.Concat(people(s.aside), s.Steering) // what the transcript did not get is not lost with the run
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
-	s.Version = d.Version
+	s.Version, s.Trace = d.Version, d.Trace
 	s.Task, s.Terms, s.Handoff = d.Task, d.Terms, nil
 	if s.runs == nil {
 		s.runs = map[string]bool{}

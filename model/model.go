@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/pawl-dev/pawl/message"
 )
@@ -32,6 +33,7 @@ type StreamResult struct {
 	// Void says that the request is made again, and why. It comes alone, from wrappers only, before they wait. All that came before counts no
 	// more. Words are behind it only when whoever made the wrapper allowed that words are taken back.
 	Void error
+	Wait time.Duration // with Void: how long they wait; 0: they don't, or can't tell
 }
 
 // Request is one call. It holds references only; building it costs the same at any length of history.

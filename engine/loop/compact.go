@@ -78,6 +78,8 @@ func (l *Engine) compact(ctx context.Context, run *engine.Run, host engine.Host,
 	if err != nil {
 		return failed(err)
 	}
+	deltas := engine.DeltasOf(run, host, e.Key(), 0)
+	deltas.Waits(ctx, "a summary of the transcript")
 	began := time.Now()
 	req := l.summarizing(e.Messages.Slice(0, edit.From))
 	resp, _, err := l.complete(ctx, &req, nil)

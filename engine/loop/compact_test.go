@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -48,8 +49,17 @@ func looks() tool.Tool {
 
 func TestATranscriptThatGetsTooLongIsCompacted(t *testing.T) {
 	m := plays(takes(100, uses(look("1"))), takes(300, uses(look("2"))), takes(600, uses(look("3"))), takes(40, says("all of it")), takes(90, says("done")))
-	d := play{cfg: small(m, looks())}.do(t)
+	host := &listener{}
+	d := play{cfg: small(m, looks()), host: host}.do(t)
 	wantErr(t, d.err, nil)
+	if got := host.texts(event.Waiting); len(got) != 1 || got[0] != "a summary of the transcript" { // no entry tells that it begins
+		t.Errorf("%q", got)
+	}
+	for _, e := range host.events {
+		if e.Delta == event.Waiting && e.Key != (journal.Key{Op: "compact", ID: "4"}) {
+			t.Errorf("%+v", e.Key)
+		}
+	}
 	want := []string{
 		"user: " + summary,
 		"user: go",

@@ -36,7 +36,7 @@ const (
 func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResult) {
 	if r.Void != nil {
 		*s = stream{text: s.text[:0], room: s.room}
-		to.Again(ctx, r.Void.Error())
+		to.Again(ctx, r.Void.Error(), r.Wait)
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -313,12 +314,17 @@ func TestWhatIsVoidIsTakenBack(t *testing.T) {
 // A model that was silent until it asked again streams its one final result.
 func TestAfterAVoidTheWholeReplyIsShownIfNothingElseWas(t *testing.T) {
 	host := &listener{}
-	m := streams{pieces: []model.StreamResult{{Text: "a", Reasoning: "b"}, {Void: errors.New("")}}, final: message.New(message.RoleAssistant, message.Reasoning{Text: "hm"}, message.Text{Text: "whole"})}
+	m := streams{pieces: []model.StreamResult{{Text: "a", Reasoning: "b"}, {Void: errors.New(""), Wait: time.Minute}}, final: message.New(message.RoleAssistant, message.Reasoning{Text: "hm"}, message.Text{Text: "whole"})}
 	d := play{cfg: loop.Config{Model: m}, host: host}.do(t)
 	if diff := cmp.Diff([]string{"a", "whole"}, host.texts(event.TextDelta)); diff != "" || d.err != nil {
 		t.Error(d.err, diff)
 	}
 	if diff := cmp.Diff([]string{"b", "hm"}, host.texts(event.ReasoningDelta)); diff != "" || len(host.texts(event.Retry)) != 1 {
 		t.Error(diff, host.texts(event.Retry))
+	}
+	for _, e := range host.events {
+		if want := map[bool]time.Duration{true: time.Minute}[e.Delta == event.Retry]; e.Wait != want {
+			t.Errorf("%s says that it waits %v, want %v", e.Type(), e.Wait, want)
+		}
 	}
 }

@@ -55,11 +55,6 @@ type Tracer struct {
 	logger  log.Logger
 	metrics metrics
 	content Content
-
-	mu    sync.Mutex
-	known map[string]trace.SpanContext // the latest span of runs, by id
-	ring  [mostKnown]string            // the runs in known
-	next  int                          // the place in ring of the one that is forgotten next
 }
 
 // scope is the name of the instrumentation.
@@ -76,7 +71,7 @@ func New(cfg Config) (*Tracer, error) {
 	if cfg.LoggerProvider == nil {
 		cfg.LoggerProvider = otel.GetLoggerProvider()
 	}
-	t := &Tracer{tracer: cfg.TracerProvider.Tracer(scope), logger: cfg.LoggerProvider.Logger(scope), content: cfg.Content, known: map[string]trace.SpanContext{}}
+	t := &Tracer{tracer: cfg.TracerProvider.Tracer(scope), logger: cfg.LoggerProvider.Logger(scope), content: cfg.Content}
 	_, t.idle = t.tracer.(noop.Tracer)
 	var err error
 	if t.metrics, err = newMetrics(cfg.MeterProvider.Meter(scope)); err != nil {
@@ -85,11 +80,11 @@ func New(cfg Config) (*Tracer, error) {
 	return t, nil
 }
 
-// TraceRun opens the span of an attempt. It has links to the runs that it follows, as far as this process knows them: an earlier attempt, the part of it before it was resumed, the agent that handed over.
+// TraceRun opens the span of an attempt. Without a span above it, it lies in that of what it follows, in whichever process that was: an earlier attempt, the part of it before it was resumed, the agent that handed over. With one, it has a link to
+// that.
 func (t *Tracer) TraceRun(ctx context.Context, run engine.Run) (context.Context, func(error)) {
 	began := time.Now()
 	ctx, span := t.startRun(ctx, &run, began)
-	t.remember(run.ID, span.SpanContext())
 	asked := new(asked)
 	within := context.WithValue(ctx, askedKey{}, asked)
 	agent := run.AgentID
@@ -111,6 +106,7 @@ func (t *Tracer) TraceRun(ctx context.Context, run engine.Run) (context.Context,
 
 func (t *Tracer) startRun(ctx context.Context, run *engine.Run, began time.Time) (context.Context, trace.Span) {
 	const name = "invoke_agent"
+	ctx, link := t.under(ctx, run)
 	if t.idle {
 		return t.tracer.Start(ctx, name)
 	}
@@ -122,7 +118,7 @@ func (t *Tracer) startRun(ctx context.Context, run *engine.Run, began time.Time)
 	if run.ParentRunID != "" {
 		attrs = append(attrs, attribute.String("pawl.run.parent_id", run.ParentRunID))
 	}
-	return t.tracer.Start(ctx, name+" "+run.AgentID, internal, trace.WithTimestamp(began), trace.WithAttributes(attrs...), trace.WithLinks(t.links(ctx, run)...))
+	return t.tracer.Start(ctx, name+" "+run.AgentID, internal, trace.WithTimestamp(began), trace.WithAttributes(attrs...), trace.WithLinks(link...))
 }
 
 // asked is which model a run asks: known from its first call on.
@@ -165,39 +161,10 @@ func (w whose) attributes() []attribute.KeyValue {
 		attribute.String("gen_ai.agent.id", w.agent), attribute.String("gen_ai.agent.name", w.agent), attribute.String("gen_ai.conversation.id", w.session))
 }
 
-// mostKnown is how many runs are remembered for links.
-const mostKnown = 1024
-
-func (t *Tracer) remember(run string, at trace.SpanContext) {
-	if !at.IsValid() {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, ok := t.known[run]; !ok {
-		delete(t.known, t.ring[t.next])
-		t.ring[t.next] = run
-		t.next = (t.next + 1) % mostKnown
-	}
-	t.known[run] = at
-}
-
-// links are to the spans that a run follows, and does not lie in.
-func (t *Tracer) links(ctx context.Context, run *engine.Run) (all []trace.Link) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, id := range []string{run.ID, run.ParentRunID} {
-		// A task lies in the run that gave it.
-		if at, ok := t.known[id]; ok && (id == run.ID || at.TraceID() != trace.SpanContextFromContext(ctx).TraceID() || run.Bounds.Depth == 0) {
-			all = append(all, trace.Link{SpanContext: at, Attributes: []attribute.KeyValue{attribute.String("pawl.run.id", id)}})
-		}
-	}
-	return all
-}
-
 // TraceEffect opens the span of a model call, a tool call or a question; what else a run does has none.
 func (t *Tracer) TraceEffect(ctx context.Context, run engine.Run, e engine.Effect) (context.Context, func(engine.Traced)) {
 	of := ofRun(&run)
+	ctx = placed(ctx, run.Trace)
 	switch bare := engine.Bare(e).(type) {
 	case engine.Generate:
 		return t.chat(ctx, of, e, bare)

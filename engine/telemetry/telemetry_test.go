@@ -25,6 +25,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -367,8 +368,8 @@ func TestHowARunEndsIsOnItsSpan(t *testing.T) {
 	}
 }
 
-// What a run goes on from has no place above it any more: it is linked.
-func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
+// What follows something is in its trace, and in its span where there is no nearer one; else it has a link.
+func TestAResumedRunARevisedOneAndAHandoffAreInTheTraceOfWhatWasBefore(t *testing.T) {
 	ctx := context.Background()
 	t.Run("resume", func(t *testing.T) {
 		w, store := newWorld(t, 0), journal.Memory()
@@ -383,40 +384,71 @@ func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
 		if res, err := agent.Resume(ctx, agent.Agent{ID: "coder"}, eng, "s", agent.WithJournal(store), agent.WithTracer(w.Tracer)); err != nil || res.Status != agent.StatusCompleted {
 			t.Fatal(res, err)
 		}
-		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  ask_person\ninvoke_agent coder\n  execute_tool where\n  chat test\n"; got != want {
+		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  ask_person\n  invoke_agent coder\n    execute_tool where\n    chat test\n"; got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 		runs := w.named("invoke_agent coder")
-		if l := runs[1].Links; len(l) != 1 || l[0].SpanContext.SpanID() != runs[0].SpanContext.SpanID() {
-			t.Errorf("%+v", l)
+		if len(runs[1].Links) != 0 {
+			t.Errorf("it lies in what it follows: %+v", runs[1].Links)
 		}
 		has(t, "resumed", runs[1].Attributes, map[string]string{"pawl.run.resumed": "true", "pawl.run.id": "run-1"})
 		has(t, "before", runs[0].Attributes, map[string]string{"pawl.run.resumed": "", "pawl.run.id": "run-1"})
 		has(t, "question", w.named("ask_person")[0].Attributes, map[string]string{"pawl.question.id": "c", "gen_ai.tool.name": "where", "pawl.question.waits": "true", "error.type": ""})
 	})
+	t.Run("resume in another process, below a request", func(t *testing.T) {
+		for _, traced := range []bool{false, true} {
+			w, other, store := newWorld(t, 0), newWorld(t, 0), journal.Memory()
+			eng := engineOf(t, scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "where"}), scripted.Text("ok")), where("where", tool.RequiresApproval))
+			w.run(eng, "go", agent.WithJournal(store))
+			if err := agent.Answer(ctx, store, "s", journal.Answered{ID: "c", Approved: true}); err != nil {
+				t.Fatal(err)
+			}
+			outer, span := ctx, trace.Span(nil)
+			if traced {
+				outer, span = other.traces.Tracer("caller").Start(ctx, "POST /resume")
+			}
+			if res, err := agent.Resume(outer, agent.Agent{ID: "coder"}, eng, "s", agent.WithJournal(store), agent.WithTracer(other.Tracer)); err != nil || res.Status != agent.StatusCompleted {
+				t.Fatal(res, err)
+			}
+			before, after := w.named("invoke_agent coder")[0], other.named("invoke_agent coder")[0]
+			if !traced {
+				if after.Parent.SpanID() != before.SpanContext.SpanID() || after.SpanContext.TraceID() != before.SpanContext.TraceID() || !after.Parent.IsRemote() {
+					t.Errorf("%+v is not below %+v", after.Parent, before.SpanContext)
+				}
+				continue
+			}
+			if span.End(); after.Parent.SpanID() != span.SpanContext().SpanID() {
+				t.Errorf("%+v is not below %+v", after.Parent, span.SpanContext())
+			}
+			if l := after.Links; len(l) != 1 || l[0].SpanContext.SpanID() != before.SpanContext.SpanID() || attr(l[0].Attributes, "pawl.run.id") != "run-1" {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
+	t.Run("revise", func(t *testing.T) {
+		w := newWorld(t, 0)
+		again := agent.DeciderFunc(func(_ context.Context, _ agent.RunInfo, _ *agent.Request, res *agent.Result) (agent.FinalizeDecision, error) {
+			return agent.FinalizeDecision{Revise: res.Attempts < 3}, nil
+		})
+		w.run(engineOf(t, scripted.New(scripted.Text("one"), scripted.Text("two"), scripted.Text("three"))), "go", agent.WithDecider(again), agent.WithMaxRevise(3))
+		if got, want := w.tree(), "invoke_agent coder\n  chat test\n  invoke_agent coder\n    chat test\n    invoke_agent coder\n      chat test\n"; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+	t.Run("handoff that nobody called", func(t *testing.T) {
+		w := newWorld(t, 0)
+		if got, want := w.handOver(ctx), "invoke_agent desk\n  chat test\n  execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n"; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	})
 	t.Run("handoff", func(t *testing.T) {
 		w := newWorld(t, 0)
-		hs := []agent.Handoff{{ToAgentID: "billing", Description: "refunds"}}
-		desk, err := loop.New(loop.Config{Model: scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "transfer_to_billing", Input: `{"note":"order 12"}`})), Tools: agent.HandoffTools(ctx, nil, hs)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		team, err := agent.NewTeam(agent.TeamConfig{Members: []agent.Member{
-			{Agent: agent.Agent{ID: "desk"}, Engine: desk, Handoffs: hs},
-			{Agent: agent.Agent{ID: "billing"}, Engine: engineOf(t, scripted.New(scripted.Text("one moment"), scripted.Text("paid")))},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		outer, span := w.traces.Tracer("caller").Start(ctx, "POST /chat")
-		res, err := team.Run(outer, agent.Request{Message: message.User("my money")}, agent.WithTracer(w.Tracer))
+		w.handOver(outer)
 		span.End()
-		if err != nil || res.Status != agent.StatusCompleted {
-			t.Fatal(res, err)
-		}
 		a, b := w.named("invoke_agent desk")[0], w.named("invoke_agent billing")[0]
-		if got, want := w.tree(), "POST /chat\n  invoke_agent desk\n    chat test\n    execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n"; got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
+		if tree := w.tree(); tree != "POST /chat\n  invoke_agent desk\n    chat test\n    execute_tool transfer_to_billing\n  invoke_agent billing\n    chat test\n" {
+			t.Error(tree)
 		}
 		if len(b.Links) != 1 || b.Links[0].SpanContext.SpanID() != a.SpanContext.SpanID() {
 			t.Errorf("%+v", b.Links)
@@ -435,6 +467,86 @@ func TestAResumedRunAndAHandoffAreLinkedToWhatWasBefore(t *testing.T) {
 			t.Errorf("a task in the background lies in its run: %+v, links %+v\n%s", s.Parent, s.Links, w.tree())
 		}
 	})
+}
+
+// handOver has a team answer a prompt, and draws the spans.
+func (w *world) handOver(ctx context.Context) string {
+	t := w.t
+	t.Helper()
+	hs := []agent.Handoff{{ToAgentID: "billing", Description: "refunds"}}
+	desk, err := loop.New(loop.Config{Model: scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "transfer_to_billing", Input: `{"note":"order 12"}`})), Tools: agent.HandoffTools(ctx, nil, hs)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	team, err := agent.NewTeam(agent.TeamConfig{Members: []agent.Member{
+		{Agent: agent.Agent{ID: "desk"}, Engine: desk, Handoffs: hs},
+		{Agent: agent.Agent{ID: "billing"}, Engine: engineOf(t, scripted.New(scripted.Text("one moment"), scripted.Text("paid")))},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := team.Run(ctx, agent.Request{Message: message.User("my money")}, agent.WithTracer(w.Tracer))
+	if err != nil || res.Status != agent.StatusCompleted {
+		t.Fatal(res, err)
+	}
+	return w.tree()
+}
+
+// A process that does an effect for the driver of a run has no span of its own around it: it lies in the run's, which is on record.
+func TestAnEffectThatIsDoneElsewhereLiesInTheRunsSpan(t *testing.T) {
+	w := newWorld(t, 0)
+	run := engine.Run{ID: "r", AgentID: "a", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+	ctx, done := w.TraceEffect(context.Background(), run, engine.UseTool{Call: journal.Called{ID: "c", Name: "where"}})
+	said := map[string]string{}
+	w.Inject(ctx, func(name, value string) { said[name] = value })
+	w.Note(ctx, "pawl.note", "noted")
+	done(engine.Traced{Outcome: journal.ToolFinished{Outcome: journal.OutcomeOK}})
+	s := w.named("execute_tool where")[0]
+	if s.Parent.SpanID().String() != "b7ad6b7169203331" || s.SpanContext.TraceID().String() != "0af7651916cd43dd8448eb211c80319c" || attr(s.Attributes, "pawl.note") != "noted" {
+		t.Errorf("%+v", s)
+	}
+	if want := "00-0af7651916cd43dd8448eb211c80319c-" + s.SpanContext.SpanID().String() + "-01"; len(said) != 1 || said["traceparent"] != want {
+		t.Errorf("%q, want %s", said, want)
+	}
+	w.Inject(context.Background(), func(name, value string) { t.Errorf("in no span: %s %s", name, value) })
+}
+
+// Whoever asked for a run from elsewhere is above it, whatever library he traces with; who traces here is nearer.
+func TestARunLiesInTheTraceOfWhoeverAskedForItFromElsewhere(t *testing.T) {
+	w := newWorld(t, 0)
+	asked := func(name string) string {
+		return map[string]string{"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=1"}[name]
+	}
+	ctx := traced.Extract(context.Background(), asked)
+	where := tool.Func("where", "says in which trace it runs", func(ctx context.Context, _ none) (tool.Result, error) {
+		var out tool.Result
+		said := map[string]string{}
+		traced.Inject(ctx, func(name, value string) { said[name] = value })
+		out.Content = said["traceparent"] + " " + said["tracestate"]
+		return out, nil
+	})
+	eng := engineOf(t, scripted.New(scripted.Calls(scripted.Call{ID: "c", Name: "where"}), scripted.Text("ok")), where)
+	res, err := agent.Run(ctx, agent.Agent{ID: "coder"}, eng, agent.Request{Message: message.User("go")}, agent.WithTracer(panics{"run"}), agent.WithTracer(w.Tracer))
+	if err != nil || res.Status != agent.StatusCompleted {
+		t.Fatal(res, err)
+	}
+	top, ran := w.named("invoke_agent coder")[0], w.named("execute_tool where")[0]
+	if top.Parent.SpanID().String() != "b7ad6b7169203331" || !top.Parent.IsRemote() {
+		t.Errorf("%+v", top.Parent)
+	}
+	want := "00-0af7651916cd43dd8448eb211c80319c-" + ran.SpanContext.SpanID().String() + "-01 a=1"
+	for r := range message.Of[message.ToolResult](res.Messages[1]) {
+		if r.Content != want {
+			t.Errorf("%q, want %q", r.Content, want)
+		}
+	}
+	outer, span := w.traces.Tracer("caller").Start(ctx, "POST /run", trace.WithNewRoot())
+	if _, err := agent.Run(outer, agent.Agent{ID: "near"}, engineOf(t, scripted.New(scripted.Text("ok"))), agent.Request{Message: message.User("go")}, agent.WithTracer(w.Tracer)); err != nil {
+		t.Fatal(err)
+	}
+	if span.End(); w.named("invoke_agent near")[0].Parent.SpanID() != span.SpanContext().SpanID() {
+		t.Error(w.tree())
+	}
 }
 
 func TestManyRunsAtOnceHaveEachTheirOwnTrace(t *testing.T) {
@@ -475,28 +587,6 @@ func TestManyRunsAtOnceHaveEachTheirOwnTrace(t *testing.T) {
 	}
 }
 
-// Runs that are remembered for links are not remembered for ever.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
-	w := newWorld(t, 0)
-	ctx := context.Background()
-	begin := func(id string) int {
-		_, done := w.TraceRun(ctx, engine.Run{ID: id, AgentID: "a"})
-		done(nil)
-		all := w.spans.GetSpans()
-		return len(all[len(all)-1].Links)
-	}
-	begin("first")
-	if begin("first") != 1 {
-		t.Error("an attempt is linked to the one before")
-	}
-	for i := range 1024 {
-		begin(fmt.Sprint(i))
-	}
-	if begin("first") != 0 || begin("1023") != 1 {
-		t.Error("the last 1024 runs are remembered, and no more")
-	}
-}
-
 // long is a model that calls a tool n times.
 func long(n int) model.Model {
 	turns := make([]scripted.Turn, 0, n+1)
@@ -533,7 +623,7 @@ func TestWhatATracerCosts(t *testing.T) {
 	}
 }
 
-// Whoever does not use this package does not have OpenTelemetry in his program.
+// Whoever does not use this package does not have OpenTelemetry in his program. The program pawl sends what it tells.
 func TestNobodyElseImportsOpenTelemetry(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
 	cmd.Dir = "../.."
@@ -544,6 +634,9 @@ func TestNobodyElseImportsOpenTelemetry(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		pkg, imports, _ := strings.Cut(line, " ")
 		ours := strings.HasSuffix(pkg, "/engine/telemetry")
+		if strings.HasSuffix(pkg, "/internal/cli/otlp") {
+			continue
+		}
 		if !ours && (strings.Contains(imports, "go.opentelemetry.io/") || strings.Contains(imports, "/engine/telemetry")) {
 			t.Errorf("%s imports OpenTelemetry: only engine/telemetry does", pkg)
 		}

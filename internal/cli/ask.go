@@ -144,6 +144,32 @@ type screen struct {
 	mu   sync.Mutex
 	held []func()
 	asks bool
+
+	status io.Writer // where the last line is shown; nil: nowhere
+	stands string    // what stands there
+	inLine bool      // something else does
+}
+
+// show has a text stand in the last line, in place of the one before, until something else is written; "" takes it away. Behind words that have no end yet, and below a question, there is no room.
+func (s *screen) show(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asks || s.inLine || text == s.stands {
+		return
+	}
+	_, _ = io.WriteString(s.status, clearLine+text)
+	s.stands = text
+}
+
+// clearLine clears the line that the cursor is in.
+const clearLine = "\r\x1b[2K"
+
+// clear makes room for what is written. The caller has the lock.
+func (s *screen) clear() {
+	if s.stands != "" {
+		_, _ = io.WriteString(s.status, clearLine)
+		s.stands = ""
+	}
 }
 
 // writer is w behind the screen.
@@ -159,8 +185,17 @@ func (w *shown) Write(p []byte) (int, error) {
 	defer w.screen.mu.Unlock()
 	if w.screen.asks {
 		kept := bytes.Clone(p)
-		w.screen.held = append(w.screen.held, func() { _, _ = w.to.Write(kept) })
+		w.screen.held = append(w.screen.held, func() { _, _ = w.write(kept) })
 		return len(p), nil
+	}
+	return w.write(p)
+}
+
+// write needs the screen's lock.
+func (w *shown) write(p []byte) (int, error) {
+	w.screen.clear()
+	if len(p) > 0 {
+		w.screen.inLine = p[len(p)-1] != '\n'
 	}
 	return w.to.Write(p)
 }
@@ -168,12 +203,14 @@ func (w *shown) Write(p []byte) (int, error) {
 func (s *screen) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.clear()
 	s.asks = true
 }
 
 func (s *screen) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.inLine = false
 	for _, write := range s.held {
 		write()
 	}

@@ -36,7 +36,7 @@ no effect need not keep anything from working.`,
 			if errors.As(broken, &exit) || cmd.Context().Err() != nil { // there is no such directory, or a cancel
 				return broken
 			}
-			servers, failed := mcpFindings(cmd.Context(), dir)
+			servers, failed := mcpFindings(cmd.Context(), s, dir)
 			if err := printFindings(s.out, asJSON, append(diagnose(fence.Probe()), servers...), settings); err != nil {
 				return err
 			}

@@ -69,6 +69,14 @@ func (c common) waiting(res *agent.Result) string {
 func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Options, do func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) (*agent.Result, error) {
 	host := &lineHost{show: func(event.Event) {}}
 	o.OutputDir, o.Host = c.outputs(o.ProjectRoot), host
+	var live *live
+	if lines == nil {
+		live = newLive(s)
+		defer live.end()
+		if o.Logger = live.logger(); c.at != nil {
+			live.waits.Elsewhere = "a worker"
+		}
+	}
 	rt, err := pawl.New(ctx, o)
 	if err != nil {
 		return nil, wrongUse(err)
@@ -79,7 +87,7 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 		more = append(more, agent.WithWait())
 	}
 	if lines == nil {
-		return c.show(s, rt.Dir(), host, func() (*agent.Result, error) { return do(ctx, rt, more...) })
+		return c.show(s, rt.Dir(), host, live, func() (*agent.Result, error) { return do(ctx, rt, more...) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,17 +106,19 @@ func (c common) drive(ctx context.Context, s streams, lines *jsonl, o pawl.Optio
 
 // show runs for a person: the answer goes to standard output, all else to standard error. On a terminal the model's words are shown as they come,
 // the answer among them, and when somebody is there to answer, the run's questions are asked.
-func (c common) show(s streams, dir string, host *lineHost, do func() (*agent.Result, error)) (*agent.Result, error) {
-	words, screen := s.err, new(screen)
+func (c common) show(s streams, dir string, host *lineHost, live *live, do func() (*agent.Result, error)) (*agent.Result, error) {
+	words := s.err
 	if terminal(s.out) {
 		words = s.out
 	}
-	p := newProgress(screen.writer(s.err), screen.writer(words), coloured(s.err))
+	p := newProgress(live.out, live.screen.writer(words), coloured(s.err))
 	p.holdAnswer = !terminal(s.out)
-	if host.show = p.event; c.person {
-		p.asks, host.asker = true, newAsker(s, screen, dir)
+	if live.shows(p.line); c.person {
+		p.asks, host.asker = true, newAsker(s, live.screen, dir)
 	}
+	host.show = func(e event.Event) { live.event(e, func() { p.event(e) }) }
 	res, err := do()
+	live.end()
 	if res == nil {
 		return nil, err
 	}

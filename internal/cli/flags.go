@@ -254,6 +254,9 @@ func (c *common) options(ctx context.Context) (o pawl.Options, err error) {
 	if o.Model, err = c.open(); err != nil {
 		return o, err
 	}
+	if o.Tracer, err = c.program.traces.Tracer(); err != nil {
+		return o, &exitError{exitUsage, err}
+	}
 	o.Limits, o.Timeout = loop.Limits{Steps: c.maxSteps}, c.timeout
 	if c.budgetUSD > 0 || c.budgetTokens > 0 {
 		o.Budget = &engine.Budget{Tokens: c.budgetTokens, CostMicros: int64(math.Ceil(c.budgetUSD * 1e6))}

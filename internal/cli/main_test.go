@@ -29,8 +29,14 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
+	for _, dir := range leaves {
+		_ = os.RemoveAll(dir)
+	}
 	os.Exit(code)
 }
+
+// leaves are directories that all tests share.
+var leaves []string
 
 // ran is what a command line gave.
 type ran struct {

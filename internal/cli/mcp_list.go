@@ -66,8 +66,10 @@ func described(s mcp.Server, layer, state string) mcpServer {
 }
 
 // mcpServers are the configured servers, in the order in which their tools are offered. Those that count are connected.
-func mcpServers(ctx context.Context, c mcpConfig) (all []mcpServer, err error) {
-	o := pawl.Options{Trusted: c.trust}
+func mcpServers(ctx context.Context, s streams, c mcpConfig) (all []mcpServer, err error) {
+	live := newLive(s)
+	defer live.end()
+	o := pawl.Options{Trusted: c.trust, Logger: live.logger()}
 	if o.ProjectRoot, err = projectRoot(c.dir); err != nil {
 		return nil, err
 	}
@@ -169,7 +171,7 @@ To find that out they are started, in the sandbox in which runs have them. One t
 		Example: "  pawl mcp list\n  pawl mcp list --json --mcp 'files=mcp-server-filesystem .'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := mcpServers(cmd.Context(), c)
+			all, err := mcpServers(cmd.Context(), s, c)
 			if err != nil {
 				return err
 			}
@@ -238,8 +240,8 @@ func (m mcpServer) how() string {
 }
 
 // mcpFindings are the doctor's lines about MCP servers. failed says that one doesn't work, or none can.
-func mcpFindings(ctx context.Context, dir string) (all []finding, failed bool) {
-	servers, err := mcpServers(ctx, mcpConfig{dir: dir})
+func mcpFindings(ctx context.Context, s streams, dir string) (all []finding, failed bool) {
+	servers, err := mcpServers(ctx, s, mcpConfig{dir: dir})
 	if err != nil {
 		return []finding{{"MCP servers", false, clean(err.Error())}}, true
 	}

@@ -97,18 +97,24 @@ func (r packRun) run(ctx context.Context, s streams, file, prompt, text string) 
 	if terminal(s.out) {
 		words = s.out
 	}
-	p := newProgress(s.err, words, coloured(s.err))
+	live := newLive(s)
+	defer live.end()
+	p := newProgress(live.out, live.screen.writer(words), coloured(s.err))
 	p.holdAnswer = !terminal(s.out)
+	live.shows(p.line)
 	host.show = func(e event.Event) {
 		e.ParentRun = "" // an agent that took over goes on with the turn, and is nobody's subagent
-		if _, ok := e.Data.(journal.RunStarted); ok {
-			p.say(p.answer) // of who handed over: it was not the turn's
-			p.answer = ""
-			p.endText()
-		}
-		p.event(e)
+		live.event(e, func() {
+			if _, ok := e.Data.(journal.RunStarted); ok {
+				p.say(p.answer) // of who handed over: it was not the turn's
+				p.answer = ""
+				p.endText()
+			}
+			p.event(e)
+		})
 	}
 	resp, err := conv.Send(ctx, m.Text())
+	live.end()
 	if resp == nil {
 		if code = codeOf(nil, err); code == exitFailed && errdefs.Validation.Is(err) {
 			code = exitUsage

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/cli/otlp"
 )
 
 // Program is one of the programs that are made of this package.
@@ -24,7 +25,8 @@ type Program struct {
 	// Temporal is there in a program that is made with it. Any other one hands over to pawl-worker what needs it.
 	Temporal Temporal
 
-	args []string // of the command line
+	args   []string     // of the command line
+	traces *otlp.Export // nil: nothing is sent anywhere
 }
 
 // streams are the standard ones of a command.
@@ -77,7 +79,9 @@ journaled once, and nothing finished is ever done twice.`,
 // run runs one command line and gives its exit code.
 func (p Program) run(ctx context.Context, s streams, args []string) int {
 	p.args = args
-	root := p.root(s) //nolint:contextcheck // cobra hands it on
+	p.traces = otlp.New(p.Name, p.Version, func(text string) { fmt.Fprintln(s.err, p.Name+": warning:", printable(text)) })
+	defer p.traces.Close() //nolint:contextcheck // what there is to send is sent whatever ended
+	root := p.root(s)      //nolint:contextcheck // cobra hands it on
 	root.SilenceErrors, root.SilenceUsage, root.CompletionOptions.HiddenDefaultCmd = true, true, true
 	root.SetArgs(args)
 	root.SetIn(s.in)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/cli/waiting"
 	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -19,6 +21,7 @@ type progress struct {
 	text   io.Writer // the model's words
 	colour bool
 	calls  map[[2]string]message.ToolCall // by run and id
+	began  map[[2]string]time.Time        // the same: when they were started
 	below  map[string]below               // runs of subagents
 	lead   string                         // of the lines about the event that is shown: whose it is
 	inText bool                           // the last thing written was text without a line end
@@ -38,7 +41,7 @@ type below struct {
 }
 
 func newProgress(w, text io.Writer, colour bool) *progress {
-	return &progress{w: w, text: text, colour: colour, calls: map[[2]string]message.ToolCall{}, below: map[string]below{}}
+	return &progress{w: w, text: text, colour: colour, calls: map[[2]string]message.ToolCall{}, began: map[[2]string]time.Time{}, below: map[string]below{}}
 }
 
 func (p *progress) event(e event.Event) {
@@ -84,10 +87,11 @@ func (p *progress) event(e event.Event) {
 	case journal.Board:
 		p.apart = true
 	case journal.ToolStarted:
+		p.began[[2]string{e.Run, d.Call.ID}] = e.Time
 		p.line("36", "● %s", summary(d.Call.Name, d.Call.Input))
 	case journal.ToolFinished:
 		if !d.Ask { // else the question follows
-			p.result(d)
+			p.result(d, p.took(e, d.Call))
 		}
 		if d.Warning != "" {
 			p.line("33", "  warning: %s", clean(d.Warning))
@@ -134,8 +138,19 @@ func (p *progress) event(e event.Event) {
 	}
 }
 
+// took is how long a call took, by what is on record, if that is more than a moment.
+func (p *progress) took(e event.Event, call string) string {
+	at := [2]string{e.Run, call}
+	began := p.began[at]
+	delete(p.began, at)
+	if d := e.Time.Sub(began); !began.IsZero() && d >= soon {
+		return " (" + waiting.Span(d) + ")"
+	}
+	return ""
+}
+
 // result shows what a call came to: of a change the diff, of a failure its end, of everything else a line.
-func (p *progress) result(d journal.ToolFinished) {
+func (p *progress) result(d journal.ToolFinished, took string) {
 	mark, colour, most := "✓", "32", 1
 	switch {
 	case d.IsError:
@@ -150,7 +165,7 @@ func (p *progress) result(d journal.ToolFinished) {
 	for i, text := range lines {
 		lead := "    "
 		if i == 0 {
-			lead = "  " + mark + " " + clean(d.Name) + ": "
+			lead = "  " + mark + " " + clean(d.Name) + took + ": "
 		}
 		p.line(colour, "%s%s", lead, clip(strings.ReplaceAll(text, "\t", "  "), 160))
 	}
@@ -191,7 +206,11 @@ func (p *progress) delta(e event.Event) {
 			p.came = false
 			p.held.Reset()
 		}
-		p.line("33", "retry: %s", clean(e.Text))
+		text := clean(e.Text)
+		if e.Wait >= soon {
+			text += " (again in " + waiting.Span(e.Wait) + ")"
+		}
+		p.line("33", "retry: %s", text)
 	case event.ReasoningDelta, event.ToolOutput: // too much for a summary; --json has it
 	}
 }

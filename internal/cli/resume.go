@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/cli/otlp"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -52,6 +53,7 @@ PostgreSQL nobody can tell at once that a process is gone: there every resume wa
 }
 
 func resume(ctx context.Context, s streams, c common, id string) (int, error) {
+	ctx = otlp.Caller(ctx)
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
 		if err := c.handOver(); err != nil {
 			return nil, err

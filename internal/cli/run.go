@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/agent/askuser"
+	"github.com/pawl-dev/pawl/internal/cli/otlp"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 )
@@ -67,6 +68,7 @@ asked about: at a terminal there, elsewhere they wait for pawl approve.`,
 
 // run asks the agent something. With --json the last line is written whatever happens.
 func run(ctx context.Context, s streams, c common, prompt string, files []string, inputs map[string]any) (code int, err error) {
+	ctx = otlp.Caller(ctx)
 	return c.command(s, func(lines *jsonl) (*agent.Result, error) {
 		if err := c.handOver(); err != nil {
 			return nil, err

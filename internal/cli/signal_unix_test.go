@@ -6,12 +6,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,12 +25,23 @@ func binary(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	path := filepath.Join(t.TempDir(), "pawl")
-	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/pawl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	path, err := theProgram()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+// theProgram is where it is: once for all tests.
+var theProgram = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("pawl-test-%d", os.Getpid()), "pawl")
+	leaves = append(leaves, filepath.Dir(path))
+	out, err := exec.Command("go", "build", "-o", path, "../../cmd/pawl").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, err
+})
 
 // gone waits for a process that is not our child to be gone.
 func gone(t *testing.T, pidFile string) {

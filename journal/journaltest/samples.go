@@ -26,7 +26,7 @@ func Samples() []journal.Entry {
 	data := []journal.Data{
 		journal.SessionCreated{},
 		journal.RunStarted{
-			Agent: "coder", User: "ann", ParentRun: "r0", Owner: "host/1", Attempt: 1, Model: "m", Engine: "loop", Dir: "/src",
+			Agent: "coder", User: "ann", ParentRun: "r0", Owner: "host/1", Attempt: 1, Model: "m", Engine: "loop", Dir: "/src", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			Inputs: journal.Vars{"text": tough, "list": []any{1.5, true, nil, map[string]any{"n": 2}}, "long": 9007199254740993, "time": time.Minute, "bytes": []byte("\xff<")},
 			Terms:  json.RawMessage(`{"modes":["default"],"ask":["WebFetch"],"sandbox":{"network":{"hosts":["example.com"]}}}`),
 		},

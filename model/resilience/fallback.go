@@ -157,7 +157,7 @@ func (f *fallback) ask(ctx context.Context, req model.Request, w *watch, try fun
 		if i == len(able)-1 {
 			break
 		}
-		if err := w.void(fmt.Errorf("%w; next: %s", err, able[i+1].name)); err != nil {
+		if err := w.void(fmt.Errorf("%w; next: %s", err, able[i+1].name), 0); err != nil {
 			return err
 		}
 	}

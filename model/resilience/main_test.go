@@ -119,6 +119,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 type seen struct {
 	text  string
 	voids []string
+	waits []time.Duration
 	taken int // words that were taken back
 	final *model.Response
 }
@@ -132,6 +133,9 @@ func (s *seen) take(r model.StreamResult) error {
 	if r.Void != nil {
 		s.taken += len(s.text)
 		s.voids, s.text = append(s.voids, r.Void.Error()), ""
+		if r.Wait != 0 {
+			s.waits = append(s.waits, r.Wait)
+		}
 		if r.Text != "" || r.Reasoning != "" || r.Final {
 			return errors.New("a Void comes alone")
 		}

@@ -62,12 +62,12 @@ func (w *watch) done(restart bool) bool {
 	return w != nil && (w.err != nil || w.final || w.shown && !restart)
 }
 
-// void tells the handler that another attempt begins.
-func (w *watch) void(why error) error {
+// void tells the handler that another attempt begins, after a wait.
+func (w *watch) void(why error, wait time.Duration) error {
 	if w == nil {
 		return nil
 	}
-	return w.take(model.StreamResult{Void: why})
+	return w.take(model.StreamResult{Void: why, Wait: wait})
 }
 
 // forwarding makes what m wraps be found.

@@ -115,7 +115,7 @@ func (r *retrying) attempts(ctx context.Context, w *watch, try func(context.Cont
 		case !r.Budget.take():
 			return gaveUp(n, began, " (the retry budget is spent)", err)
 		}
-		if err := w.void(err); err != nil {
+		if err := w.void(err, wait); err != nil {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {

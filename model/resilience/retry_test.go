@@ -59,6 +59,18 @@ func TestWhatIsTriedAgainIsAQuestionOfTheClass(t *testing.T) {
 	}
 }
 
+// Whoever waits is told for how long, before.
+func TestARetrySaysHowLongItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := plays(fails(refused(errdefs.RateLimit, 7*time.Second)), says("a"))
+		began := time.Now()
+		s, err := stream(t.Context(), model.Wrap(m, resilience.Retry(resilience.RetryPolicy{Rand: func() float64 { return 0 }})), model.Request{})
+		if err != nil || len(s.waits) != 1 || s.waits[0] != 7*time.Second || time.Since(began) != s.waits[0] {
+			t.Error(err, s.waits, time.Since(began))
+		}
+	})
+}
+
 func TestARetryGivesTheReply(t *testing.T) {
 	both(t, func(t *testing.T, ask asking) {
 		synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,6 +23,8 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/process"
+	"github.com/pawl-dev/pawl/internal/traced"
+	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -521,5 +524,28 @@ func TestNoOtherShellServesWhereThereIsNoBash(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.Dir(), "made")); err == nil {
 		t.Error("it ran")
+	}
+}
+
+// traces is somebody who traces.
+type traces struct{}
+
+func (traces) Inject(_ context.Context, set func(name, value string)) {
+	set(traced.Parent, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+}
+func (traces) Note(context.Context, string, string) {}
+
+func TestACommandIsToldToWhichSpanItBelongs(t *testing.T) {
+	for name, policy := range map[string]sandbox.Policy{"fenced": {}, "unfenced": {Off: true}} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, nil, WithEnv([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "TRACEPARENT=inherited"}), WithSandbox(policy))
+			out, err := w.Bash().Execute(traced.With(context.Background(), traces{}), json.RawMessage(`{"command":"echo ${TRACEPARENT-none} ${TRACESTATE-none}"}`))
+			if errdefs.NotAvailable.Is(err) && name == "fenced" {
+				t.Skip(err)
+			}
+			if want := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 none"; err != nil || strings.TrimSpace(out.Content) != want {
+				t.Errorf("%q, %v: want %q", out.Content, err, want)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
@@ -177,5 +178,6 @@ func (w *Workspace) shell(ctx context.Context, text, id string) (cmd *exec.Cmd, 
 		cleanUp()
 		return nil, nil, err
 	}
+	traced.Inject(ctx, func(name, value string) { cmd.Env = append(cmd.Env, strings.ToUpper(name)+"="+value) })
 	return cmd, cleanUp, nil
 }

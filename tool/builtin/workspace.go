@@ -64,7 +64,7 @@ type Option func(*Workspace)
 func WithOutputDir(dir string) Option { return func(w *Workspace) { w.outDir = dir } }
 
 // WithEnv sets the environment of commands, as "NAME=value". The default is os.Environ() at the time of Open. Two names are added
-// for each command: PWD, and PAWL_CALL, which marks the processes that it starts.
+// for each command: PWD, and PAWL_CALL, which marks the processes that it starts; and in a trace TRACEPARENT, and TRACESTATE if there is one, which say where it lies in it.
 func WithEnv(env []string) Option {
 	return func(w *Workspace) { w.env = append([]string{}, env...) }
 }

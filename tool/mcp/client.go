@@ -27,11 +27,19 @@ type Options struct {
 	Tokens string // the directory with the tokens of servers that want a login: DefaultTokens()
 	// Open shows a person the address of a login, in a browser or in words; the login goes on when it has returned. Nil: nobody is there, and a server that wants a login which
 	// was not made by [Login] fails.
-	Open   func(ctx context.Context, url string) error
-	Logger *slog.Logger // gets the warnings as they come: nobody
+	Open func(ctx context.Context, url string) error
+	// Logger gets the warnings as they come, and at level Info when a server is about to start or to be connected ([LogStarts]) and when that is over, well or not ([LogStarted], which has the time as "took", and an "error"). Both have its
+	// name as "server". Nil: nobody.
+	Logger *slog.Logger
 
 	anew bool // what was kept of a login doesn't count
 }
+
+// What is logged of servers that start.
+const (
+	LogStarts  = "mcp: a server starts"
+	LogStarted = "mcp: a server has started, or could not"
+)
 
 // Client is a connection to each of several servers. Safe for concurrent use.
 type Client struct {

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/traced"
 )
 
 const sessionHeader = "Mcp-Session-Id"
@@ -60,6 +61,9 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	d := deliveryOf(req.Context())
 	req = req.Clone(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { d.begun.Store(true) }}))
+	if req.Method == http.MethodPost { // a stream, and the end of a session, belong to no run
+		traced.Inject(req.Context(), req.Header.Set) //nolint:contextcheck // the clone has it, too
+	}
 	for name, value := range r.headers {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			req.Host = value

@@ -179,14 +179,19 @@ func (s *server) session(ctx context.Context) (*session, error) {
 }
 
 // connect makes a session, and asks for the tools: a server may have others now, and the library has to know them.
-func (s *server) connect(ctx context.Context) (*session, error) {
+func (s *server) connect(ctx context.Context) (live *session, err error) {
 	if s.broken != nil {
 		return nil, s.broken
 	}
+	began, log := time.Now(), s.client.opts.Logger
+	log.InfoContext(ctx, LogStarts, "server", s.conf.Name)
+	defer func() {
+		log.InfoContext(ctx, LogStarted, "server", s.conf.Name, "took", time.Since(began), "error", err)
+	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.startup(), s.errorf(errdefs.Timeout, "it was not ready within %v", s.conf.startup()))
 	defer cancel()
 	defer context.AfterFunc(s.client.ctx, cancel)() //nolint:contextcheck // Close cancels
-	live, err := s.open(ctx, s.conf.SSE)
+	live, err = s.open(ctx, s.conf.SSE)
 	if err != nil && s.conf.URL != "" && !s.conf.SSE && ctx.Err() == nil && oldServer(err) {
 		newer := err
 		if live, err = s.open(ctx, true); err != nil {
@@ -319,13 +324,15 @@ func (l *session) sdkClient() *sdk.Client {
 		defer l.server.mu.Unlock()
 		l.server.changed = true
 	}
-	return sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "Pawl", Version: version()}, &sdk.ClientOptions{
+	client := sdk.NewClient(&sdk.Implementation{Name: "pawl", Title: "Pawl", Version: version()}, &sdk.ClientOptions{
 		Capabilities:                &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}},
 		ElicitationHandler:          l.elicited,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { changed() },
 		ProgressNotificationHandler: l.progressed,
 		MultiRoundTrip:              &sdk.MultiRoundTripOptions{Disabled: true}, // its questions come in an order of chance: see [session.rounds]
 	})
+	client.AddSendingMiddleware(l.tells)
+	return client
 }
 
 // stop ends the session and waits for its process.
