@@ -22,14 +22,16 @@ type Config struct {
 	Session string // to go on with, or the name of a new one; "" is a new one named after its first run
 
 	// Open makes the Runtime for a model by its name, "" for that of the command line, and says what the model is called. It is called in a goroutine of its own, once at a time; when it gives
-	// another Runtime the one before is closed.
-	Open func(ctx context.Context, model string) (rt *pawl.Runtime, name string, err error)
+	// another Runtime the one before is closed. It, and the Runtime, tell starts of MCP servers: of each twice, and the second time that it has begun.
+	Open func(ctx context.Context, model string, starts func(server string, begun bool)) (rt *pawl.Runtime, name string, err error)
 	// Message makes what a person says of text and files that exist.
 	Message func(text string, files []string) (message.Message, error)
 	// Rule is the permission rule that covers a call and its like, "" when there is none.
 	Rule func(journal.Called) string
 	// Options are those of every run.
 	Options []agent.RunOption
+	// Elsewhere is who does the work of runs, if it is not this process.
+	Elsewhere string
 	// Alive reports whether a process drives a session.
 	Alive func(ctx context.Context, session string) bool
 }

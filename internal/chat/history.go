@@ -100,13 +100,12 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 		u.tell.line(faint, "a new session: %s", plain.Line(m.session))
 		return nil
 	}
-	lines := []string{}
-	show := u.tell
-	show.print = func(l ...string) { lines = append(lines, l...) }
+	printed := len(u.out)
 	for _, e := range p.entries {
-		show.entry(event.Event{Entry: e}, false)
+		u.tell.entry(event.Event{Entry: e}, false)
 	}
-	show.print, u.tell = u.tell.print, show
+	lines := slices.Clone(u.out[printed:])
+	u.out = u.out[:printed]
 	what := ""
 	if p.before > 0 || len(lines) > pastLines {
 		lines = lines[max(len(lines)-pastLines, 0):]
@@ -184,7 +183,7 @@ func costs(ctx context.Context, store journal.Store, session string) ([]string, 
 		return []string{"nothing was used yet"}, nil
 	}
 	row := func(name string, s journal.Spent) string {
-		return fmt.Sprintf("  %-32s %5d calls  %9d in  %9d cached  %8d out  %s", plain.Clip(name, 32), s.Steps, s.Usage.Input+s.Usage.CacheWrite, s.Usage.CacheRead, s.Usage.Output, money(s.Cost()))
+		return fmt.Sprintf("  %s · %s · %d tokens in · %d from a cache · %d out · %s", name, plural(s.Steps, "call"), s.Usage.Input+s.Usage.CacheWrite, s.Usage.CacheRead, s.Usage.Output, money(s.Cost()))
 	}
 	lines := []string{"this session, its tasks included:"}
 	for _, name := range slices.Sorted(maps.Keys(by)) {

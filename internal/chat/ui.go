@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/cli/waiting"
 	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -40,8 +40,9 @@ type ui struct {
 	quit          bool
 
 	edit   editor
-	busy   *busy // what goes on; nil: nothing
-	run    *run  // the run under way; nil: none
+	busy   *busy         // what goes on; nil: nothing
+	waits  waiting.Waits // what is waited for besides
+	run    *run          // the run under way; nil: none
 	asked  []*question
 	ask    dialog
 	pick   *picker
@@ -78,8 +79,15 @@ type run struct {
 	step    string // what it does
 	since   time.Time
 	tools   []*call
-	said    []string // steering that was not heard yet
-	text    string   // the last reply, as far as it is known
+	said    []told // steering that was not heard yet, as far as it is known
+	text    string // the last reply, as far as it is known
+}
+
+// told is what was said to a run.
+type told struct {
+	text  string
+	at    time.Time // since when it is on record; zero: it is not yet
+	shown bool      // above, before the reply under way
 }
 
 // call is a tool that is at work.
@@ -92,6 +100,7 @@ type call struct {
 func newUI(ctx context.Context, c Config) *ui {
 	u := &ui{Config: c, ctx: ctx, width: 80, height: 24, session: c.Session}
 	u.tell = teller{colour: c.Colour, print: func(lines ...string) { u.out = append(u.out, lines...) }}
+	u.waits.Elsewhere = c.Elsewhere
 	u.tell.reset()
 	u.resize(80, 24)
 	return u
@@ -114,6 +123,7 @@ type (
 	}
 	steeredMsg struct {
 		text string
+		at   time.Time
 		err  error
 	}
 	madeMsg struct { // a message of what was typed
@@ -128,6 +138,10 @@ type (
 	printedMsg struct{}
 	frameMsg   struct{}
 	armMsg     struct{ question *question }
+	startsMsg  struct { // an MCP server starts, or has
+		server string
+		begun  bool
+	}
 )
 
 // Init opens the project and reads the session.
@@ -150,7 +164,7 @@ func (u *ui) do(f func() tea.Msg) {
 func (u *ui) open(model string) {
 	ctx, before := u.ctx, u.rt
 	u.do(func() tea.Msg {
-		rt, name, err := u.Open(ctx, model)
+		rt, name, err := u.Open(ctx, model, func(server string, begun bool) { u.send(startsMsg{server, begun}) })
 		if err == nil && before != nil {
 			_ = before.Close() // what it says is of commands in the background, which are on record
 		}
@@ -198,11 +212,20 @@ func (u *ui) update(msg tea.Msg) tea.Cmd {
 		return u.ask.arm(msg.question)
 	case tellMsg:
 		u.busy = nil
-		if u.tell.print(msg.lines...); msg.err != nil {
+		for _, l := range msg.lines {
+			u.tell.line("", "%s", l)
+		}
+		if msg.err != nil {
 			u.problem(msg.err)
 		}
 	case pickMsg:
 		u.picked(msg)
+	case startsMsg:
+		if msg.begun {
+			u.waits.End(waiting.Start, msg.server)
+		} else {
+			u.waits.Begin(waiting.Start, msg.server, time.Now())
+		}
 	case printedMsg:
 		u.printing = false
 	case frameMsg:
@@ -338,19 +361,25 @@ func (u *ui) start(f func(context.Context, *pawl.Runtime, ...agent.RunOption) (*
 // steer says something to the run under way.
 func (u *ui) steer(m message.Message) tea.Cmd {
 	text, session := m.Text(), u.session
-	u.run.said = append(u.run.said, text)
+	u.run.said = append(u.run.said, told{text: text})
 	ctx, store := u.ctx, u.Store
-	u.do(func() tea.Msg { return steeredMsg{text, agent.Steer(ctx, store, session, m)} })
+	u.do(func() tea.Msg {
+		err := agent.Steer(ctx, store, session, m)
+		return steeredMsg{text, time.Now(), err}
+	})
 	return nil
 }
 
 // steered has what came too late for a run be the next prompt.
 func (u *ui) steered(m steeredMsg) tea.Cmd {
 	if m.err == nil {
+		if u.run != nil {
+			u.run.recorded(m.text, m.at)
+		}
 		return nil
 	}
 	if u.run != nil {
-		u.run.said = without(u.run.said, m.text)
+		u.run.heard(m.text)
 	}
 	if !errdefs.Conflict.Is(m.err) {
 		u.problem(m.err)
@@ -363,11 +392,32 @@ func (u *ui) steered(m steeredMsg) tea.Cmd {
 	return u.say(m.text)
 }
 
-func without(all []string, one string) []string {
-	if i := slices.Index(all, one); i >= 0 {
-		return slices.Delete(all, i, i+1)
+// recorded says since when a text is on record.
+func (r *run) recorded(text string, at time.Time) {
+	if i := slices.IndexFunc(r.said, func(s told) bool { return s.text == text && s.at.IsZero() }); i >= 0 {
+		r.said[i].at = at
 	}
-	return all
+}
+
+// hears has the texts that a model call is about to hear, as they were on record before it began, and were not shown.
+func (r *run) hears(began time.Time) (texts []string) {
+	for i := range r.said {
+		if s := &r.said[i]; !s.shown && !s.at.IsZero() && !s.at.After(began) {
+			s.shown, texts = true, append(texts, s.text)
+		}
+	}
+	return texts
+}
+
+// heard says that a text was heard, and reports whether it was shown already.
+func (r *run) heard(text string) (shown bool) {
+	i := slices.IndexFunc(r.said, func(s told) bool { return s.text == text })
+	if i < 0 {
+		return false
+	}
+	shown = r.said[i].shown
+	r.said = slices.Delete(r.said, i, i+1)
+	return shown
 }
 
 // drain tells what the run has told since, and reports whether there was something.
@@ -383,6 +433,7 @@ func (u *ui) drain() bool {
 func (u *ui) event(e event.Event) {
 	r := u.run
 	own := e.ParentRun == "" && e.Key.Scope == ""
+	u.waits.Event(e, time.Now())
 	if e.Data == nil {
 		u.delta(e, own)
 		return
@@ -392,37 +443,37 @@ func (u *ui) event(e event.Event) {
 	case journal.RunStarted:
 		if e.ParentRun == "" {
 			u.session = e.Session
-			r.doing("preparing the first step")
+			r.doing("preparing")
 		}
 	case journal.Resumed:
-		r.doing("preparing the next step")
+		if e.ParentRun == "" {
+			r.doing("preparing")
+		}
 	case journal.ModelStarted:
-		if own {
-			r.doing("waiting for " + plain.Line(cmp.Or(d.Model, u.model)))
+		if own { // what it hears stands before its reply, as in the transcript
+			for _, text := range r.hears(e.Time) {
+				u.tell.user(message.User(text), 0)
+			}
 		}
 	case journal.ModelFinished:
 		u.spent = u.spent.Plus(journal.SpentBy(d))
-		for _, m := range d.Heard {
-			r.said = without(r.said, m.Text())
-		}
 		if own {
 			came = r.came
 			u.ended()
 			r.text = d.Message.Text()
-			r.doing("preparing the next step")
+			r.doing("preparing")
+			d.Heard = slices.DeleteFunc(slices.Clone(d.Heard), func(m message.Message) bool { return r.heard(m.Text()) })
+			e.Data = d
 		}
 	case journal.ModelFailed:
 		if own {
 			u.ended()
-			r.doing("the model call failed")
+			r.doing("preparing")
 		}
 	case journal.ToolStarted:
 		r.tools = append(r.tools, &call{run: e.Run, id: d.Call.ID, what: u.tell.whose(e) + summary(d.Call.Name, d.Call.Input, u.width-24), since: time.Now()})
 	case journal.ToolFinished:
 		r.tools = slices.DeleteFunc(r.tools, func(c *call) bool { return c.run == e.Run && c.id == d.Call })
-		if len(r.tools) == 0 && own {
-			r.doing("preparing the next step")
-		}
 	case journal.Compacted:
 		u.spent = u.spent.Plus(journal.SpentBy(journal.ModelFinished{Usage: d.Usage, CostMicros: d.CostMicros}))
 		u.spent.Steps--
@@ -474,7 +525,6 @@ func (u *ui) delta(e event.Event, own bool) {
 			shown := r.came
 			r.reply, r.came = stream{}, false
 			r.think.Reset()
-			r.doing("trying again")
 			if shown {
 				u.tell.line(yellow, "↻ what came of this reply is void")
 			}
@@ -514,6 +564,7 @@ func (u *ui) done(m doneMsg) tea.Cmd {
 	u.ended()
 	r := u.run
 	u.run, u.last, u.lastErr = nil, m.res, m.err
+	u.waits = waiting.Waits{Elsewhere: u.Elsewhere}
 	u.asked, u.ask = nil, dialog{}
 	u.restore()
 	if res := m.res; res != nil {
@@ -555,8 +606,8 @@ func (u *ui) result(r *run, res *agent.Result) {
 	case res.Err != nil:
 		u.problem(res.Err)
 	}
-	for _, text := range r.said {
-		u.tell.line(yellow, "· not heard yet: %s", plain.Clip(plain.Line(text), 160))
+	for _, s := range r.said {
+		u.tell.line(yellow, "· not heard yet: %s", plain.Clip(plain.Line(s.text), 160))
 	}
 }
 

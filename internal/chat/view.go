@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/pawl-dev/pawl/internal/cli/waiting"
 	"github.com/pawl-dev/pawl/internal/plain"
 )
 
@@ -92,10 +93,16 @@ func (u *ui) activity() (lines []string) {
 	row := func(colour, text string) {
 		lines = append(lines, u.tell.style(colour, plain.Clip(text, max((u.width-1)/widest(text), 8))))
 	}
-	if u.busy != nil {
-		row(cyan, turn+" "+u.busy.what+" · "+seconds(now.Sub(u.busy.since)))
+	var waits []string
+	for _, w := range u.waits.All() {
+		if w.Kind != waiting.Tool && (!w.Below || w.Kind != waiting.Model) { // tools have their rows, and subagents are the work of one
+			waits = append(waits, plain.Line(w.Text(now)))
+		}
 	}
 	r := u.run
+	if u.busy != nil {
+		row(cyan, strings.Join(append([]string{turn + " " + u.busy.what, waiting.Span(now.Sub(u.busy.since))}, waits...), " · "))
+	}
 	if r == nil {
 		return lines
 	}
@@ -107,8 +114,10 @@ func (u *ui) activity() (lines []string) {
 			}
 		}
 	}
-	for _, text := range r.said {
-		row(yellow, "» "+plain.Line(text)+" · heard before the next step")
+	for _, s := range r.said {
+		if !s.shown {
+			row(yellow, "» "+plain.Line(s.text)+" · heard before the next step")
+		}
 	}
 	step := ""
 	switch {
@@ -118,8 +127,10 @@ func (u *ui) activity() (lines []string) {
 			step += fmt.Sprintf(" · %d more", n-1)
 		}
 		turn = "?"
+	case len(waits) > 0:
+		step = strings.Join(waits, " · ")
 	case len(r.tools) > 0:
-		step = "works"
+		step = "at work"
 	default:
 		step = r.step + " · " + seconds(now.Sub(r.since))
 	}

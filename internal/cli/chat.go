@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/chat"
+	"github.com/pawl-dev/pawl/internal/cli/otlp"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -53,7 +56,7 @@ there. The exit code is that of the last run, 0 when there was none.`,
 
 // talk holds a conversation, and says how it can be gone on with.
 func talk(ctx context.Context, s streams, c common) (int, error) {
-	left, err := c.conversation(ctx, s)
+	left, err := c.conversation(otlp.Caller(ctx), s)
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit):
@@ -111,10 +114,14 @@ func (c common) conversation(ctx context.Context, s streams) (left chat.Left, er
 	if c.wait {
 		opts = append(opts, agent.WithWait())
 	}
+	elsewhere := ""
+	if c.at != nil {
+		elsewhere = "a worker"
+	}
 	left, err = chat.Run(ctx, chat.Config{
 		In: s.in.(*os.File), Out: s.out.(*os.File), Colour: coloured(s.out), // a terminal is a file
 		Store: store, Session: c.session, Options: opts,
-		Open: at.open,
+		Open: at.open, Elsewhere: elsewhere,
 		Message: func(text string, files []string) (message.Message, error) {
 			m, err := said(text, files)
 			if err == nil {
@@ -173,7 +180,7 @@ func (r *runtimes) close() {
 	}
 }
 
-func (r *runtimes) open(ctx context.Context, name string) (*pawl.Runtime, string, error) {
+func (r *runtimes) open(ctx context.Context, name string, tell func(server string, begun bool)) (*pawl.Runtime, string, error) {
 	var o pawl.Options
 	if name == "" {
 		o = *r.options
@@ -190,7 +197,8 @@ func (r *runtimes) open(ctx context.Context, name string) (*pawl.Runtime, string
 		o.Budget = r.options.Budget // what was spent is spent
 	}
 	o.Journal, o.OutputDir = r.store, r.c.outputs(o.ProjectRoot)
-	o.Tools = append(o.Tools, askuser.New(nil))
+	o.Tools = append(slices.Clip(o.Tools), askuser.New(nil))
+	o.Logger = slog.New(starts(tell))
 	leave, err := r.c.atTemporal(ctx, r.s, &o)
 	if err != nil {
 		return nil, "", err

@@ -21,9 +21,9 @@ func Text(s string) string {
 	}, s)
 }
 
-// Shown reports whether Text keeps a character.
+// Shown reports whether Text keeps a character. Of controls, those of eight bits among them, only the line end and the tab are kept.
 func Shown(r rune) bool {
-	return r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && r != '\r' && r >= 0x20
+	return r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && r >= 0xa0
 }
 
 // Line is Text in one line, without blanks that say nothing.
