@@ -1,9 +1,11 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -49,7 +51,9 @@ func Run(ctx context.Context, c Config) (Left, error) {
 	defer cancel(nil)
 	u := newUI(ctx, c)
 	u.stop = func() { cancel(errLeft) }
-	p := tea.NewProgram(u, tea.WithInput(c.In), tea.WithOutput(c.Out), tea.WithoutSignalHandler(), tea.WithFPS(30))
+	out := &frames{File: c.Out, first: func() { u.send(printedMsg{}) }}
+	u.printing = true // until there is a frame
+	p := tea.NewProgram(u, tea.WithInput(c.In), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(30))
 	u.send = p.Send
 	stop := context.AfterFunc(ctx, func() { p.Send(endMsg{}) })
 	defer stop()
@@ -66,6 +70,24 @@ func Run(ctx context.Context, c Config) (Left, error) {
 }
 
 var errLeft = errors.New("the conversation is left")
+
+// frames is the terminal. It tells when the first frame stands there: what is printed above one that was never drawn is written over by it.
+type frames struct {
+	*os.File
+	first func()
+	once  sync.Once
+}
+
+// The first frame, and nothing before it, has pasted text marked.
+var marksPastes = []byte("\x1b[?2004h")
+
+func (f *frames) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	if bytes.Contains(p, marksPastes) {
+		f.once.Do(func() { go f.first() }) // who writes holds the screen, and whom it is told may wait for that
+	}
+	return n, err
+}
 
 // endMsg says that the program is to end.
 type endMsg struct{}

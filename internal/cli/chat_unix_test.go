@@ -31,6 +31,7 @@ type conversation struct {
 	journal string
 	args    []string
 	raw     string // what was written to the terminal, byte by byte
+	open    bool   // it was seen that the conversation has begun: keys are read one by one
 }
 
 // talkTo makes a project with a script, and begins a conversation there.
@@ -67,6 +68,7 @@ func (c *conversation) begin(args ...string) {
 			break
 		}
 	}
+	c.open = false
 	c.raw = filepath.Join(c.t.TempDir(), "raw")
 	line := ""
 	for _, a := range args {
@@ -115,7 +117,7 @@ func (c *conversation) screen() string {
 func (c *conversation) sees(texts ...string) (screen string) {
 	c.t.Helper()
 	missing := ""
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		screen, missing = c.screen(), ""
 		rest := screen
 		for _, text := range texts {
@@ -138,7 +140,7 @@ func (c *conversation) sees(texts ...string) (screen string) {
 func (c *conversation) bottom(text string) {
 	c.t.Helper()
 	last := ""
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		rows := strings.Split(strings.TrimRight(c.screen(), "\n "), "\n")
 		if last = strings.Join(rows[max(len(rows)-6, 0):], "\n"); strings.Contains(last, text) {
 			return
@@ -156,6 +158,10 @@ func (c *conversation) presses(keys ...string) {
 
 func (c *conversation) says(text string) {
 	c.t.Helper()
+	if !c.open {
+		c.sees("pawl chat ·", "/help", "\n>")
+		c.open = true
+	}
 	c.types(text)
 	c.presses("Enter")
 }
