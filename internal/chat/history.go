@@ -183,7 +183,7 @@ func costs(ctx context.Context, store journal.Store, session string) ([]string, 
 		return []string{"nothing was used yet"}, nil
 	}
 	row := func(name string, s journal.Spent) string {
-		return fmt.Sprintf("  %s · %s · %d tokens in · %d from a cache · %d out · %s", name, plural(s.Steps, "call"), s.Usage.Input+s.Usage.CacheWrite, s.Usage.CacheRead, s.Usage.Output, money(s.Cost()))
+		return fmt.Sprintf("  %s\n    %s · %d tokens in · %d from a cache · %d out · %s", name, plural(s.Steps, "call"), s.Usage.Input+s.Usage.CacheWrite, s.Usage.CacheRead, s.Usage.Output, money(s.Cost()))
 	}
 	lines := []string{"this session, its tasks included:"}
 	for _, name := range slices.Sorted(maps.Keys(by)) {

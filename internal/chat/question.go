@@ -46,7 +46,9 @@ func (u *ui) question(q *question) tea.Cmd {
 		q.reply <- answer{err: errLater}
 		return nil
 	}
-	u.drain() // the question's own text comes first
+	if u.drain(); !u.run.put[q.ID] { // the question's own text comes first; one of before is put again
+		u.tell.asked("", q.Asked)
+	}
 	u.asked = append(u.asked, q)
 	if u.ask.question != nil {
 		return nil

@@ -79,8 +79,9 @@ type run struct {
 	step    string // what it does
 	since   time.Time
 	tools   []*call
-	said    []told // steering that was not heard yet, as far as it is known
-	text    string // the last reply, as far as it is known
+	put     map[string]bool // questions that it was told of, by their ids
+	said    []told          // steering that was not heard yet, as far as it is known
+	text    string          // the last reply, as far as it is known
 }
 
 // told is what was said to a run.
@@ -346,7 +347,7 @@ func (u *ui) resume() tea.Cmd {
 // start runs something in the Runtime.
 func (u *ui) start(f func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) tea.Cmd {
 	ctx, cancel := context.WithCancel(u.ctx)
-	r := &run{host: newHost(u.send), cancel: cancel, began: time.Now(), step: "starting", since: time.Now()}
+	r := &run{host: newHost(u.send), cancel: cancel, put: map[string]bool{}, began: time.Now(), step: "starting", since: time.Now()}
 	u.run, u.tell.apart = r, false
 	opts := append(slices.Clip(u.Options), agent.WithEngineHost(r.host))
 	rt := u.rt
@@ -474,6 +475,8 @@ func (u *ui) event(e event.Event) {
 		r.tools = append(r.tools, &call{run: e.Run, id: d.Call.ID, what: u.tell.whose(e) + summary(d.Call.Name, d.Call.Input, u.width-24), since: time.Now()})
 	case journal.ToolFinished:
 		r.tools = slices.DeleteFunc(r.tools, func(c *call) bool { return c.run == e.Run && c.id == d.Call })
+	case journal.Asked:
+		r.put[d.ID] = true
 	case journal.Compacted:
 		u.spent = u.spent.Plus(journal.SpentBy(journal.ModelFinished{Usage: d.Usage, CostMicros: d.CostMicros}))
 		u.spent.Steps--

@@ -166,6 +166,9 @@ func (u *ui) status() string {
 	text := u.hint
 	if text == "" {
 		var parts []string
+		if u.unfinished && u.run == nil {
+			parts = append(parts, "unfinished: Enter goes on")
+		}
 		if u.model != "" {
 			parts = append(parts, plain.Line(u.model))
 		}
@@ -174,9 +177,6 @@ func (u *ui) status() string {
 		}
 		if u.spent.Steps > 0 {
 			parts = append(parts, tokens(u.spent.Usage.Total()), money(u.spent.Cost()))
-		}
-		if u.unfinished && u.run == nil {
-			parts = append(parts, "unfinished: Enter goes on")
 		}
 		text = strings.Join(parts, " · ")
 	}

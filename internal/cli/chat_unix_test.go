@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -149,8 +150,25 @@ func (c *conversation) bottom(text string) {
 	c.t.Fatalf("%q is not at the bottom of\n%s", text, c.screen())
 }
 
+// rests waits for the end of a run, and gives the screen.
+func (c *conversation) rests() string {
+	c.t.Helper()
+	c.sees("✓ ")
+	screen := ""
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		screen = c.screen()
+		rows := strings.Split(strings.TrimRight(screen, "\n "), "\n")
+		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") {
+			return screen
+		}
+	}
+	c.t.Fatalf("it does not rest:\n%s", screen)
+	return ""
+}
+
 // types has the person type a text; says, and send it.
 func (c *conversation) types(text string) { c.t.Helper(); c.must("send-keys", "-t", "x", "-l", text) }
+
 func (c *conversation) presses(keys ...string) {
 	c.t.Helper()
 	c.must(append([]string{"send-keys", "-t", "x"}, keys...)...)
@@ -270,8 +288,14 @@ func TestAConversationAtATerminal(t *testing.T) {
 func TestWordsAreShownAsTheyComeAndWhatIsWaitedForToo(t *testing.T) {
 	t.Parallel()
 	say := make(chan string)
+	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		if asked.Add(1) == 1 {
+			w.Header().Set("Retry-After", "2")
+			http.Error(w, `{"error":{"message":"too many of you"}}`, http.StatusTooManyRequests)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.(http.Flusher).Flush()
 		for {
@@ -292,7 +316,9 @@ func TestWordsAreShownAsTheyComeAndWhatIsWaitedForToo(t *testing.T) {
 	c := talkTo(t, "", "--model", "openai/some-model", "--base-url", server.URL+"/v1")
 	c.sees("pawl chat · openai/some-model")
 	c.says("hello")
-	c.bottom("waiting for the model: 1 s")
+	c.sees("↻", "too many of you")
+	c.bottom("trying again in ")
+	c.bottom("again: 1 s")
 	say <- "The first para"
 	c.bottom("The first para")
 	c.bottom("writing")
@@ -304,8 +330,7 @@ func TestWordsAreShownAsTheyComeAndWhatIsWaitedForToo(t *testing.T) {
 	say <- "graph** ends."
 	c.bottom("The second paragraph ends.")
 	close(say)
-	c.bottom("✓ ")
-	if screen := c.screen(); strings.Count(screen, "The second paragraph ends.") != 1 || strings.Count(screen, "The first paragraph.") != 1 || strings.Contains(screen, "**") || strings.Contains(screen, "writing") {
+	if screen := c.rests(); strings.Count(screen, "The second paragraph ends.") != 1 || strings.Count(screen, "The first paragraph.") != 1 || strings.Contains(screen, "**") || strings.Contains(screen, "writing") {
 		t.Errorf("said twice, or what was not ready stayed:\n%s", screen)
 	}
 	c.presses("C-d")
@@ -326,7 +351,7 @@ func TestAToolTellsWhatItDoesWhileItWorksAndWhatIsTypedThenIsHeard(t *testing.T)
 	c.sees("not while a run is under way")
 	c.makes("go")
 	c.sees("✓ bash", "> and mind the gap", "I heard you.", "✓ ")
-	if screen := c.screen(); strings.Count(screen, "mind the gap") != 1 {
+	if screen := c.rests(); strings.Count(screen, "mind the gap") != 1 {
 		t.Errorf("it stands there twice:\n%s", screen)
 	}
 	show, err := exec.Command(c.args[0], "sessions", "show", "s", "--journal", c.journal).Output()
@@ -487,7 +512,8 @@ func TestAConversationWhoseProcessIsKilledGoesOn(t *testing.T) {
 	c.begin(c.args...)
 	c.sees("session s\n", "> begin", "I begin.", "✓ bash echo one", "its run was not finished · Enter goes on with it")
 	c.presses("Enter")
-	screen := c.sees("· goes on", "It is done.", "✓ ")
+	c.sees("· goes on", "It is done.", "✓ ")
+	screen := c.rests()
 	if got := c.file("out"); got != "one\ntwo\n" {
 		t.Errorf("done twice: %q", got)
 	}
@@ -510,7 +536,6 @@ func TestNothingThatOthersWroteSteersTheTerminal(t *testing.T) {
   tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; sleep 1.2; cat nasty >&2; exit 3"}}]
 - tool_calls: [{id: c, name: `+text+`, input: {`+text+`: `+text+`}}]
 - tool_calls: [{id: q, name: ask_user, input: {question: `+text+`}}]
-- error: {status: 529, retry_after: 10ms}
 - text: "SURVIVED"
 `, atOnce, free)
 	if err := os.WriteFile(filepath.Join(c.dir, "nasty"), []byte(hostile), 0o600); err != nil {
@@ -551,11 +576,7 @@ func TestColoursAreLeftOutWhereNobodyWantsThem(t *testing.T) {
 
 func TestAPersonIsToldWhatTakesTime(t *testing.T) {
 	t.Parallel()
-	c := talkTo(t, "turns:\n- error: {status: 529, retry_after: 3s}\n- text: Done.\n", atOnce, free, "--trust")
-	c.says("begin")
-	c.sees("↻", "529")
-	c.bottom("trying again in")
-	c.sees("Done.", "✓ ")
+	c := talkTo(t, "turns: [{text: hi}]")
 	c.begin(append(c.args, "--mcp", "slow=sleep 100")...)
 	c.bottom("the MCP server slow starts: 1 s")
 	c.presses("C-c")
