@@ -85,7 +85,7 @@ func (m *markdown) lines(text string) (out []string) {
 
 // put adds a line, broken: first stands before it, and rest before what is broken off.
 func (m *markdown) put(out []string, first, rest, line string) []string {
-	for _, l := range wrap(line, max(m.width-lipgloss.Width(first), 4)) {
+	for _, l := range wrap(line, max(m.width-max(lipgloss.Width(first), lipgloss.Width(rest)), 4)) {
 		out = append(out, first+l)
 		first = rest
 	}
@@ -263,11 +263,14 @@ func link(s string) (label, url string, long int, ok bool) {
 	return s[from : from+end], url, at + stop + 1, true
 }
 
+// blanks are such as no line is broken at.
+var blanks = regexp.MustCompile(` {8,}`)
+
 // wrap breaks lines at width columns, takes away what pads them, and ends each with the terminal's own colours.
 func wrap(text string, width int) (lines []string) {
 	text = strings.ReplaceAll(text, "\t", "    ")
 	if fits := len(text) <= width && !strings.Contains(text, "\n"); !fits {
-		text = lipgloss.Wrap(text, width, "")
+		text = lipgloss.Wrap(blanks.ReplaceAllStringFunc(text, func(s string) string { return s[:min(len(s), max(width/2, 1))] }), width, "")
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		if line = strings.TrimRight(line, " "); strings.Contains(line, "\x1b") && !strings.HasSuffix(line, "\x1b[0m") {

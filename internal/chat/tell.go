@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
@@ -254,7 +256,7 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	if d.Outcome != journal.OutcomeOK && d.Outcome != journal.OutcomeError {
 		took += " · " + string(d.Outcome)
 	}
-	t.print(t.style(colour, plain.Clip(lead+mark+" "+summary(call.Name, call.Input, t.width-len(lead)-len(took)-4), max(t.width-2-len(took), 8))) + t.style(faint, took))
+	t.print(t.style(colour, fit(lead+mark+" "+summary(call.Name, call.Input, t.width-len(lead)-len(took)-4), t.width-2-len(took))) + t.style(faint, took))
 	lines := strings.Split(strings.Trim(plain.Text(d.Content), "\n"), "\n")
 	shown := lines
 	switch {
@@ -271,7 +273,7 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 		if l = strings.ReplaceAll(l, "\t", "    "); strings.TrimSpace(l) == "" && len(shown) == 1 {
 			continue
 		}
-		t.print(lead + "    " + t.style(diffColour(d, l), plain.Clip(l, max((t.width-6-len(lead))/widest(l), 8))))
+		t.print(lead + "    " + t.style(diffColour(d, l), fit(l, t.width-6-len(lead))))
 	}
 	if left := len(lines) - len(shown); left > 0 {
 		t.line(faint, "%s    … %d more lines · Ctrl-O unfolds", lead, left)
@@ -285,12 +287,18 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	}
 }
 
-// widest is how many columns a character of a line takes at most.
-func widest(line string) int {
-	if len(line) == len([]rune(line)) {
-		return 1
+// fit is the beginning of a line: most columns at most, but some in any case.
+func fit(line string, most int) string {
+	if most = max(most, 8); len(line) <= most || lipgloss.Width(line) <= most {
+		return line
 	}
-	return 2
+	used := 0
+	for i, r := range line {
+		if used += columns(r); used >= most {
+			return line[:i] + "…"
+		}
+	}
+	return line
 }
 
 func diffColour(d journal.ToolFinished, line string) string {
@@ -340,7 +348,7 @@ func (t *teller) asked(lead string, d journal.Asked) {
 	if d.Unknown {
 		ask = "it had begun, and how it ended is not known. Run it again:"
 	}
-	t.print("", t.style(yellow, plain.Clip(lead+"? "+ask+" "+plain.EscapedLine(d.Call.Name), t.width-2)))
+	t.print("", t.style(yellow, fit(lead+"? "+ask+" "+plain.EscapedLine(d.Call.Name), t.width-2)))
 	t.print(strings.Split(plain.Bar(plain.Members(d.Call.Input), d.Call.Input, t.width-1), "\n")...)
 	if d.Prompt != "" {
 		t.line(faint, "  it is asked because:")
@@ -420,7 +428,7 @@ func summary(name, input string, most int) string {
 		}
 	}
 	text := plain.EscapedLine(name + " " + about)
-	return plain.Clip(text, max(most/widest(text), 12))
+	return fit(text, most)
 }
 
 // millis is a time, for people.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 
 	"github.com/pawl-dev/pawl/internal/cli/waiting"
 	"github.com/pawl-dev/pawl/internal/plain"
@@ -36,7 +35,7 @@ func (u *ui) View() tea.View {
 		lines = append(lines, u.pickLines(room)...)
 	case u.ask.question != nil:
 		if u.ask.wrong != "" {
-			lines = append(lines, u.tell.style(red, plain.Clip(plain.Line(u.ask.wrong), u.width-1)))
+			lines = append(lines, u.tell.style(red, fit(plain.Line(u.ask.wrong), u.width-1)))
 		}
 		for _, l := range wrap(plain.Text(u.choices()), u.width-1) {
 			lines = append(lines, u.tell.style(yellow, l))
@@ -91,7 +90,7 @@ func (u *ui) activity() (lines []string) {
 	now := time.Now()
 	turn := string(spinner[int(now.UnixMilli()/int64(frame/time.Millisecond))%len(spinner)])
 	row := func(colour, text string) {
-		lines = append(lines, u.tell.style(colour, plain.Clip(text, max((u.width-1)/widest(text), 8))))
+		lines = append(lines, u.tell.style(colour, fit(text, u.width-1)))
 	}
 	var waits []string
 	for _, w := range u.waits.All() {
@@ -180,10 +179,7 @@ func (u *ui) status() string {
 		}
 		text = strings.Join(parts, " · ")
 	}
-	for lipgloss.Width(text) > u.width-1 {
-		text = plain.Clip(text, max(len([]rune(text))-max(1, (lipgloss.Width(text)-u.width+2)/2), 2))
-	}
-	return u.tell.style(faint, text)
+	return u.tell.style(faint, fit(text, u.width-1))
 }
 
 // pickLines show the sessions that can be picked.
@@ -194,7 +190,7 @@ func (u *ui) pickLines(room int) (lines []string) {
 	for i := from; i < min(from+most, len(p.all)); i++ {
 		s := p.all[i]
 		text := fmt.Sprintf("%s  %-11s %s  %s", s.updated.Local().Format("01-02 15:04"), plain.Line(s.status), plain.Line(s.session), s.first)
-		text = plain.Clip(text, max((u.width-3)/widest(text), 8))
+		text = fit(text, u.width-3)
 		if i == p.at {
 			lines = append(lines, u.tell.style(bold, "> "+text))
 		} else {
