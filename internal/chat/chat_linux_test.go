@@ -16,7 +16,6 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/journal/memory"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 )
@@ -93,7 +92,7 @@ func (p *pty) close() {
 
 // However a conversation ends, nothing of it is left.
 func TestAConversationLeavesNothingBehind(t *testing.T) {
-	turns := []scripted.Turn{{Calls: []scripted.Call{{Name: "bash", Input: `{"command":"sleep 600"}`}}}, scripted.Text("Done.")}
+	turns := []scripted.Turn{{Delay: time.Hour, Text: "Never."}}
 	for name, c := range map[string]struct {
 		do   func(p *pty, end context.CancelFunc)
 		last agent.Status // of the last run; "": there was none
@@ -102,12 +101,12 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 		"left at once": {do: func(p *pty, _ context.CancelFunc) { p.types("\x04") }},
 		"ended from outside in a run": {last: agent.StatusCanceled, do: func(p *pty, end context.CancelFunc) {
 			p.types("go\r")
-			p.sees("sleep 600")
+			p.sees("waiting for the model")
 			end()
 		}},
 		"left in a run": {last: agent.StatusCanceled, do: func(p *pty, _ context.CancelFunc) {
 			p.types("go\r")
-			p.sees("sleep 600")
+			p.sees("waiting for the model")
 			p.types("/quit\r")
 		}},
 		"no project": {err: true},
@@ -115,7 +114,7 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			p, store, dir := openPTY(t), memory.New(), t.TempDir()
+			p, store, dir := openPTY(t), journal.Memory(), t.TempDir()
 			defer p.close()
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
@@ -141,7 +140,7 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 					if c.err {
 						return nil, "", errors.New("there is no project")
 					}
-					rt, err := pawl.New(ctx, pawl.Options{Model: scripted.New(turns...), ProjectRoot: dir, Journal: store, PermissionMode: "bypassPermissions", NoSandbox: true})
+					rt, err := pawl.New(ctx, pawl.Options{Model: scripted.New(turns...), ProjectRoot: dir, Journal: store})
 					return rt, "scripted", err
 				},
 				Message: func(text string, _ []string) (message.Message, error) { return message.User(text), nil },

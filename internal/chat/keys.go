@@ -276,3 +276,11 @@ func (u *ui) pickKey(key string) tea.Cmd {
 	}
 	return nil
 }
+
+// Commands are those of a conversation, with what they take, as /help has them.
+func Commands() (all []string) {
+	for _, c := range commands {
+		all = append(all, strings.TrimSpace(c.name+" "+c.args))
+	}
+	return all
+}
