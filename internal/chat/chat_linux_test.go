@@ -39,6 +39,9 @@ func openPTY(t *testing.T) *pty {
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,6 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 			if c.do != nil {
 				go func() {
 					p.sees("/help")
-					p.sees(">")
 					c.do(p, end)
 					for chunk := range p.chunks {
 						p.all += chunk
