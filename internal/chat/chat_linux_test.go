@@ -88,7 +88,7 @@ func (p *pty) types(text string) {
 
 func (p *pty) close() {
 	_ = p.slave.Close()
-	for range p.chunks { //nolint:revive // what is left
+	for range p.chunks { // what is left
 	}
 	_ = p.master.Close()
 }

@@ -258,14 +258,13 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	}
 	t.print(t.style(colour, fit(lead+mark+" "+summary(call.Name, call.Input, t.width-len(lead)-len(took)-4), t.width-2-len(took))) + t.style(faint, took))
 	lines := strings.Split(strings.Trim(plain.Text(d.Content), "\n"), "\n")
-	shown := lines
+	var shown []string
 	switch {
 	case d.IsError:
 		shown = lines[max(len(lines)-errorLines, 0):]
 	case d.Name == "edit" || d.Name == "write":
 		shown = lines[:min(len(lines), diffLines)]
 	case d.Name == "read" || d.Name == "grep" || d.Name == "glob" || d.Name == "web_fetch": // for the model, not for people
-		shown = nil
 	default:
 		shown = lines[max(len(lines)-1, 0):]
 	}

@@ -272,7 +272,10 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 	first := u.rt == nil
 	switch {
 	case m.err != nil && first:
-		u.failed, u.quit = m.err, true
+		if u.failed = m.err; u.quit { // it was not waited for
+			u.failed = context.Canceled
+		}
+		u.quit = true
 		return nil
 	case m.err != nil:
 		u.problem(m.err)

@@ -61,8 +61,8 @@ func talk(ctx context.Context, s streams, c common) (int, error) {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code, exit.err
-	case errdefs.Canceled(err):
-		return exitCanceled, err
+	case errdefs.Canceled(err): // while the project was being opened
+		return exitCanceled, errors.New("canceled")
 	case err != nil:
 		return exitFailed, err
 	}
