@@ -113,7 +113,7 @@ func (c *conversation) screen() string {
 func (c *conversation) sees(texts ...string) (screen string) {
 	c.t.Helper()
 	missing := ""
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		screen, missing = c.screen(), ""
 		rest := screen
 		for _, text := range texts {
@@ -136,7 +136,7 @@ func (c *conversation) sees(texts ...string) (screen string) {
 func (c *conversation) bottom(text string) {
 	c.t.Helper()
 	last := ""
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		rows := strings.Split(strings.TrimRight(c.screen(), "\n "), "\n")
 		if last = strings.Join(rows[max(len(rows)-6, 0):], "\n"); strings.Contains(last, text) {
 			return
@@ -145,12 +145,26 @@ func (c *conversation) bottom(text string) {
 	c.t.Fatalf("%q is not at the bottom of\n%s", text, c.screen())
 }
 
+// ready waits until keys answer the question that was seen: its choices stay, and are not those of the one before.
+func (c *conversation) ready() {
+	c.t.Helper()
+	since := time.Now()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		if !strings.Contains(c.screen(), "\n[y]es · [a]") {
+			since = time.Now()
+		} else if time.Since(since) > 300*time.Millisecond {
+			return
+		}
+	}
+	c.t.Fatalf("nothing can be answered:\n%s", c.screen())
+}
+
 // rests waits for the end of a run, and gives the screen.
 func (c *conversation) rests() string {
 	c.t.Helper()
 	c.sees("✓ ")
 	screen := ""
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		screen = c.screen()
 		rows := strings.Split(strings.TrimRight(screen, "\n "), "\n")
 		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") {
@@ -368,18 +382,17 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 - text: "All asked."
 - text: "Later, then."
 `, atOnce)
-	const ready = "[y]es · [a]"
 	c.says("begin")
 	c.sees("? run bash", "| command: git init one", "commands run without a sandbox")
-	c.bottom(ready)
+	c.ready()
 	c.types("y")
 	c.sees("→ yes", "✓ bash git init one", "| command: git init two")
-	c.bottom(ready)
+	c.ready()
 	c.types("n")
 	c.bottom("why not?")
 	c.says("use another name")
 	c.sees("→ no: use another name", "| command: git init three")
-	c.bottom(ready)
+	c.ready()
 	c.types("e")
 	c.sees(`> {`, `"command": "git init three"`)
 	c.presses("C-u", "BSpace", "C-u", "BSpace", "C-u")
@@ -388,13 +401,13 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 	c.presses("C-u")
 	c.says(`{"command": "git init edited"}`)
 	c.sees("→ yes, with another input:", "✓ bash git init edited", "| command: git init four")
-	c.bottom(ready)
+	c.ready()
 	c.types("a")
 	c.sees("this very call for the session", "✓ bash git init four", "✓ bash git init four", "Which colour?", "red", "blue")
 	c.bottom("Enter answers")
 	c.says("2")
 	c.sees("✓ ask_user", "blue", "| command: git init six")
-	c.bottom(ready)
+	c.ready()
 	c.types("l")
 	c.sees("it waits for an answer · Enter asks again")
 	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "edited": true, "four": true, "six": false} {
@@ -408,7 +421,7 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 	c.sees("its run waits for 1 answer · Enter asks again")
 	c.presses("Enter")
 	c.sees("· goes on", "| command: git init six")
-	c.bottom(ready)
+	c.ready()
 	c.types("y")
 	c.sees("· goes on", "✓ bash git init six", "All asked.")
 }
@@ -429,7 +442,7 @@ func TestWhatIsTypedIsNoAnswerToAQuestionThatComesUp(t *testing.T) {
 	for range 5 {
 		c.types("y")
 	}
-	c.bottom("[y]es · [a]")
+	c.ready()
 	if _, err := os.Stat(filepath.Join(c.dir, "one")); err == nil {
 		t.Errorf("what was typed before the question answered it:\n%s", c.screen())
 	}
