@@ -3,20 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
 )
 
@@ -131,7 +126,7 @@ func (a *asker) question(q journal.Asked, rule string) string {
 	if q.Call == nil {
 		return "The agent asks:\n" + a.bar(q.Prompt, q.Prompt)
 	}
-	text := "Run " + clip(escaped(q.Call.Name), 60) + "?\n" + a.bar(members(q.Call.Input), q.Call.Input)
+	text := "Run " + clip(escaped(q.Call.Name), 60) + "?\n" + a.bar(plain.Members(q.Call.Input), q.Call.Input)
 	if q.Prompt != "" {
 		text += "\nIt is asked because:\n" + a.bar(q.Prompt, q.Prompt)
 	}
@@ -141,98 +136,8 @@ func (a *asker) question(q journal.Asked, rule string) string {
 	return text
 }
 
-// members are those of an object, each on a line, or below its name when its text has several.
-func members(input string) string {
-	dec := json.NewDecoder(strings.NewReader(input))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return input
-	}
-	var b strings.Builder
-	for dec.More() {
-		name, err := dec.Token()
-		var raw json.RawMessage
-		if err != nil || dec.Decode(&raw) != nil {
-			return input
-		}
-		value := string(raw)
-		if bytes.HasPrefix(raw, []byte{'"'}) {
-			_ = json.Unmarshal(raw, &value) // it was decoded as JSON already
-		}
-		if strings.Contains(value, "\n") {
-			value = "\n  " + strings.ReplaceAll(strings.TrimSuffix(value, "\n"), "\n", "\n  ")
-		}
-		fmt.Fprintf(&b, "%s: %s\n", strings.ReplaceAll(fmt.Sprint(name), "\n", " "), value)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-// How much of a question is shown: its first lines and its last.
-const (
-	firstLines = 40
-	lastLines  = 12
-)
-
-// bar shows a text that a model wrote behind a bar on each line, so that nothing in it can look like a line of ours: escaped, and broken where the terminal would
-// break it. of is what the text was made of, whose length is said when not all is shown.
-func (a *asker) bar(text, of string) string {
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		for i, part := range wrapped(escaped(line), a.width-4) {
-			lines = append(lines, []string{"  | ", "  : "}[min(i, 1)]+part)
-		}
-	}
-	if n := len(lines) - firstLines - lastLines; n > 1 {
-		note := fmt.Sprintf("[%d lines are not shown here; all of it has %d characters]", n, utf8.RuneCountInString(of))
-		lines = slices.Concat(lines[:firstLines], []string{note}, lines[len(lines)-lastLines:])
-	}
-	return strings.Join(lines, "\n")
-}
-
-// wrapped breaks a line. What is not ASCII may take two columns.
-func wrapped(line string, width int) (lines []string) {
-	from, used := 0, 0
-	for i, r := range line {
-		w := 1
-		if r > unicode.MaxASCII {
-			w = 2
-		}
-		if used+w > width {
-			lines, from, used = append(lines, line[from:i]), i, 0
-		}
-		used += w
-	}
-	return append(lines, line[from:])
-}
-
-// escapedLine is escaped in one line, for lists of what waits for a person.
-func escapedLine(s string) string {
-	blank := func(r rune) bool { return r == ' ' }
-	return strings.Join(strings.FieldsFunc(escaped(strings.ReplaceAll(s, "\n", " ")), blank), " ")
-}
-
-// unseen reports whether nothing is shown for a character that counts as printable.
-func unseen(r rune) bool {
-	return r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-// escaped shows what would steer a terminal, or could not be seen, as Go writes it: \x1b, \u202e.
-func escaped(s string) string {
-	var b strings.Builder
-	for i, r := range s {
-		switch {
-		case r == '\t':
-			b.WriteString("    ")
-		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case unicode.IsPrint(r) && !unseen(r):
-			b.WriteRune(r)
-		default:
-			q := strconv.QuoteRuneToASCII(r)
-			b.WriteString(q[1 : len(q)-1])
-		}
-	}
-	return b.String()
-}
+// bar shows a text that a model wrote, so that nothing in it can look like a line of ours.
+func (a *asker) bar(text, of string) string { return plain.Bar(text, of, a.width) }
 
 // screen keeps what is written to a terminal while a question stands there, and writes it when it is answered.
 type screen struct {

@@ -17,12 +17,13 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/chat"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "examples/three-engines/README.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/chat.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "examples/three-engines/README.md"}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -170,7 +171,7 @@ func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
 		}
 	}
 	inHelp := map[string]bool{"--help": true}
-	for _, command := range []string{"run", "resume"} {
+	for _, command := range []string{"run", "resume", "chat"} {
 		for line := range strings.Lines(newWorld(t).pawl(command, "--help").out) {
 			f := strings.TrimSpace(line)
 			if _, long, short := strings.Cut(f, ", --"); short && strings.HasPrefix(f, "-") {
@@ -219,7 +220,7 @@ func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
 			}
 			return
 		}
-		if name[0] == "run" || name[0] == "resume" { // they have a table
+		if name[0] == "run" || name[0] == "resume" || name[0] == "chat" { // they have a table
 			return
 		}
 		seen++
@@ -408,5 +409,17 @@ func TestTheClassesOfErrorsAreInTheManual(t *testing.T) {
 	slices.Sort(have)
 	if diff := cmp.Diff(want, have); diff != "" || len(want) < 10 {
 		t.Errorf("the classes in docs/cli.md (+) are not those of errdefs (-):\n%s", diff)
+	}
+}
+
+// The page has every command of a conversation as its /help has it, and no other.
+func TestTheCommandsOfAConversationAreInItsPage(t *testing.T) {
+	said := regexp.MustCompile("(?m)^\\| `(/[a-z]+[^`]*)` \\|").FindAllStringSubmatch(page(t, "docs/chat.md"), -1)
+	var got []string
+	for _, m := range said {
+		got = append(got, m[1])
+	}
+	if diff := cmp.Diff(chat.Commands(), got); diff != "" {
+		t.Error(diff)
 	}
 }

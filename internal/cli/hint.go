@@ -105,12 +105,12 @@ func inFull(value, prefix string) string {
 	return value
 }
 
-// plain are the words that a shell takes as they are.
-var plain = regexp.MustCompile(`^[\pL\pN_@%+=:,./…-]+$`)
+// bare are the words that a shell takes as they are.
+var bare = regexp.MustCompile(`^[\pL\pN_@%+=:,./…-]+$`)
 
 // quoted is a word as a shell reads it, without what would steer a terminal.
 func quoted(word string) string {
-	if word = printable(word); plain.MatchString(word) {
+	if word = printable(word); bare.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

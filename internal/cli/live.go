@@ -136,10 +136,20 @@ func (l *live) lines(all []waiting.Wait, now time.Time) {
 }
 
 // logger is for what starts MCP servers: it tells which.
-func (l *live) logger() *slog.Logger { return slog.New(starts{l}) }
+func (l *live) logger() *slog.Logger {
+	return slog.New(starts(func(server string, begun bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if begun {
+			l.waits.End(waiting.Start, server)
+		} else {
+			l.waits.Begin(waiting.Start, server, time.Now())
+		}
+	}))
+}
 
 // starts is a handler that hears which MCP servers start. What else is logged is told of by other ways.
-type starts struct{ of *live }
+type starts func(server string, begun bool)
 
 func (starts) Enabled(_ context.Context, level slog.Level) bool { return level == slog.LevelInfo }
 func (s starts) WithAttrs([]slog.Attr) slog.Handler             { return s }
@@ -153,13 +163,8 @@ func (s starts) Handle(_ context.Context, r slog.Record) error {
 		}
 		return name == ""
 	})
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	switch r.Message {
-	case mcp.LogStarts:
-		s.of.waits.Begin(waiting.Start, name, time.Now())
-	case mcp.LogStarted:
-		s.of.waits.End(waiting.Start, name)
+	if r.Message == mcp.LogStarts || r.Message == mcp.LogStarted {
+		s(name, r.Message == mcp.LogStarted)
 	}
 	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/cli/waiting"
+	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -274,24 +274,16 @@ func lastLine(text string) string {
 	return clip(clean(lines[len(lines)-1]), 160)
 }
 
-func clip(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
+func clip(s string, most int) string { return plain.Clip(s, most) }
 
 // clean makes text safe for one line of a terminal.
-func clean(s string) string {
-	return printable(strings.Join(strings.Fields(s), " "))
-}
+func clean(s string) string { return plain.Line(s) }
 
 // printable takes out what would steer a terminal: a model's words must not move the cursor or change what was shown.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && r != '\r' && r >= 0x20 {
-			return r
-		}
-		return -1
-	}, s)
-}
+func printable(s string) string { return plain.Text(s) }
+
+// escapedLine shows what would steer a terminal, in one line, for lists of what waits for a person.
+func escapedLine(s string) string { return plain.EscapedLine(s) }
+
+// escaped shows what would steer a terminal, or could not be seen.
+func escaped(s string) string { return plain.Escaped(s) }

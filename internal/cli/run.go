@@ -84,10 +84,8 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 		if err != nil {
 			return nil, err
 		}
-		if can, ok := model.CapabilitiesOf(o.Model); ok {
-			if err := can.Admit(model.Request{Messages: message.NewHistory(m)}); err != nil {
-				return nil, wrongUse(err)
-			}
+		if err := admitted(o.Model, m); err != nil {
+			return nil, err
 		}
 		store, closeStore, err := c.store(ctx)
 		if err != nil {
@@ -108,6 +106,14 @@ func run(ctx context.Context, s streams, c common, prompt string, files []string
 	})
 }
 
+// admitted reports what keeps a model from taking a message.
+func admitted(to model.Model, m message.Message) error {
+	if can, ok := model.CapabilitiesOf(to); ok {
+		return wrongUse(can.Admit(model.Request{Messages: message.NewHistory(m)}))
+	}
+	return nil
+}
+
 // request makes the user's message of a prompt and files.
 func request(ctx context.Context, s streams, prompt string, files []string) (message.Message, error) {
 	if prompt == "-" {
@@ -116,6 +122,11 @@ func request(ctx context.Context, s streams, prompt string, files []string) (mes
 			return message.Message{}, err
 		}
 	}
+	return said(prompt, files)
+}
+
+// said makes a user's message of a text and files.
+func said(prompt string, files []string) (message.Message, error) {
 	if strings.TrimSpace(prompt) == "" {
 		return message.Message{}, usage("the prompt is empty")
 	}

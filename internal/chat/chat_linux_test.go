@@ -1,0 +1,164 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model/scripted"
+)
+
+// pty is a terminal, and the person there.
+type pty struct {
+	t      *testing.T
+	master *os.File
+	slave  *os.File
+	chunks chan string
+	all    string
+}
+
+func openPTY(t *testing.T) *pty {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		component.Absent(t, "a pseudo terminal", err.Error())
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pty{t: t, master: os.NewFile(uintptr(fd), "ptmx"), slave: slave, chunks: make(chan string)}
+	go func() {
+		defer close(p.chunks)
+		b := make([]byte, 4096)
+		for {
+			n, err := p.master.Read(b)
+			if n > 0 {
+				p.chunks <- string(b[:n])
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+func (p *pty) sees(text string) {
+	p.t.Helper()
+	for late := time.After(20 * time.Second); !strings.Contains(p.all, text); {
+		select {
+		case chunk := <-p.chunks:
+			p.all += chunk
+		case <-late:
+			p.t.Fatalf("%q is missing in %q", text, p.all)
+		}
+	}
+	_, p.all, _ = strings.Cut(p.all, text)
+}
+
+func (p *pty) types(text string) {
+	p.t.Helper()
+	if _, err := p.master.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pty) close() {
+	_ = p.slave.Close()
+	for range p.chunks { // what is left
+	}
+	_ = p.master.Close()
+}
+
+// However a conversation ends, nothing of it is left.
+func TestAConversationLeavesNothingBehind(t *testing.T) {
+	turns := []scripted.Turn{{Delay: time.Hour, Text: "Never."}}
+	for name, c := range map[string]struct {
+		do   func(p *pty, end context.CancelFunc)
+		last agent.Status // of the last run; "": there was none
+		err  bool
+	}{
+		"left at once": {do: func(p *pty, _ context.CancelFunc) { p.types("\x04") }},
+		"ended from outside in a run": {last: agent.StatusCanceled, do: func(p *pty, end context.CancelFunc) {
+			p.types("go\r")
+			p.sees("waiting for the model")
+			end()
+		}},
+		"left in a run": {last: agent.StatusCanceled, do: func(p *pty, _ context.CancelFunc) {
+			p.types("go\r")
+			p.sees("waiting for the model")
+			p.types("/quit\r")
+		}},
+		"no project": {err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			p, store, dir := openPTY(t), journal.Memory(), t.TempDir()
+			defer p.close()
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			if c.do != nil {
+				go func() {
+					p.sees("/help")
+					c.do(p, end)
+					for chunk := range p.chunks {
+						p.all += chunk
+					}
+				}()
+			} else {
+				go func() {
+					for chunk := range p.chunks {
+						p.all += chunk
+					}
+				}()
+			}
+			left, err := Run(ctx, Config{
+				In: p.slave, Out: p.slave, Store: store,
+				Open: func(ctx context.Context, _ string, _ func(string, bool)) (*pawl.Runtime, string, error) {
+					if c.err {
+						return nil, "", errors.New("there is no project")
+					}
+					rt, err := pawl.New(ctx, pawl.Options{Model: scripted.New(turns...), ProjectRoot: dir, Journal: store})
+					return rt, "scripted", err
+				},
+				Message: func(text string, _ []string) (message.Message, error) { return message.User(text), nil },
+				Rule:    func(journal.Called) string { return "" },
+				Alive:   func(context.Context, string) bool { return false },
+			})
+			if (err != nil) != c.err {
+				t.Errorf("%v", err)
+			}
+			var status agent.Status
+			if left.Result != nil {
+				status = left.Result.Status
+			}
+			if status != c.last {
+				t.Errorf("%q, want %q: %v", status, c.last, left.Err)
+			}
+		})
+	}
+}

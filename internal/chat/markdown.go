@@ -1,0 +1,282 @@
+package chat
+
+import (
+	"regexp"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/pawl-dev/pawl/internal/plain"
+)
+
+// markdown shows what models write, for one width: headings, emphasis, code, lists, quotes, tables, links with their addresses. Line breaks stay where they are. What it does not know stays as it was written, and so does everything without
+// colours. Nothing in a text but its marks has an effect: it is made safe first, and no reference to a character is resolved but those below.
+type markdown struct {
+	width  int
+	colour bool
+}
+
+func newMarkdown(width int, colour bool) *markdown {
+	return &markdown{max(min(width-1, 120), 10), colour}
+}
+
+var (
+	heading   = regexp.MustCompile(`^ {0,3}#{1,6} +(.*?)(?: +#+)? *$`)
+	rule      = regexp.MustCompile(`^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$`)
+	quote     = regexp.MustCompile(`^ {0,3}> ?(.*)$`)
+	listItem  = regexp.MustCompile(`^( *)([-*+]|[0-9]{1,9}[.)]) +(?:\[([ xX])\] )?(.*)$`)
+	separator = regexp.MustCompile(`^ *\|?(?: *:?-+:? *\|)+ *(?::?-+:?)? *$`)
+)
+
+// lines renders a text that somebody else wrote.
+func (m *markdown) lines(text string) (out []string) {
+	src := strings.Split(strings.Trim(strings.ReplaceAll(plain.Text(text), "\t", "    "), "\n"), "\n")
+	open := "" // what closes the code that is open
+	for i := 0; i < len(src); i++ {
+		line, bare := src[i], strings.TrimSpace(src[i])
+		switch {
+		case open != "":
+			if strings.HasPrefix(bare, open) && strings.Trim(bare, open[:1]) == "" {
+				open = ""
+				continue
+			}
+			out = m.put(out, "  ", "  ", m.style(cyan, line))
+		case bare == "":
+			if n := len(out); n > 0 && out[n-1] != "" {
+				out = append(out, "")
+			}
+		case m.colour && fence(bare) != "":
+			open = fence(bare)
+		case !m.colour:
+			out = m.put(out, "", "", line)
+		case heading.MatchString(line):
+			out = m.put(out, "", "", m.inline(heading.FindStringSubmatch(line)[1], bold, cyan))
+		case rule.MatchString(line):
+			out = append(out, m.style(faint, strings.Repeat("─", min(m.width, 40))))
+		case i+1 < len(src) && strings.Contains(line, "|") && separator.MatchString(src[i+1]):
+			rows := [][]string{cells(line)}
+			for i += 2; i < len(src) && strings.Contains(src[i], "|"); i++ {
+				rows = append(rows, cells(src[i]))
+			}
+			i--
+			out = m.table(out, rows)
+		case quote.MatchString(line):
+			out = m.put(out, m.style(faint, "│ "), m.style(faint, "│ "), m.inline(quote.FindStringSubmatch(line)[1]))
+		case listItem.MatchString(line):
+			p := listItem.FindStringSubmatch(line)
+			mark := p[2] + " "
+			switch {
+			case p[3] == " ":
+				mark = "☐ "
+			case p[3] != "":
+				mark = "☑ "
+			case len(p[2]) == 1:
+				mark = "• "
+			}
+			indent := p[1][:min(len(p[1]), m.width/2)]
+			out = m.put(out, indent+mark, indent+strings.Repeat(" ", lipgloss.Width(mark)), m.inline(p[4]))
+		default:
+			indent := line[:min(len(line)-len(strings.TrimLeft(line, " ")), m.width/2)]
+			out = m.put(out, indent, indent, m.inline(strings.TrimLeft(line, " ")))
+		}
+	}
+	return out
+}
+
+// put adds a line, broken: first stands before it, and rest before what is broken off.
+func (m *markdown) put(out []string, first, rest, line string) []string {
+	for _, l := range wrap(line, max(m.width-max(lipgloss.Width(first), lipgloss.Width(rest)), 4)) {
+		out = append(out, first+l)
+		first = rest
+	}
+	return out
+}
+
+// cells are those of a row of a table.
+func cells(row string) (all []string) {
+	row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")
+	for c := range strings.SplitSeq(strings.ReplaceAll(row, `\|`, "\x00"), "|") {
+		all = append(all, strings.ReplaceAll(strings.TrimSpace(c), "\x00", "|"))
+	}
+	return all
+}
+
+// table sets cells below each other, where there is room for that.
+func (m *markdown) table(out []string, rows [][]string) []string {
+	var widths []int
+	total := 0
+	for i, row := range rows {
+		for j, c := range row {
+			codes := []string{}
+			if i == 0 {
+				codes = append(codes, bold)
+			}
+			row[j] = m.inline(c, codes...)
+			if j == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[j] = max(widths[j], lipgloss.Width(row[j]))
+		}
+	}
+	for _, w := range widths {
+		total += w + 3
+	}
+	for i, row := range rows {
+		for j, c := range row {
+			if total-3 <= m.width && j < len(row)-1 {
+				row[j] = c + strings.Repeat(" ", widths[j]-lipgloss.Width(c))
+			}
+		}
+		out = m.put(out, "", "  ", strings.Join(row, m.style(faint, " │ ")))
+		if i == 0 {
+			out = append(out, m.style(faint, strings.Repeat("─", max(min(total-3, m.width), 1))))
+		}
+	}
+	return out
+}
+
+func (m *markdown) style(code, text string) string {
+	if !m.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+var references = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#39;", "'", "&nbsp;", " ", "&amp;", "&")
+
+// marks are those of emphasis, the longer ones first, with what they stand for.
+var marks = []struct{ mark, code string }{{"***", "1;3"}, {"**", bold}, {"__", bold}, {"~~", "9"}, {"*", "3"}, {"_", "3"}}
+
+// maxInline is the longest line, in bytes, whose marks are looked for: to find what closes one may take the rest of the line.
+const maxInline = 4 << 10
+
+// inline has the marks within a line as styles, besides those that it has already.
+func (m *markdown) inline(s string, codes ...string) string {
+	if len(s) > maxInline {
+		return s
+	}
+	var b strings.Builder
+	text := 0 // where plain text began
+	say := func(to int) {
+		if to > text {
+			b.WriteString(m.style(strings.Join(codes, ";"), references.Replace(s[text:to])))
+		}
+	}
+	if len(codes) == 0 {
+		say = func(to int) { b.WriteString(references.Replace(s[text:to])) }
+	}
+	for i := 0; i < len(s); {
+		n := 0 // how long it is, with its marks
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s) && strings.IndexByte("\\`*_{}[]()#+-.!|~<>", s[i+1]) >= 0:
+			say(i)
+			text, i = i+1, i+2
+			continue
+		case c == '`':
+			ticks := s[i : i+len(s[i:])-len(strings.TrimLeft(s[i:], "`"))]
+			if end := strings.Index(s[i+len(ticks):], ticks); end >= 0 {
+				say(i)
+				b.WriteString(m.style(strings.Join(append(codes[:len(codes):len(codes)], cyan), ";"), strings.TrimSpace(s[i+len(ticks):i+len(ticks)+end])))
+				n = end + 2*len(ticks)
+			} else {
+				i += len(ticks)
+				continue
+			}
+		case c == '[' || c == '!' && i+1 < len(s) && s[i+1] == '[':
+			if label, url, long, ok := link(s[i:]); ok {
+				say(i)
+				b.WriteString(m.inline(label, append(codes[:len(codes):len(codes)], "4")...))
+				if url != label && url != "" {
+					b.WriteString(m.style(faint, " ("+url+")"))
+				}
+				n = long
+			}
+		case c == '*' || c == '_' || c == '~':
+			for _, mark := range marks {
+				inner, ok := between(s, i, mark.mark)
+				if ok {
+					say(i)
+					b.WriteString(m.inline(inner, append(codes[:len(codes):len(codes)], mark.code)...))
+					n = len(inner) + 2*len(mark.mark)
+					break
+				}
+			}
+			if n == 0 { // marks that open nothing are text, all of them
+				i += len(s[i:]) - len(strings.TrimLeft(s[i:], string(c)))
+				continue
+			}
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		i += n
+		text = i
+	}
+	say(len(s))
+	return b.String()
+}
+
+// between is what stands between a mark at i and the next one like it.
+func between(s string, i int, mark string) (inner string, ok bool) {
+	if !strings.HasPrefix(s[i:], mark) || mark[0] == '_' && i > 0 && wordly(s[i-1]) {
+		return "", false
+	}
+	from := i + len(mark)
+	if from >= len(s) || s[from] == ' ' || s[from] == mark[0] {
+		return "", false
+	}
+	for at := from + 1; ; {
+		n := strings.Index(s[at:], mark)
+		if n < 0 {
+			return "", false
+		}
+		at += n
+		end := at + len(mark)
+		whole := s[at-1] != ' ' && s[at-1] != '\\' && (end == len(s) || s[end] != mark[0])
+		if whole && (mark[0] != '_' || end == len(s) || !wordly(s[end])) {
+			return s[from:at], true
+		}
+		for at < len(s) && s[at] == mark[0] {
+			at++
+		}
+	}
+}
+
+func wordly(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// link reads [label](address), and an image, which is shown like one.
+func link(s string) (label, url string, long int, ok bool) {
+	from := strings.IndexByte(s, '[') + 1
+	end := strings.Index(s[from:], "](")
+	if end < 0 || strings.ContainsAny(s[from:from+end], "[\n") {
+		return "", "", 0, false
+	}
+	at := from + end + 2
+	stop := strings.IndexByte(s[at:], ')')
+	if stop < 0 || strings.Contains(s[at:at+stop], "](") {
+		return "", "", 0, false
+	}
+	url, _, _ = strings.Cut(s[at:at+stop], " ")
+	return s[from : from+end], url, at + stop + 1, true
+}
+
+// blanks are such as no line is broken at.
+var blanks = regexp.MustCompile(` {8,}`)
+
+// wrap breaks lines at width columns, takes away what pads them, and ends each with the terminal's own colours.
+func wrap(text string, width int) (lines []string) {
+	text = strings.ReplaceAll(text, "\t", "    ")
+	if fits := len(text) <= width && !strings.Contains(text, "\n"); !fits {
+		text = lipgloss.Wrap(blanks.ReplaceAllStringFunc(text, func(s string) string { return s[:min(len(s), max(width/2, 1))] }), width, "")
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if line = strings.TrimRight(line, " "); strings.Contains(line, "\x1b") && !strings.HasSuffix(line, "\x1b[0m") {
+			line += "\x1b[0m"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,171 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+)
+
+// working is a conversation with a run under way that has written so many entries.
+func working(entries int) *ui {
+	u := newUI(context.Background(), Config{Colour: true})
+	u.resize(100, 30)
+	u.run = &run{host: newHost(nil), put: map[string]bool{}}
+	at := func(i int, op, id string, d journal.Data) {
+		u.event(event.Event{Entry: journal.Entry{Run: "r", Seq: int64(i), Key: journal.Key{Op: op, ID: id}, Data: d}})
+		u.printed()
+	}
+	for i := range entries / 4 {
+		id := fmt.Sprint("c", i)
+		call := journal.Called{ID: id, Name: "bash", Input: `{"command":"ls"}`}
+		at(i, "model", id, journal.ModelStarted{Model: "m"})
+		at(i, "model", id, journal.ModelFinished{Model: "m", Message: message.New(message.RoleAssistant, message.Text{Text: "Words."}, message.ToolCall{ID: id, Name: "bash", Input: call.Input})})
+		at(i, "tool", id, journal.ToolStarted{Call: call})
+		at(i, "tool", id, journal.ToolFinished{Call: id, Name: "bash", Content: strings.Repeat("a line\n", 100), Outcome: journal.OutcomeOK})
+	}
+	return u
+}
+
+// printed is what the terminal has taken.
+func (u *ui) printed() (lines []string) {
+	lines, u.out = u.out, u.out[:0:0]
+	return lines
+}
+
+func TestWhatADeltaCostsDoesNotGrowWithTheConversation(t *testing.T) {
+	if raced.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	cost := func(entries int) float64 {
+		u := working(entries)
+		words := []event.Event{{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "word "}, {Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "end.\n\n"}}
+		return testing.AllocsPerRun(200, func() {
+			for _, e := range words {
+				u.event(e)
+				u.View()
+			}
+			if lines := u.printed(); len(lines) != 2 || lines[0] != "word end." {
+				t.Fatalf("%q: not what came, and that alone", lines)
+			}
+		})
+	}
+	few, many := cost(40), cost(10_000)
+	if many > few+2 {
+		t.Errorf("%v allocations with 10,000 entries, %v with 40", many, few)
+	}
+	if u := working(10_000); len(u.tell.folds) > keptFolds || len(u.tell.calls) > 0 || len(u.waits.All()) > 0 {
+		t.Errorf("kept: %d folds, %d calls, %d waits", len(u.tell.folds), len(u.tell.calls), len(u.waits.All()))
+	}
+}
+
+// A reply of one block, such as code, does not cost more the longer it is, but for keeping it.
+func TestALongOpenBlockIsShownByItsEnd(t *testing.T) {
+	u := working(0)
+	say := func(text string) {
+		u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: text})
+	}
+	say("```go\n")
+	for i := range 20_000 {
+		say(fmt.Sprintf("line %d\n", i))
+	}
+	const views = 51
+	took := testing.AllocsPerRun(views-1, func() {
+		say("more\n")
+		if v := u.View().Content; !strings.Contains(v, "line 19999") && !strings.Contains(v, "more") || strings.Count(v, "\n") >= u.height {
+			t.Fatal(v)
+		}
+	})
+	if took > 5000 {
+		t.Errorf("a delta takes %v allocations", took)
+	}
+	if lines := u.printed(); len(lines) > 0 {
+		t.Errorf("%d lines were printed of a block that is open", len(lines))
+	}
+	say("```\n")
+	if lines := u.printed(); len(lines) != 20_000+views+1 {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+// What is retried is void: it is shown once, when it is whole.
+func TestAReplyThatIsTriedAgainIsNotJoined(t *testing.T) {
+	u := working(0)
+	send := func(kind event.Delta, text string) {
+		u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: kind, Text: text})
+	}
+	send(event.TextDelta, "half of")
+	send(event.Retry, "overloaded")
+	send(event.TextDelta, "All of it.")
+	u.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ModelFinished{Message: message.Assistant("All of it.")}}})
+	text := strings.Join(u.printed(), "\n")
+	if strings.Count(text, "All of it.") != 1 || strings.Contains(text, "half of") || !strings.Contains(text, "is void") || !strings.Contains(text, "overloaded") {
+		t.Error(text)
+	}
+}
+
+// Steering stands before the reply that heard it, once; what came while that was written stands behind it.
+func TestSteeringStandsWhereItIsHeard(t *testing.T) {
+	u := working(0)
+	now := time.Now()
+	u.run.said = []told{{text: "in time"}, {text: "too late"}}
+	u.run.recorded("in time", now)
+	entry := func(at time.Time, d journal.Data) {
+		u.event(event.Event{Entry: journal.Entry{Run: "r", Time: at, Data: d}})
+	}
+	u.run.recorded("too late", now.Add(2*time.Millisecond)) // the entry that is told of now was written before
+	entry(now.Add(time.Millisecond), journal.ModelStarted{})
+	u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "First.\n\n"})
+	entry(now, journal.ModelFinished{Message: message.Assistant("First."), Heard: []message.Message{message.User("in time")}})
+	entry(now.Add(3*time.Millisecond), journal.ModelStarted{})
+	entry(now, journal.ModelFinished{Message: message.Assistant("Second."), Heard: []message.Message{message.User("too late")}})
+	text := ours.ReplaceAllString(strings.Join(u.printed(), "\n"), "")
+	at := -1
+	for _, want := range []string{"> in time", "First.", "> too late", "Second."} {
+		if i := strings.Index(text, want); i <= at || strings.Count(text, want) != 1 {
+			t.Errorf("%q in\n%s", want, text)
+		} else {
+			at = i
+		}
+	}
+	if len(u.run.said) > 0 {
+		t.Errorf("%v", u.run.said)
+	}
+}
+
+// No line of the view or above it is wider than the terminal, whatever the width and whatever is shown.
+func TestNothingIsWiderThanTheTerminal(t *testing.T) {
+	for _, width := range []int{20, 33, 80, 200} {
+		u := working(0)
+		u.resize(width, 12)
+		u.model, u.session, u.hint = strings.Repeat("模", 50), "s", ""
+		u.busy = &busy{strings.Repeat("什么", 60), time.Now()}
+		u.edit.insert(strings.Repeat("漢字 words ", 40))
+		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}, Data: journal.ToolStarted{Call: journal.Called{ID: "c", Name: "bash", Input: `{"command":"` + strings.Repeat("漢", 300) + `"}`}}}})
+		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}}, Delta: event.ToolOutput, Text: strings.Repeat("漢", 300) + "\n"})
+		u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "words " + strings.Repeat("漢", 300)})
+		u.run.said = []told{{text: strings.Repeat("漢", 300)}}
+		v := u.View()
+		u.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ToolFinished{Call: "c", Name: "bash", Content: strings.Repeat("漢", 300), IsError: true}}})
+		rows := strings.Split(v.Content, "\n")
+		if len(rows) > 12 {
+			t.Errorf("%d rows of 12", len(rows))
+		}
+		for _, line := range append(rows, u.printed()...) {
+			if n := lipgloss.Width(line); n > width {
+				t.Errorf("%d columns of %d: %q", n, width, line)
+			}
+		}
+		if c := v.Cursor; c == nil || c.X >= width || c.Y >= len(rows) {
+			t.Errorf("the cursor is at %+v", c)
+		}
+	}
+}

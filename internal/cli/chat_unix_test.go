@@ -1,0 +1,623 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl/internal/component"
+)
+
+// conversation is pawl chat in a real terminal, and the person there.
+type conversation struct {
+	t       *testing.T
+	tmux    string
+	socket  string
+	dir     string
+	journal string
+	args    []string
+	raw     string // what was written to the terminal, byte by byte
+	open    bool   // it was seen that the conversation has begun: keys are read one by one
+}
+
+// talkTo makes a project with a script, and begins a conversation there.
+func talkTo(t *testing.T, script string, flags ...string) *conversation {
+	t.Helper()
+	path := binary(t)
+	c := &conversation{t: t, tmux: component.Command(t, "tmux", "install tmux"), dir: t.TempDir(), journal: "sqlite:" + filepath.Join(t.TempDir(), "j.db")}
+	if err := os.WriteFile(filepath.Join(c.dir, "script.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sockets, err := os.MkdirTemp("", "tmux") // that of a test would be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.socket = filepath.Join(sockets, "s")
+	t.Cleanup(func() {
+		_, _ = c.does("kill-server")
+		_ = os.RemoveAll(sockets)
+	})
+	c.args = append([]string{path, "chat", "--dir", c.dir, "--journal", c.journal, "--session", "s"}, flags...)
+	if script != "" {
+		c.args = append(c.args, "--model", "scripted/"+filepath.Join(c.dir, "script.yaml"))
+	}
+	c.begin(c.args...)
+	return c
+}
+
+// begin starts a program in a terminal of its own; what the one before left is gone.
+func (c *conversation) begin(args ...string) {
+	c.t.Helper()
+	_, _ = c.does("kill-server")
+	c.socket += "s" // of a server that ends nothing can be asked
+	c.open = false
+	c.raw = filepath.Join(c.t.TempDir(), "raw")
+	line := ""
+	for _, a := range args {
+		line += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	}
+	ready := filepath.Join(c.t.TempDir(), "ready")
+	shell := "while ! [ -f " + ready + " ]; do sleep 0.02; done; sh -c 'echo $$ >" + c.pidFile() + "; exec \"$0\" \"$@\"'" + line + "; echo exit=$?; sleep 600"
+	c.must("-f", os.DevNull, "new-session", "-d", "-s", "x", "-x", "100", "-y", "30", "-c", c.dir, shell)
+	c.must("pipe-pane", "-t", "x", "cat >"+c.raw)
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *conversation) pidFile() string { return filepath.Join(filepath.Dir(c.socket), "pid") }
+
+func (c *conversation) does(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.tmux, append([]string{"-S", c.socket}, args...)...)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TMUX") && !strings.HasPrefix(v, "NO_COLOR=") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (c *conversation) must(args ...string) string {
+	c.t.Helper()
+	out, err := c.does(args...)
+	if err != nil {
+		c.t.Fatalf("tmux %q: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// screen is what stands there, and all that was scrolled away.
+func (c *conversation) screen() string {
+	c.t.Helper()
+	return c.must("capture-pane", "-p", "-t", "x", "-S", "-20000")
+}
+
+// sees waits for texts, in this order, and gives the screen.
+func (c *conversation) sees(texts ...string) (screen string) {
+	c.t.Helper()
+	missing := ""
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		screen, missing = c.screen(), ""
+		rest := screen
+		for _, text := range texts {
+			_, after, ok := strings.Cut(rest, text)
+			if !ok {
+				missing = text
+				break
+			}
+			rest = after
+		}
+		if missing == "" {
+			return screen
+		}
+	}
+	c.t.Fatalf("%q is missing in\n%s", missing, screen)
+	return ""
+}
+
+// bottom waits for what stands in the last rows alone.
+func (c *conversation) bottom(text string) {
+	c.t.Helper()
+	last := ""
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		rows := strings.Split(strings.TrimRight(c.screen(), "\n "), "\n")
+		if last = strings.Join(rows[max(len(rows)-6, 0):], "\n"); strings.Contains(last, text) {
+			return
+		}
+	}
+	c.t.Fatalf("%q is not at the bottom of\n%s", text, c.screen())
+}
+
+// ready waits until keys answer the question that was seen: its choices stay, and are not those of the one before.
+func (c *conversation) ready() {
+	c.t.Helper()
+	since := time.Now()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		if !strings.Contains(c.screen(), "\n[y]es · [a]") {
+			since = time.Now()
+		} else if time.Since(since) > 300*time.Millisecond {
+			return
+		}
+	}
+	c.t.Fatalf("nothing can be answered:\n%s", c.screen())
+}
+
+// rests waits for the end of a run, and gives the screen.
+func (c *conversation) rests() string {
+	c.t.Helper()
+	c.sees("✓ ")
+	screen := ""
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		screen = c.screen()
+		rows := strings.Split(strings.TrimRight(screen, "\n "), "\n")
+		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") {
+			return screen
+		}
+	}
+	c.t.Fatalf("it does not rest:\n%s", screen)
+	return ""
+}
+
+// types has the person type a text; says, and send it.
+func (c *conversation) types(text string) { c.t.Helper(); c.must("send-keys", "-t", "x", "-l", text) }
+
+func (c *conversation) presses(keys ...string) {
+	c.t.Helper()
+	c.must(append([]string{"send-keys", "-t", "x"}, keys...)...)
+}
+
+func (c *conversation) says(text string) {
+	c.t.Helper()
+	if !c.open {
+		c.sees("pawl chat ·", "/help", "\n>")
+		c.open = true
+	}
+	c.types(text)
+	c.presses("Enter")
+}
+
+// written is what the program wrote to the terminal.
+func (c *conversation) written() string {
+	c.t.Helper()
+	b, err := os.ReadFile(c.raw)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (c *conversation) file(name string) string {
+	b, _ := os.ReadFile(filepath.Join(c.dir, name))
+	return string(b)
+}
+
+func (c *conversation) makes(name string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+const (
+	free   = "--permission-mode=bypassPermissions"
+	atOnce = "--no-sandbox"
+)
+
+// untilGo is a tool that works until there is a file.
+const untilGo = `until [ -f go ]; do sleep 0.02; done; echo went`
+
+func TestAConversationAtATerminal(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- text: "A **bold** word, and `+"`code`"+`.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nNow the file:"
+  tool_calls: [{id: w, name: write, input: {file_path: poem.txt, content: "roses\nviolets\n"}}]
+  usage: {input_tokens: 100, output_tokens: 20}
+- tool_calls: [{id: e, name: edit, input: {file_path: poem.txt, old_string: violets, new_string: tulips}}]
+- tool_calls: [{id: b, name: bash, input: {command: "seq 1 30"}}]
+- text: "It is written."
+- text: "The second answer."
+`, atOnce, free)
+	c.sees("pawl chat · scripted/", "/help")
+	c.says("hello 漢字")
+	screen := c.sees("> hello 漢字", "A bold word, and code.", "• one", "• two", "a │ b", "Now the file:", "✓ write poem.txt", "✓ edit poem.txt", "-violets", "+tulips", "✓ bash seq 1 30", "30", "29 more lines · Ctrl-O unfolds", "It is written.", "120 tokens")
+	if strings.Contains(screen, "**") || strings.Contains(screen, "\n    17\n") {
+		t.Errorf("it is no Markdown, or not folded:\n%s", screen)
+	}
+	if styled := c.written(); !strings.Contains(styled, "\x1b[1m") {
+		t.Errorf("nothing is bold: %q", styled)
+	}
+	c.presses("C-o")
+	c.sees("▾ bash", "    17", "    30")
+
+	c.says("/help")
+	c.sees("/model [PROVIDER/NAME]", "/sessions", "/fork [SEQ]", "/cost", "/quit")
+	c.says("/nothing")
+	c.sees("there is no command /nothing")
+	c.says("/cost")
+	c.sees("its tasks included:", "4 calls · 100 tokens in · 0 from a cache · 20 out")
+
+	other := filepath.Join(c.dir, "other.yaml")
+	if err := os.WriteFile(other, []byte("turns:\n"+strings.Repeat("- text: not me\n", 4)+"- text: I am the other one.\n- text: And again.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.says("/model nobody/x")
+	c.sees("✗", "nobody")
+	c.says("/model scripted/" + other)
+	c.sees("the model is scripted/", "from here on")
+	c.says("who are you?")
+	c.sees("> who are you?", "I am the other one.", "✓")
+
+	c.says("/fork 99999")
+	c.sees("/fork: ", "99999")
+	number := regexp.MustCompile(`> who are you\?\n\s+#(\d+)`).FindStringSubmatch(c.screen())
+	if number == nil {
+		t.Fatalf("a prompt has no number:\n%s", c.screen())
+	}
+	at, _ := strconv.Atoi(number[1])
+	c.says(fmt.Sprintf("/fork #%d", at-2))
+	c.sees("session s-fork", "> hello 漢字", "It is written.")
+	c.bottom("s-fork")
+	c.says("go another way")
+	c.sees("> go another way", "I am the other one.")
+
+	c.says("/sessions")
+	c.sees("Up, Down choose")
+	c.sees("s-fork", "hello 漢字")
+	c.presses("Down", "Enter")
+	c.sees("session s\n", "> who are you?")
+	c.says("/quit")
+	c.sees("go on with: pawl chat --session s ", "exit=0")
+	if got := c.file("poem.txt"); got != "roses\ntulips\n" {
+		t.Errorf("%q", got)
+	}
+	show, err := exec.Command(c.args[0], "sessions", "show", "s-fork", "--journal", c.journal).Output()
+	if err != nil || strings.Contains(string(show), "who are you?") || !strings.Contains(string(show), "go another way") {
+		t.Errorf("%v\n%s", err, show)
+	}
+}
+
+// A model that is asked by HTTP says one thing after the other, when the test has it do so.
+func TestWordsAreShownAsTheyComeAndWhatIsWaitedForToo(t *testing.T) {
+	t.Parallel()
+	say := make(chan string)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if asked.Add(1) == 1 {
+			w.Header().Set("Retry-After", "2")
+			http.Error(w, `{"error":{"message":"too many of you"}}`, http.StatusTooManyRequests)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		for {
+			select {
+			case text, more := <-say:
+				if !more {
+					fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+					return
+				}
+				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", text)
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c := talkTo(t, "", "--model", "openai/some-model", "--base-url", server.URL+"/v1")
+	c.sees("pawl chat · openai/some-model")
+	c.says("hello")
+	c.sees("↻", "too many of you")
+	c.bottom("trying again in ")
+	c.bottom("again: 1 s")
+	say <- "The first para"
+	c.bottom("The first para")
+	c.bottom("writing")
+	say <- "graph.\n\nThe second **para"
+	c.sees("The first paragraph.", "The second **para")
+	c.must("resize-window", "-t", "x", "-x", "60", "-y", "20")
+	c.bottom("The second **para")
+	c.must("resize-window", "-t", "x", "-x", "110", "-y", "30")
+	say <- "graph** ends."
+	c.bottom("The second paragraph ends.")
+	close(say)
+	if screen := c.rests(); strings.Count(screen, "The second paragraph ends.") != 1 || strings.Count(screen, "The first paragraph.") != 1 || strings.Contains(screen, "**") || strings.Contains(screen, "writing") {
+		t.Errorf("said twice, or what was not ready stayed:\n%s", screen)
+	}
+	c.presses("C-d")
+	c.sees("exit=0")
+}
+
+func TestAToolTellsWhatItDoesWhileItWorksAndWhatIsTypedThenIsHeard(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: b, name: bash, input: {command: "echo a line; `+untilGo+`"}}]
+- text: "I heard you."
+`, atOnce, free)
+	c.says("begin")
+	c.sees("bash echo a line", "a line", "at work · Esc interrupts")
+	c.says("and mind the gap")
+	c.sees("» and mind the gap · heard before the next step")
+	c.says("/model other/x")
+	c.sees("not while a run is under way")
+	c.makes("go")
+	c.sees("✓ bash", "> and mind the gap", "I heard you.", "✓ ")
+	if screen := c.rests(); strings.Count(screen, "mind the gap") != 1 {
+		t.Errorf("it stands there twice:\n%s", screen)
+	}
+	show, err := exec.Command(c.args[0], "sessions", "show", "s", "--journal", c.journal).Output()
+	if before, _, ok := strings.Cut(string(show), "I heard you."); err != nil || !ok || !strings.Contains(before, "and mind the gap") {
+		t.Errorf("%v\n%s", err, show)
+	}
+}
+
+func TestQuestionsAreAnsweredInPlace(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: c1, name: bash, input: {command: "git init one"}}]
+- tool_calls: [{id: c2, name: bash, input: {command: "git init two"}}]
+- tool_calls: [{id: c3, name: bash, input: {command: "git init three"}}]
+- tool_calls: [{id: c4, name: bash, input: {command: "git init four"}}]
+- tool_calls: [{id: c5, name: bash, input: {command: "git init four"}}]
+- tool_calls: [{id: q, name: ask_user, input: {question: "Which colour?", type: select, options: [{label: red}, {label: blue}]}}]
+- tool_calls: [{id: c6, name: bash, input: {command: "git init six"}}]
+- text: "All asked."
+- text: "Later, then."
+`, atOnce)
+	c.says("begin")
+	c.sees("? run bash", "| command: git init one", "commands run without a sandbox")
+	c.ready()
+	c.types("y")
+	c.sees("→ yes", "✓ bash git init one", "| command: git init two")
+	c.ready()
+	c.types("n")
+	c.bottom("why not?")
+	c.says("use another name")
+	c.sees("→ no: use another name", "| command: git init three")
+	c.ready()
+	c.types("e")
+	c.sees(`> {`, `"command": "git init three"`)
+	c.presses("C-u", "BSpace", "C-u", "BSpace", "C-u")
+	c.says("no json")
+	c.bottom("that is no JSON object")
+	c.presses("C-u")
+	c.says(`{"command": "git init edited"}`)
+	c.sees("→ yes, with another input:", "✓ bash git init edited", "| command: git init four")
+	c.ready()
+	c.types("a")
+	c.sees("this very call for the session", "✓ bash git init four", "✓ bash git init four", "Which colour?", "red", "blue")
+	c.bottom("Enter answers")
+	c.says("2")
+	c.sees("✓ ask_user", "blue", "| command: git init six")
+	c.ready()
+	c.types("l")
+	c.sees("it waits for an answer · Enter asks again")
+	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "edited": true, "four": true, "six": false} {
+		if _, err := os.Stat(filepath.Join(c.dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.presses("C-d")
+	c.sees("waiting for a person:", "pawl approve s", "exit=3")
+	c.begin(c.args...)
+	c.sees("its run waits for 1 answer · Enter asks again")
+	c.presses("Enter")
+	c.sees("· goes on", "| command: git init six")
+	c.ready()
+	c.types("y")
+	c.sees("· goes on", "✓ bash git init six", "All asked.")
+}
+
+// What a person typed before the question could be read is no answer to it, and is there again when it is answered.
+func TestWhatIsTypedIsNoAnswerToAQuestionThatComesUp(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- delay: 1s
+  tool_calls: [{id: c1, name: bash, input: {command: "git init one"}}]
+- text: "Done."
+`, atOnce)
+	c.says("begin")
+	for range 25 { // a person who types on
+		c.types("y")
+	}
+	c.sees("? run bash")
+	for range 5 {
+		c.types("y")
+	}
+	c.ready()
+	if _, err := os.Stat(filepath.Join(c.dir, "one")); err == nil {
+		t.Errorf("what was typed before the question answered it:\n%s", c.screen())
+	}
+	c.types("y")
+	c.sees("→ yes", "Done.")
+	c.bottom("> yyyyy")
+}
+
+func TestARunIsInterruptedAndGoesOnAndIsStoppedAtOnce(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: b, name: bash, input: {command: "echo once >> out; `+untilGo+`"}}]
+- text: "It went on."
+- tool_calls: [{id: d, name: bash, input: {command: "sleep 1000"}}]
+- text: "Still here."
+`, atOnce, free)
+	c.says("begin")
+	c.sees("bash echo once")
+	c.presses("Escape")
+	c.bottom("stops behind this step")
+	c.makes("go")
+	c.sees("✓ bash", "Enter goes on")
+	c.bottom("unfinished: Enter goes on")
+	c.presses("Enter")
+	c.sees("· goes on", "It went on.", "✓ ")
+	if got := c.file("out"); got != "once\n" {
+		t.Errorf("%q", got)
+	}
+	c.says("again")
+	c.sees("bash sleep 1000")
+	c.presses("C-c")
+	c.bottom("stops behind this step")
+	c.presses("C-c")
+	c.sees("what was done is kept")
+	c.says("are you there?")
+	c.sees("> are you there?", "Still here.", "✓ ")
+	c.types("some words")
+	c.bottom("> some words")
+	c.presses("C-c") // takes away what is typed, and nothing else
+	c.presses("C-c")
+	c.bottom("Ctrl-C again leaves")
+	c.presses("C-c")
+	c.sees("go on with: pawl chat --session s ", "exit=0")
+}
+
+func TestAConversationWhoseProcessIsKilledGoesOn(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- text: "I begin."
+  tool_calls: [{id: a, name: bash, input: {command: "echo one >> out"}}]
+- tool_calls: [{id: b, name: bash, input: {command: "echo two >> out; `+untilGo+`"}}]
+- text: "It is done."
+`, atOnce, free)
+	c.says("begin")
+	c.sees("I begin.", "✓ bash echo one", "bash echo two")
+	for end := time.Now().Add(20 * time.Second); c.file("out") != "one\ntwo\n" && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	b, err := os.ReadFile(c.pidFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.sees("exit=137")
+	c.begin(c.args...)
+	c.sees("session s\n", "> begin", "I begin.", "✓ bash echo one", "its run was not finished · Enter goes on with it")
+	c.presses("Enter")
+	c.sees("· goes on", "It is done.", "✓ ")
+	screen := c.rests()
+	if got := c.file("out"); got != "one\ntwo\n" {
+		t.Errorf("done twice: %q", got)
+	}
+	for _, once := range []string{"> begin", "I begin.", "✓ bash echo one", "It is done."} {
+		if strings.Count(screen, once) != 1 {
+			t.Errorf("%q stands there %d times:\n%s", once, strings.Count(screen, once), screen)
+		}
+	}
+}
+
+// hostile has what would steer a terminal: titles, the clipboard, colours, clearing, controls of eight bits, order of writing.
+const hostile = "\x1b]0;EVIL\x07 \x1b]52;c;RVZJTA==\x07 \x1b[5;7mEVIL \u009b31mEVIL \u0085EVIL \x1bcEVIL \u202eEVIL \rEVIL \x1b[3JEVIL"
+
+func TestNothingThatOthersWroteSteersTheTerminal(t *testing.T) {
+	t.Parallel()
+	text := strconv.QuoteToASCII(hostile) // YAML reads these escapes
+	text = strings.ReplaceAll(text, `\u202e`, `\u202E`)
+	c := talkTo(t, `turns:
+- text: `+text+`
+  tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; sleep 1.2; cat nasty >&2; exit 3"}}]
+- tool_calls: [{id: c, name: `+text+`, input: {`+text+`: `+text+`}}]
+- tool_calls: [{id: q, name: ask_user, input: {question: `+text+`}}]
+- text: "SURVIVED"
+`, atOnce, free)
+	if err := os.WriteFile(filepath.Join(c.dir, "nasty"), []byte(hostile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.sees("pawl chat")
+	c.says("begin")
+	c.sees("EVIL", "✗ bash", "the agent asks", "EVIL")
+	c.bottom("Enter answers")
+	c.presses("C-o")
+	c.sees("▾", "EVIL")
+	c.says("fine")
+	c.sees("SURVIVED")
+	c.presses("C-d")
+	c.sees("exit=0")
+	c.begin(c.args...) // and as it is read again
+	c.sees("SURVIVED")
+	first := c.written()
+	for _, bad := range []string{"\x1b]0;EVIL", "\x1b]52", "\x1b[5;7m", "\u009b", "\u0085", "\x1bcEVIL", "\u202e", "\x1b[3JEVIL"} {
+		if strings.Contains(first, bad) {
+			t.Errorf("%q reached the terminal", bad)
+		}
+	}
+}
+
+func TestColoursAreLeftOutWhereNobodyWantsThem(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, "turns:\n- text: \"A **bold** word.\"\n  tool_calls: [{id: a, name: bash, input: {command: 'exit 3'}}]\n- text: Done.\n", atOnce, free)
+	c.begin(append([]string{"env", "NO_COLOR=1"}, c.args...)...)
+	c.says("begin")
+	c.sees("A **bold** word.", "✗ bash exit 3", "Done.", "✓ ")
+	for _, sgr := range regexp.MustCompile(`\x1b\[[0-9;:]*m`).FindAllString(c.written(), -1) {
+		if strings.Trim(sgr, "\x1b[0;m") != "" {
+			t.Errorf("%q", sgr)
+		}
+	}
+}
+
+func TestAPersonIsToldWhatTakesTime(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, "turns: [{text: hi}]")
+	c.begin(append(c.args, "--mcp", "slow=sleep 100")...)
+	c.bottom("the MCP server slow starts: 1 s")
+	c.presses("C-c")
+	c.sees("exit=130")
+}
+
+func TestALongConversationIsOpenAtOnceAndScrolls(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, "turns:\n- text: \""+strings.Repeat(`word word word word word word word word\n\n`, 3000)+"END\"\n- text: Again.\n", atOnce, free)
+	c.says("begin")
+	c.sees("END", "✓ ")
+	if n := strings.Count(c.screen(), "word word word word"); n != 3000 && n < 1900 { // tmux keeps some 2,000 lines
+		t.Errorf("%d lines of 3000", n)
+	}
+	if n := strings.Count(strings.ReplaceAll(c.written(), "\r", ""), "word word word word word word word word"); n < 3000 || n > 3300 {
+		t.Errorf("%d lines were written for 3000: each is to be written once", n)
+	}
+	c.says("again")
+	c.sees("> again", "Again.")
+	c.begin(c.args...)
+	c.sees("the last of it; all: pawl sessions show", "END", "> again", "Again.")
+}
+
+func TestChatNeedsATerminal(t *testing.T) {
+	w := newWorld(t)
+	if r := w.pawl("chat", "--dir", w.dir, "--journal", w.journal); r.code != exitUsage || r.out != "" || !strings.Contains(r.err, "use pawl run") {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("chat", "hello"); r.code != exitUsage || !strings.Contains(r.err, `use pawl run "hello"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := w.pawl("chat", "--json"); r.code != exitUsage || !strings.Contains(r.err, "pawl run --json") {
+		t.Errorf("%+v", r)
+	}
+	c := talkTo(t, "turns: [{text: hi}]")
+	c.begin(append([]string{"env", "TERM=dumb"}, c.args...)...)
+	c.sees("can move its cursor", "use pawl run", "exit=2")
+	c.begin(append(c.args, "--model", "nobody/x")...)
+	c.sees("nobody", "exit=2")
+}
