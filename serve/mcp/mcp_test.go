@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/telemetry"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -387,5 +389,35 @@ func TestTwoCallsOfOneSessionQueue(t *testing.T) {
 	}
 	if most.Load() != 1 || p.state("s").Messages.Len() != 15 {
 		t.Error(most.Load(), p.state("s").Messages.Len())
+	}
+}
+
+// What a call leaves behind in a session of its own ends with it; a session that the client named goes on.
+func TestTheSessionOfACallEndsWithIt(t *testing.T) {
+	look := tool.Func("look", "Looks.", func(context.Context, struct{}) (string, error) { return "seen", nil }, tool.ReadOnly)
+	var mu sync.Mutex
+	var ended []func(string) bool
+	o := noProject(nil, "", look)
+	o.Middleware = []hook.Middleware{{Name: "listens", Forget: func(of func(string) bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = append(ended, of)
+	}}}
+	p := newPlace(t, o, mcp.Options{Tools: mcp.ReadOnly})
+	w := p.wire(t.Context())
+	w.hello(`{}`)
+	w.call(1, "look", `{}`, `{"pawl/session":"mine"}`)
+	w.result(1)
+	mu.Lock()
+	if len(ended) > 0 {
+		t.Error("a session that the client named has ended")
+	}
+	mu.Unlock()
+	w.call(2, "look", `{}`)
+	session, _ := w.result(2)["_meta"].(map[string]any)["pawl/session"].(string)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ended) != 1 || session == "" || !ended[0](session) || ended[0]("mine") {
+		t.Errorf("%d sessions ended, %q is the call's", len(ended), session)
 	}
 }

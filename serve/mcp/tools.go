@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -77,8 +78,19 @@ func (s *Server) use(ctx context.Context, req *sdk.CallToolRequest, name string)
 		return failed(err), nil
 	}
 	return s.serve(ctx, req, session, func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
-		return s.rt.UseTool(ctx, session, name, json.RawMessage(req.Params.Arguments), opts...)
+		res, err := s.rt.UseTool(ctx, session, name, json.RawMessage(req.Params.Arguments), opts...)
+		if session == "" && res != nil && res.Status != agent.StatusInterrupted {
+			s.endSession(ctx, res.ContextID)
+		}
+		return res, err
 	})
+}
+
+// endSession ends a session that was one call's own: nobody else knows of it, and what the call left running in the background would run on unseen.
+func (s *Server) endSession(ctx context.Context, session string) {
+	if err := s.rt.EndSession(context.WithoutCancel(ctx), session); err != nil && !errdefs.Conflict.Is(err) && s.o.Logger != nil {
+		s.o.Logger.Warn("the session of a call did not end well", "session", session, "error", err)
+	}
 }
 
 // checkSession refuses names that can't be a session of somebody's own: a "/" is for those of tasks, below their run.
