@@ -20,9 +20,9 @@ import (
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
+	streams "github.com/pawl-dev/pawl/stream/postgres"
 	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
-	streams "github.com/pawl-dev/pawl/stream/postgres"
 	"github.com/pawl-dev/pawl/tool"
 )
 

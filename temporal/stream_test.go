@@ -24,10 +24,10 @@ import (
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
-	"github.com/pawl-dev/pawl/temporal"
-	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 	"github.com/pawl-dev/pawl/stream"
 	streams "github.com/pawl-dev/pawl/stream/postgres"
+	"github.com/pawl-dev/pawl/temporal"
+	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 	"github.com/pawl-dev/pawl/tool"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/cli"
-	"github.com/pawl-dev/pawl/temporal"
 	"github.com/pawl-dev/pawl/stream/postgres"
+	"github.com/pawl-dev/pawl/temporal"
 )
 
 // service is Temporal as the program has it.
