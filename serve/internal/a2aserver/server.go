@@ -160,6 +160,15 @@ func init() {
 		a2a.OpCreatePush: (*call).createPush, a2a.OpGetPush: (*call).getPush, a2a.OpListPush: (*call).listPush, a2a.OpDeletePush: (*call).deletePush,
 		a2a.OpExtendedCard: (*call).extendedCard,
 	}
+	for op, f := range operations {
+		operations[op] = func(c *call) (any, error) {
+			result, err := f(c)
+			if cause := context.Cause(c.context()); cause != nil && errdefs.Canceled(err) { // the server stops
+				err = cause
+			}
+			return result, err
+		}
+	}
 }
 
 // read reads the call's parameters.
@@ -190,9 +199,6 @@ func (c *call) answer(result any) {
 
 // fail answers with an error. Clients of 0.3 that want a stream read nothing else: for them it is one event.
 func (c *call) fail(op a2a.Operation, err error) {
-	if cause := context.Cause(c.context()); cause != nil && errdefs.Canceled(err) { // the server stops
-		err = cause
-	}
 	told := a2a.ErrorOf(err)
 	if errdefs.RateLimit.Is(err) { // the call was right, and may be made again
 		c.s.refuse(c.w, c.version, http.StatusTooManyRequests, c.id, told)
