@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,12 +23,11 @@ import (
 
 // mcpServing are the flags of mcp serve.
 type mcpServing struct {
-	addr, token    string
-	origins, hosts []string
-	stateless      bool
-	tools          []string
-	noAgent        bool
-	noAnswer       bool
+	doors
+	stateless bool
+	tools     []string
+	noAgent   bool
+	noAnswer  bool
 }
 
 // mcpConnections is how many connections there may be at a time.
@@ -54,51 +51,47 @@ It ends, with exit 0, when standard input does, or when it is told to stop (Ctrl
 	f := cmd.Flags()
 	f.StringVar(&m.addr, "http", "", "serve by streamable HTTP at `HOST:PORT`; port 0 is a free one")
 	f.BoolVar(&m.stateless, "stateless", false, "with --http: keep no sessions of the protocol, as its version 2026-07-28 has it")
-	f.StringVar(&m.token, "token", "", "what clients have to send as Authorization: Bearer `TOKEN`, or @FILE, 16 characters or more; default: $PAWL_TOKEN. Needed for an address that others can reach")
-	f.StringArrayVar(&m.origins, "origin", nil, "let pages of another site call, such as `https://chat.example` (repeat)")
-	f.StringArrayVar(&m.hosts, "host", nil, "a `NAME`, with its port, that clients ask for the server by, besides addresses and localhost (repeat)")
+	m.add(cmd)
 	f.StringSliceVar(&m.tools, "tools", []string{"read"}, "which of the project's tools are offered: none, read (those that change nothing), all, or their `NAMES` with commas between")
 	f.BoolVar(&m.noAgent, "no-agent", false, "offer tools alone")
 	f.BoolVar(&m.noAnswer, "no-answer", false, `leave out the tool "answer": what waits for a person is then answered by elicitation, and with pawl approve, reject and answer`)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := m.check(); err != nil {
+		tokens, err := m.check()
+		if err != nil {
 			return err
 		}
 		if err := c.handOver(); err != nil {
 			return err
 		}
-		return c.serveMCP(cmd.Context(), s, m)
+		return c.serveMCP(cmd.Context(), s, m, tokens)
 	}
 	return cmd
 }
 
-// check looks at the flags, and gets the token.
-func (m *mcpServing) check() (err error) {
+// check looks at the flags, and gets the tokens.
+func (m *mcpServing) check() (tokens []string, err error) {
 	if m.addr == "" {
 		if m.stateless || m.token != "" || len(m.origins) > 0 || len(m.hosts) > 0 {
-			return usage("--stateless, --token, --origin and --host go with --http")
+			return nil, usage("--stateless, --token, --origin and --host go with --http")
 		}
-		return nil
+		return nil, nil
 	}
-	if m.token, err = textOrFile("--token", cmp.Or(m.token, os.Getenv("PAWL_TOKEN"))); err != nil {
-		return err
+	if tokens, err = m.tokens(); err != nil {
+		return nil, err
 	}
-	m.token = strings.TrimSpace(m.token)
 	host, _, err := net.SplitHostPort(m.addr)
 	ip := net.ParseIP(host)
 	switch {
 	case err != nil:
-		return usage("--http %q: want HOST:PORT, such as 127.0.0.1:7296: %v", m.addr, err)
-	case m.token != "" && len(m.token) < 16:
-		return usage("--token: it has %d characters; want 16 or more, such as from: openssl rand -hex 32", len(m.token))
-	case m.token == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return usage("--http %s: others can reach this address, so a token is needed: set PAWL_TOKEN, or give --token @FILE; or listen on 127.0.0.1", m.addr)
+		return nil, usage("--http %q: want HOST:PORT, such as 127.0.0.1:7296: %v", m.addr, err)
+	case len(tokens) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()):
+		return nil, usage("--http %s: others can reach this address, so a token is needed: set PAWL_TOKEN, or give --token @FILE; or listen on 127.0.0.1", m.addr)
 	}
-	return nil
+	return tokens, nil
 }
 
 // serveMCP serves until it is told to stop, or nobody is there any more, which is no failure.
-func (c *common) serveMCP(ctx context.Context, s streams, m mcpServing) (err error) {
+func (c *common) serveMCP(ctx context.Context, s streams, m mcpServing, tokens []string) (err error) {
 	o, err := c.options(ctx)
 	if err != nil {
 		return err
@@ -132,7 +125,7 @@ func (c *common) serveMCP(ctx context.Context, s streams, m mcpServing) (err err
 	if m.addr == "" {
 		return server.Stdio(ctx, struct{ io.Reader }{s.in}, s.out) // a read of standard input can't be ended: it goes on to the end of the process
 	}
-	return m.listen(ctx, s, server)
+	return m.listen(ctx, s, server, tokens)
 }
 
 // offeredTools says which tools are offered. Nobody but a model asks a person by a tool.
@@ -163,10 +156,10 @@ func offeredTools(rt *pawl.Runtime, names []string) (func(tool.Definition) bool,
 }
 
 // listen serves by HTTP.
-func (m *mcpServing) listen(ctx context.Context, s streams, server *mcp.Server) error {
-	handler, err := server.Handler(mcp.HTTP{Stateless: m.stateless, Token: m.token, Origins: m.origins, Hosts: m.hosts})
+func (m *mcpServing) listen(ctx context.Context, s streams, server *mcp.Server, tokens []string) error {
+	handler, err := server.Handler(mcp.HTTP{Stateless: m.stateless, Tokens: tokens, Origins: m.origins, Hosts: m.hosts})
 	if err != nil {
-		return err
+		return wrongUse(err)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.addr)
 	if err != nil {

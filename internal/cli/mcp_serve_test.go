@@ -88,8 +88,8 @@ func TestAForeignClientUsesTheAgentAndItsTools(t *testing.T) {
 			if how == "stdio" {
 				args = append(args, append([]string{path}, w.mcpArgs()...)...)
 			} else {
-				_, url := w.listens(path, []string{"PAWL_TOKEN=a token of sixteen"})
-				args = append(args, url, "a token of sixteen")
+				_, url := w.listens(path, []string{"PAWL_TOKEN=a-token-of-sixteen"})
+				args = append(args, url, "a-token-of-sixteen")
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -243,7 +243,7 @@ func TestWrongUseOfMCPServe(t *testing.T) {
 	for want, args := range map[string][]string{
 		"a token is needed":     {"--http", "0.0.0.0:0"},
 		"others can reach":      {"--http", ":0"},
-		"16 or more":            {"--http", "127.0.0.1:0", "--token", "short"},
+		"16 characters or more": {"--http", "127.0.0.1:0", "--token", "short"},
 		"want HOST:PORT":        {"--http", "7296"},
 		"go with --http":        {"--stateless"},
 		"there is no such tool": {"--tools", "nothing"},

@@ -3,12 +3,9 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/serve/internal/web"
 )
 
 // HTTP says how clients are served by HTTP.
@@ -25,11 +23,11 @@ type HTTP struct {
 	// Stateless serves each request for itself: no session of the protocol is kept, so any of several servers on one journal may get the next request. Clients of versions before 2026-07-28 can't be asked anything then, and can't cancel. Without
 	// it, clients of version 2026-07-28, which has no sessions, are told to use an older one.
 	Stateless bool
-	// Token is what clients have to send as a bearer token. Default: none is needed, which is for loopback addresses alone: whoever can connect can do what the Runtime can.
-	Token string
-	// Hosts are names, with a port where it is not the usual one, that requests may be for (their Host), besides loopback names at a loopback address. With none, at another address, any may; give a Token there.
+	// Tokens open the server, each of them, as a bearer token: 16 characters or more. None: nobody is asked for one, which is for addresses of this machine alone: whoever can connect can do what the Runtime can.
+	Tokens []string
+	// Hosts are the names that the server is asked by when there are no tokens, besides addresses and localhost.
 	Hosts []string
-	// Origins are web pages that may send requests, such as "https://app.example.com". Others may not, but for the server's own.
+	// Origins are sites whose pages may call, such as "https://app.example.com". The server's own may always, no other one may.
 	Origins []string
 	// MaxBody is the longest request, in bytes; MaxRequests is how many are served at a time; MaxSessions is how many clients have a session. Default: 0, which is 8 MiB, 256 and 1000; less is errdefs.Validation.
 	MaxBody                  int64
@@ -59,6 +57,10 @@ func (s *Server) Handler(o HTTP) (http.Handler, error) {
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = time.Hour
 	}
+	gate := web.Gate{Tokens: o.Tokens, Origins: o.Origins, Hosts: o.Hosts}
+	if err := gate.Check(); err != nil {
+		return nil, err
+	}
 	opts := &sdk.StreamableHTTPOptions{
 		Stateless: o.Stateless, Logger: s.o.Logger, SessionTimeout: o.SessionTimeout, MaxRequestBodyBytes: o.MaxBody,
 		DisableLocalhostProtection:   true, // ours says so in the protocol's form, and looks at Origin, too
@@ -67,28 +69,23 @@ func (s *Server) Handler(o HTTP) (http.Handler, error) {
 	if !o.Stateless {
 		opts.EventStore = sdk.NewMemoryEventStore(nil)
 	}
-	return &handler{s: s, o: o, token: sha256.Sum256([]byte(o.Token)), room: make(chan struct{}, o.MaxRequests), next: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, opts)}, nil
+	h := &handler{s: s, o: o, room: make(chan struct{}, o.MaxRequests), next: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, opts)}
+	return gate.Wrap(h, func(w http.ResponseWriter, _ *http.Request, err error) {
+		refuse(w, err.Error(), web.Status(err), jsonrpc.CodeInvalidRequest)
+	}), nil
 }
 
 type handler struct {
-	s     *Server
-	o     HTTP
-	token [sha256.Size]byte
-	room  chan struct{}
-	next  http.Handler
+	s    *Server
+	o    HTTP
+	room chan struct{}
+	next http.Handler
 }
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if err := h.admit(req); err != nil {
-		if errdefs.Unauthorized.Is(err) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-		}
-		refuse(w, err.Error(), statusOf(err), jsonrpc.CodeInvalidRequest)
-		return
-	}
 	leave := h.s.enter()
 	if leave == nil {
 		refuse(w, "the server is being closed", http.StatusServiceUnavailable, jsonrpc.CodeInternalError)
@@ -195,63 +192,6 @@ func (s *Server) full(most int) bool {
 		n++
 	}
 	return n >= most
-}
-
-// admit looks at who sends a request, and from where.
-func (h *handler) admit(req *http.Request) error {
-	if err := h.fromHere(req); err != nil {
-		return err
-	}
-	if h.o.Token == "" {
-		return nil
-	}
-	given, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(given)))
-	if !ok || subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1 {
-		return errdefs.Unauthorized.Errorf("a bearer token is needed, and this is not it: send it as Authorization: Bearer TOKEN")
-	}
-	return nil
-}
-
-// fromHere refuses what a web page of somebody else's has a browser send: by its own name that leads to this machine (DNS rebinding), or across origins.
-func (h *handler) fromHere(req *http.Request) error {
-	listed := slices.ContainsFunc(h.o.Hosts, func(host string) bool { return strings.EqualFold(host, req.Host) })
-	local, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	here := local != nil && loopback(local.String())
-	switch {
-	case listed, here && loopback(req.Host), !here && len(h.o.Hosts) == 0:
-	default:
-		return errdefs.PolicyDenied.Errorf("requests for the host %q are not served here", req.Host)
-	}
-	origin := req.Header.Get("Origin")
-	if origin == "" || slices.Contains(h.o.Origins, origin) {
-		return nil
-	}
-	if _, host, ok := strings.Cut(origin, "://"); ok && strings.EqualFold(host, req.Host) {
-		return nil
-	}
-	return errdefs.PolicyDenied.Errorf("requests of the web page %q are not served here", origin)
-}
-
-// loopback reports whether an address, or a name with or without a port, is of this machine alone.
-func loopback(addr string) bool {
-	host := addr
-	if h, _, err := net.SplitHostPort(addr); err == nil {
-		host = h
-	}
-	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
-func statusOf(err error) int {
-	if errdefs.Unauthorized.Is(err) {
-		return http.StatusUnauthorized
-	}
-	return http.StatusForbidden
 }
 
 // refuse answers a request that is not taken.

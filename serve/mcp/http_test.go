@@ -95,11 +95,11 @@ func TestClientsOfBothKindsOverHTTP(t *testing.T) {
 				ran := new(atomic.Int64)
 				model := scripted.New(scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "pay", Input: `{"sum":5}`}}}, scripted.Text("Done."))
 				p := newPlace(t, noProject(model, "", asks(false, ran)), mcp.Options{Tools: mcp.All})
-				srv := p.listen(mcp.HTTP{Stateless: stateless, Token: "a token of sixteen"})
+				srv := p.listen(mcp.HTTP{Stateless: stateless, Tokens: []string{"a-token-of-sixteen"}})
 				o := &sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 				}}
-				c, err := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, o).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: &http.Client{Transport: bearer("a token of sixteen")}}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+				c, err := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, o).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: &http.Client{Transport: bearer("a-token-of-sixteen")}}, &sdk.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
 					t.Fatal(version, err)
 				}
@@ -131,8 +131,8 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 // Whatever is wrong, the answer says so in the protocol's form, and the server goes on.
 func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 	p := newPlace(t, noProject(nil, ""), mcp.Options{})
-	srv := p.listen(mcp.HTTP{Token: "a token of sixteen", MaxBody: 1000, MaxSessions: 3, Origins: []string{"https://good.example"}})
-	const token = "Authorization: Bearer a token of sixteen"
+	srv := p.listen(mcp.HTTP{Tokens: []string{"a-token-of-sixteen"}, MaxBody: 1000, MaxSessions: 3, Origins: []string{"https://good.example"}})
+	const token = "Authorization: Bearer a-token-of-sixteen"
 	session := begin(t, srv.URL, token)
 	_ = begin(t, srv.URL, token, "Origin: https://good.example")
 	_ = begin(t, srv.URL, token, "Origin: "+srv.URL)
@@ -145,13 +145,12 @@ func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 		status  int
 		want    string
 	}{
-		"no token":             {hello, nil, 401, "bearer token"},
-		"a wrong token":        {hello, []string{"Authorization: Bearer nonsense"}, 401, "bearer token"},
-		"another scheme":       {hello, []string{"Authorization: Basic a token of sixteen"}, 401, "bearer token"},
+		"no token":             {hello, nil, 401, "a token is needed"},
+		"a wrong token":        {hello, []string{"Authorization: Bearer nonsense"}, 401, "a token is needed"},
+		"another scheme":       {hello, []string{"Authorization: Basic a-token-of-sixteen"}, 401, "a token is needed"},
 		"another site":         {hello, []string{token, "Origin: https://evil.example"}, 403, "evil.example"},
 		"a site without name":  {hello, []string{token, "Origin: null"}, 403, "null"},
 		"a port beside":        {hello, []string{token, "Origin: http://127.0.0.1:1"}, 403, "127.0.0.1:1"},
-		"another name":         {hello, []string{token, "Host: evil.example"}, 403, "evil.example"},
 		"malformed JSON":       {`{"jsonrpc":`, []string{token, session}, 400, "-32700"},
 		"nothing":              {``, []string{token, session}, 400, "-32700"},
 		"a number":             {`7`, []string{token, session}, 400, "-32600"},
@@ -192,7 +191,7 @@ func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 					t.Errorf("no error of JSON-RPC: %s %v", b, err)
 				}
 			}
-			if c.status == 401 && res.Header.Get("WWW-Authenticate") != "Bearer" {
+			if c.status == 401 && !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer") {
 				t.Error(res.Header)
 			}
 		})
@@ -200,6 +199,18 @@ func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 	res := post(t, srv.URL, call(`{"name":"ask","arguments":{"prompt":"p"}}`), token, session)
 	if m := answered(t, res.Body, "7"); !strings.Contains(mustJSON(m), "Hello there.") {
 		t.Error(m)
+	}
+}
+
+// Without a token a name that leads here is not taken for this machine's.
+func TestAServerWithoutATokenIsAskedByItsOwnNames(t *testing.T) {
+	p := newPlace(t, noProject(nil, ""), mcp.Options{})
+	srv := p.listen(mcp.HTTP{Hosts: []string{"box.example"}})
+	for host, want := range map[string]int{"evil.example": 403, "localhost.evil.example": 403, "localhost:80": 200, "box.example:80": 200, "[::1]": 200} {
+		res := post(t, srv.URL, hello, "Host: "+host)
+		if b, _ := io.ReadAll(res.Body); res.StatusCode != want || want == 403 && !strings.Contains(string(b), "-32600") {
+			t.Errorf("%s: %d %s", host, res.StatusCode, b)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ func (g Gate) Wrap(h http.Handler, fail func(http.ResponseWriter, *http.Request,
 		if foreign != "" {
 			w.Header().Set("Access-Control-Allow-Origin", foreign)
 			w.Header().Add("Vary", "Origin")
-			w.Header().Set("Access-Control-Expose-Headers", "Location, Retry-After, WWW-Authenticate, X-Pawl-Session")
+			w.Header().Set("Access-Control-Expose-Headers", "Location, Retry-After, WWW-Authenticate, X-Pawl-Session, Mcp-Session-Id, Mcp-Protocol-Version")
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				w.Header().Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 				w.Header().Set("Access-Control-Allow-Headers", "*, Authorization")
