@@ -190,12 +190,12 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	return s.begun(w, r, run, in.Wait)
 }
 
-// cancel ends what runs, as canceled.
+// cancel ends the unfinished run, as canceled: what it is at is broken off, and what it waits for is given up.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Wait bool `json:"wait,omitempty"`
 	}
-	return s.ends(w, r, &in, &in.Wait, func(run *live.Run) { run.Cancel() })
+	return s.ends(w, r, &in, &in.Wait, s.runs.End)
 }
 
 // interrupt stops what runs at its next step: it can be resumed.
@@ -204,13 +204,18 @@ func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) error {
 		Reason string `json:"reason,omitempty"`
 		Wait   bool   `json:"wait,omitempty"`
 	}
-	return s.ends(w, r, &in, &in.Wait, func(run *live.Run) {
+	return s.ends(w, r, &in, &in.Wait, func(_ context.Context, session string) (*live.Run, error) {
+		run := s.runs.Of(session)
+		if run == nil {
+			return nil, errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over or waits, or another process drives it", session)
+		}
 		run.Interrupt(engine.Interrupt{Cause: engine.CauseUserCancel, Detail: in.Reason})
+		return run, nil
 	})
 }
 
-// ends reads a request, has it end what runs here in its session, and answers with the run, or, when that is to be waited for, with where the session stands then.
-func (s *Server) ends(w http.ResponseWriter, r *http.Request, in any, wait *bool, end func(*live.Run)) error {
+// ends reads a request, has its session's run end or stop, and answers with the run, or, when that is to be waited for, with where the session stands then.
+func (s *Server) ends(w http.ResponseWriter, r *http.Request, in any, wait *bool, end func(ctx context.Context, session string) (*live.Run, error)) error {
 	if r.ContentLength != 0 {
 		if err := web.Read(w, r, s.opts.MaxBody, in); err != nil {
 			return err
@@ -220,11 +225,10 @@ func (s *Server) ends(w http.ResponseWriter, r *http.Request, in any, wait *bool
 	if err != nil {
 		return err
 	}
-	run := s.runs.Of(session)
-	if run == nil {
-		return errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over, or another process drives it", session)
+	run, err := end(r.Context(), session)
+	if err != nil {
+		return err
 	}
-	end(run)
 	if *wait {
 		return s.waited(w, r, run)
 	}
@@ -394,6 +398,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		all = append(all, s.info(i))
+	}
+	if after != "" {
+		return errdefs.NotFound.Errorf("serve: after=%.200q: the list has no such session, by now: begin again without it", after)
 	}
 	web.Write(w, http.StatusOK, struct {
 		Sessions []info `json:"sessions"`

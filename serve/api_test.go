@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
@@ -362,7 +364,8 @@ func TestARunIsCanceledOrInterruptedAndResumed(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	var f failure
-	if p.do(http.StatusConflict, &f, "POST", "/v1/sessions/c/cancel", ""); !strings.Contains(f.Error.Message, "no run is under way") {
+	p.do(http.StatusNotFound, nil, "POST", "/v1/sessions/c/cancel", "")
+	if p.do(http.StatusConflict, &f, "POST", "/v1/sessions/c/interrupt", ""); !strings.Contains(f.Error.Message, "no run is under way") {
 		t.Errorf("%+v", f)
 	}
 	p.do(http.StatusNotFound, nil, "POST", "/v1/sessions/c/resume", "{}")
@@ -377,6 +380,77 @@ func TestARunIsCanceledOrInterruptedAndResumed(t *testing.T) {
 	p.do(http.StatusOK, &st, "POST", "/v1/sessions/i/resume", `{"wait":true}`)
 	if st.Status != "completed" || st.Text != "Done." || g.runs.Load() != 2 {
 		t.Errorf("%+v, %d calls", st, g.runs.Load())
+	}
+}
+
+// What waits for a person can be given up, like what is under way.
+func TestARunThatWaitsIsCanceled(t *testing.T) {
+	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
+	var st status
+	if p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","wait":true}`); len(st.Pending) != 1 || st.Status != "interrupted" {
+		t.Fatalf("%+v", st)
+	}
+	id := st.Pending[0].ID
+	st = status{}
+	if p.do(http.StatusOK, &st, "POST", "/v1/sessions/s/cancel", `{"wait":true}`); st.Status != "canceled" || st.Run != "" || len(st.Pending) != 0 {
+		t.Errorf("%+v", st)
+	}
+	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true}`)
+}
+
+// asksOnce is an agent whose one call has to be approved.
+func asksOnce(t *testing.T, store journal.Store) serve.Agent {
+	t.Helper()
+	add := tool.Func("add", "Adds.", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil })
+	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("May it?"), nil }}
+	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "add", Input: `{"A":2,"B":3}`}}}, scripted.Text("Done.")), Tools: []tool.Tool{add}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serve.Of(agent.Agent{ID: "a", Hooks: []hook.Middleware{asks}}, e, store)
+}
+
+// A run that waited, and has its answer, is taken up like one whose process died; one that still waits, or was canceled, is not.
+func TestWhatWasAnsweredIsTakenUp(t *testing.T) {
+	store := journal.Memory()
+	p := open(t, asksOnce(t, store), serve.Options{})
+	ids := map[string]string{}
+	for _, s := range []string{"answered", "waits", "canceled", "died", "stopped"} {
+		var st status
+		p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"`+s+`","wait":true}`)
+		ids[s] = st.Pending[0].ID
+	}
+	p.do(http.StatusOK, nil, "POST", "/v1/sessions/canceled/cancel", `{"wait":true}`)
+	p.close()
+	for _, s := range []string{"answered", "died", "stopped"} {
+		if err := agent.Answer(t.Context(), store, s, journal.Answered{ID: ids[s], Approved: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for s, after := range map[string][]journal.Data{
+		"died":    {journal.Resumed{}}, // its process had gone on
+		"stopped": {journal.Resumed{}, journal.Parked{Cause: string(engine.CauseUserCancel)}},
+	} {
+		log, err := journal.Open(t.Context(), store, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range after {
+			if err := log.Append(t.Context(), journal.Entry{Run: log.Run(), Data: d}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	q := open(t, asksOnce(t, store), serve.Options{})
+	got, err := q.server.Resume(t.Context(), func(journal.RunStarted) bool { return true })
+	slices.Sort(got)
+	if want := []string{"answered", "died"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v %v, want %v", got, err, want)
+	}
+	for _, s := range got {
+		if q.settled(s); q.statusOf(s) != "completed" {
+			t.Errorf("%s is %s", s, q.statusOf(s))
+		}
 	}
 }
 
@@ -591,6 +665,7 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		{"GET", "/v1/sessions/s/entries?limit=0", ``, 400},
 		{"GET", "/v1/sessions/s/entries?after=x", ``, 400},
 		{"GET", "/v1/sessions?limit=1e9", ``, 400},
+		{"GET", "/v1/sessions?after=none", ``, 404},
 		{"POST", "/v1/sessions/s/fork", `{"at":-1}`, 400},
 		{"POST", "/v1/sessions/s/fork", `{"at":1.5}`, 400},
 		{"POST", "/v1/sessions/s/steer", `{"text":"x"}`, 400},

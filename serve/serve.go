@@ -226,7 +226,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, closed)
 }
 
-// Resume goes on with the runs that servers which died or were shut down have left in the journal, if they are mine, and gives their sessions. It leaves those alone that wait for a person, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
+// Resume goes on with the runs that servers which died or were shut down have left in the journal, if they are mine, and gives their sessions. It leaves those alone that wait for a person's answer, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
 func (s *Server) Resume(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
 	return s.runs.TakeUp(ctx, mine)
 }

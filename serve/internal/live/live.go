@@ -384,7 +384,7 @@ func (r *Runs) Close(ctx context.Context) {
 	r.writer.Close(context.WithoutCancel(ctx))
 }
 
-// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person's answer, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
 func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
 	var all []string
 	for _, status := range []string{"running", "interrupted"} {
@@ -417,8 +417,9 @@ func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (
 	return sessions, nil
 }
 
-// left reports whether the last run of a session is mine, and was left by its process.
+// left reports whether the last run of a session is mine, and was left by its process, or waited for a person who has answered since.
 func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
+	own, waits := false, false
 	for e, err := range r.Journal().Read(ctx, session, 0) {
 		if err != nil {
 			return false, err
@@ -430,14 +431,21 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 			}
 			left = false // a fork's: what was under way is not its own
 		case journal.RunStarted:
-			left = mine(d)
+			own, left, waits = mine(d), true, false
+		case journal.Resumed:
+			left, waits = true, false
 		case journal.Parked:
-			left = left && d.Cause == string(engine.CauseHostShutdown)
+			waits = d.Cause == string(engine.CauseAwaitingPerson)
+			left = waits || d.Cause == string(engine.CauseHostShutdown)
 		case journal.RunFinished:
 			left = false
 		}
 	}
-	return left, nil
+	if !own || !left || !waits {
+		return own && left, nil
+	}
+	pending, err := agent.Pending(ctx, r.Journal(), session)
+	return len(pending) == 0, err
 }
 
 // Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
