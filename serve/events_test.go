@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/pawl-dev/pawl/a2a"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/telemetry"
@@ -125,28 +126,49 @@ func TestReadersThatGoAwayLeaveNothing(t *testing.T) {
 	p.follow("/v1/sessions/s/events?run=r", "", 0)
 }
 
-// A run belongs to the trace of who asked for it.
+// A run belongs to the trace of who asked for it, by whichever door he came, and also when he does not wait for it.
 func TestARunIsInTheTraceOfWhoAskedForIt(t *testing.T) {
-	spans := tracetest.NewInMemoryExporter()
-	tp := trace.NewTracerProvider(trace.WithSyncer(spans))
-	tel, err := telemetry.New(telemetry.Config{TracerProvider: tp})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory(), agent.WithTracer(tel)), serve.Options{})
-	const id = "0af7651916cd43dd8448eb211c80319c"
-	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Hello.","wait":true}`, "Traceparent", "00-"+id+"-b7ad6b7169203331-01")
-	all := spans.GetSpans()
-	if len(all) < 2 {
-		t.Fatalf("%d spans", len(all))
-	}
-	for _, s := range all {
-		if s.SpanContext.TraceID().String() != id {
-			t.Errorf("span %s is in trace %s", s.Name, s.SpanContext.TraceID())
-		}
+	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for door, begin := range map[string]func(p *place){
+		"the run API": func(p *place) { p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Hello.","wait":true}`) },
+		"the run API, later": func(p *place) {
+			p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Hello.","session":"s","run":"r"}`)
+			p.follow("/v1/sessions/s/events?run=r", "", 0)
+		},
+		"chat completions": func(p *place) {
+			p.do(http.StatusOK, nil, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hello."}]}`)
+		},
+		"AG-UI": func(p *place) {
+			p.ui(`{"threadId":"t","runId":"r","state":{},"messages":[{"id":"m","role":"user","content":"Hello."}],"tools":[],"context":[],"forwardedProps":{}}`)
+		},
+		"A2A": func(p *place) { peer{p, a2a.V1}.send(user("m1", "Hello.")) },
+	} {
+		t.Run(door, func(t *testing.T) {
+			spans := tracetest.NewInMemoryExporter()
+			tel, err := telemetry.New(telemetry.Config{TracerProvider: trace.NewTracerProvider(trace.WithSyncer(spans))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory(), agent.WithTracer(tel)), serve.Options{})
+			p.header.Set("Traceparent", "00-"+id+"-"+parent+"-01")
+			begin(p)
+			if err := p.server.Close(); err != nil { // the run's own span ends behind its answer
+				t.Fatal(err)
+			}
+			below := map[string]int{}
+			for _, s := range spans.GetSpans() {
+				if s.SpanContext.TraceID().String() != id {
+					t.Errorf("span %s is in trace %s", s.Name, s.SpanContext.TraceID())
+				}
+				below[s.Parent.SpanID().String()]++
+			}
+			if len(below) != 2 || below[parent] != 1 {
+				t.Errorf("spans below others: %v: want one below %s, the run, and the rest below that", below, parent)
+			}
+		})
 	}
 }
