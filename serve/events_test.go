@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/telemetry"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/resilience"
@@ -32,7 +35,7 @@ func flaky(t *testing.T) model.Model {
 		scripted.Turn{Text: "Half of this is said.", Error: &scripted.Failure{Status: 529, MidStream: true}},
 		scripted.Text("All of it is said."),
 	)
-	return resilience.Retry(resilience.RetryPolicy{Attempts: 3, Wait: time.Millisecond, Restart: true})(m)
+	return resilience.Retry(resilience.RetryPolicy{Attempts: 3, Wait: 20 * time.Millisecond, Restart: true, Rand: func() float64 { return 0.5 }})(m)
 }
 
 // What was said in vain is told to be void, and a reader who comes back in between is told so, once.
@@ -44,11 +47,59 @@ func TestARetryIsToldOnce(t *testing.T) {
 	if got := shown(whole); strings.Count(got, "retry 1 ") != 1 || !strings.Contains(got, `text.delta 0 "Half "`) || !strings.Contains(got, `text.delta 1 "All "`) {
 		t.Fatalf("it read\n%s", got)
 	}
+	for _, e := range whole {
+		if (e.Kind == "retry") != (e.WaitMS > 0) || e.WaitMS > 1000 {
+			t.Errorf("%v is to wait for %d ms", e, e.WaitMS)
+		}
+	}
 	for cut := 1; cut <= len(whole); cut++ {
 		first := p.follow(b.Events, "", cut)
 		if d := cmp.Diff(shown(whole), shown(append(first, p.follow(b.Events, first[cut-1].id, 0)...))); d != "" {
 			t.Fatalf("cut after %d:\n%s", cut, d)
 		}
+	}
+}
+
+// leased is a store whose session another driver has, who may be gone, for a time.
+type leased struct {
+	journal.Store
+	until atomic.Pointer[time.Time]
+}
+
+func (h *leased) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	if end := h.until.Load(); end != nil && time.Now().Before(*end) {
+		return errdefs.Conflict.Errorf("held: %w", &journal.Leased{Owner: "another", Left: time.Until(*end)})
+	}
+	return h.Store.Lease(ctx, session, owner, until)
+}
+
+// Who follows a session is told that a run waits for it, and how long at most, although no entry says so.
+func TestAReaderIsToldWhatARunWaitsFor(t *testing.T) {
+	store := &leased{Store: journal.Memory()}
+	p := serves(t, store, scripted.New(scripted.Text("One."), scripted.Text("Two.")), serve.Options{})
+	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"First.","session":"s","wait":true}`)
+	end := time.Now().Add(700 * time.Millisecond)
+	store.until.Store(&end)
+	var began sync.WaitGroup
+	defer began.Wait()
+	began.Go(func() {
+		p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Second.","session":"s","run":"r2","wait":true}`)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	res := p.ask(ctx, "GET", "/v1/sessions/s/events", "")
+	defer func() { _ = res.Body.Close() }()
+	var told []sent
+	for e := range reads(t, res.Body) {
+		if e.Kind == "waiting" || e.Kind == "warning" || e.Run == "r2" {
+			told = append(told, e)
+		}
+		if e.Run == "r2" && e.Kind == "run.finished" {
+			break
+		}
+	}
+	if len(told) < 3 || told[0].Kind != "warning" || told[1].Kind != "waiting" || told[1].Run != "r2" || told[1].Text != "the session" || told[1].WaitMS <= 0 || told[1].WaitMS > 700 || told[2].Kind != "run.started" {
+		t.Errorf("it was told\n%s", shown(told))
 	}
 }
 
