@@ -556,8 +556,8 @@ func TestACompactionIsSeen(t *testing.T) {
 	c.says("count")
 	c.bottom("waiting for a summary of the transcript: 2 s · Esc interrupts")
 	close(summarize)
-	screen := c.sees("✓ bash seq 4 900", "≈ compacted: ", "tokens are some", "the last 6 messages stay as they are", "Said.", "✓ ")
-	if screen = c.rests(); strings.Contains(screen, "waiting for a summary") || strings.Contains(screen, "Numbers were counted.") {
+	c.sees("✓ bash seq 4 900", "≈ compacted: ", "tokens are some", "the last 6 messages stay as they are", "Said.", "✓ ")
+	if screen := c.rests(); strings.Contains(screen, "waiting for a summary") || strings.Contains(screen, "Numbers were counted.") {
 		t.Errorf("it still waits, or the summary is told as an answer:\n%s", screen)
 	}
 }
