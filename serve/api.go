@@ -220,7 +220,10 @@ func (s *Server) ends(w http.ResponseWriter, r *http.Request, in any, wait *bool
 	if err != nil {
 		return err
 	}
-	run := s.runs.Of(session)
+	run, err := s.runs.Begun(r.Context(), session)
+	if err != nil {
+		return err
+	}
 	if run == nil {
 		return errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over, or another process drives it", session)
 	}
@@ -486,8 +489,8 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if run := s.runs.Of(session); run != nil {
-		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: cancel it first", run.ID, session)
+	if s.runs.Drives(session) {
+		return errdefs.Conflict.Errorf("serve: a run is under way in session %s: cancel it first", session)
 	}
 	below, err := journal.Tasks(r.Context(), s.runs.Journal(), session)
 	if err != nil {
