@@ -6,12 +6,16 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -225,6 +229,76 @@ func TestNoMoreRequestsAreServedThanMayBe(t *testing.T) {
 		t.Error(res.Status)
 	}
 	_ = first.Body.Close()
+}
+
+// pipes are a listener whose connections hold nothing: what is not read is not sent.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// In a server that gives a request and an answer their time, a stream has its own; who takes nothing of an answer is cut off.
+func TestAStreamOutlastsTheTimesOfItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace(t, noProject(scripted.New(scripted.Turn{Delay: time.Minute, Text: "Done."}), permission.ModeBypass), mcp.Options{})
+		h, err := p.s.Handler(mcp.HTTP{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, srv := make(pipes), &http.Server{Handler: h, ReadTimeout: 30 * time.Second, WriteTimeout: 15 * time.Second}
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(l) }()
+		defer func() {
+			_ = srv.Close()
+			<-ended
+		}()
+		dial := func(method, body, session string) net.Conn {
+			here, there := net.Pipe()
+			l <- there
+			req := method + " / HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n" + session + "\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+			if _, err := io.WriteString(here, req); err != nil {
+				t.Fatal(err)
+			}
+			return here
+		}
+		read := func(c net.Conn) (res *http.Response, text string) {
+			defer func() { _ = c.Close() }()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Errorf("%s: %v", b, err)
+			}
+			return res, string(b)
+		}
+		res, _ := read(dial("POST", hello, "X-No: session"))
+		session := "Mcp-Session-Id: " + res.Header.Get("Mcp-Session-Id")
+		if _, got := read(dial("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"go"}}}`, session)); !strings.Contains(got, "Done.") {
+			t.Errorf("after a minute it is answered %s", got)
+		}
+		unread := dial("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, session)
+		began, stream := time.Now(), dial("GET", "", session)
+		go func() {
+			time.Sleep(5 * time.Minute)
+			if b, err := io.ReadAll(unread); err != nil || len(b) > 0 {
+				t.Errorf("what nobody read for 5 min comes still: %s %v", b, err)
+			}
+			_ = p.s.Close()
+		}()
+		if _, got := read(stream); time.Since(began) < 5*time.Minute {
+			t.Errorf("the stream ended after %v: %s", time.Since(began), got)
+		}
+	})
 }
 
 // A client that goes in mid-stream loses nothing: with sessions the run goes to its end, and the rest of the stream is there for who comes back; without, it is left open. The DELETE of a session leaves it open, too.
