@@ -173,7 +173,7 @@ func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 		"a prompt of no kind":  {call(`{"name":"ask","arguments":{"prompt":7}}`), []string{token, session}, 200, "arguments of ask"},
 		"no prompt":            {call(`{"name":"ask","arguments":{}}`), []string{token, session}, 200, "prompt is needed"},
 		"a session below":      {call(`{"name":"ask","arguments":{"prompt":"p","session":"a/b"}}`), []string{token, session}, 200, "can't have"},
-		"a state of nobody's":  {call(`{"name":"ask","arguments":{"prompt":"p"},"requestState":"nobody"}`), []string{token, session}, 200, "no unfinished run"},
+		"a state of nobody's":  {call(`{"name":"ask","arguments":{"prompt":"p"},"requestState":"nobody"}`), []string{token, session}, 200, "not one that this server gave"},
 		"logging":              {`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"info"}}`, []string{token, session}, 200, "-32601"},
 		"no such resource":     {`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"pawl://session/nobody"}}`, []string{token, session}, 200, "Resource not found"},
 	} {
@@ -388,10 +388,42 @@ func TestAConnectionThatIsClosedInMidStreamLosesNothing(t *testing.T) {
 	}
 }
 
+// A client that does not read keeps no server from ending: when it is told to, or some time after there is nothing more to do for that client.
+func TestAClientThatReadsNothingIsLeft(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), in io.Closer){
+		"told to end":     func(cancel func(), _ io.Closer) { cancel() },
+		"nothing is sent": func(_ func(), in io.Closer) { _ = in.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlace(t, noProject(nil, ""), mcp.Options{})
+				inR, in := io.Pipe()
+				out, outW := io.Pipe()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() { ended <- p.s.Stdio(ctx, inR, outW) }()
+				for _, line := range []string{hello, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`} {
+					if _, err := io.WriteString(in, line+"\n"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				began := time.Now()
+				end(cancel, in)
+				if err := <-ended; err != nil || time.Since(began) > 20*time.Second {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				_, _ = out.Close(), in.Close() // the write ends
+			})
+		})
+	}
+}
+
 func TestLinesThatAreNoMessageAreAnswered(t *testing.T) {
 	p := newPlace(t, noProject(nil, ""), mcp.Options{})
 	w := p.wire(t.Context())
-	for _, c := range [][2]string{{`{"jsonrpc":`, "-32700"}, {`hello`, "-32700"}, {`7`, "-32600"}, {`{"jsonrpc":"2.0"}`, "-32600"}, {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "-32600"}, {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "-32600"}, {`[7]`, "-32600"}, {string(bytes.Repeat([]byte("x"), 33<<20)), "more than 32 MiB"}} {
+	for _, c := range [][2]string{{`{"jsonrpc":`, "-32700"}, {`hello`, "-32700"}, {`7`, "-32600"}, {`{"jsonrpc":"2.0"}`, "-32600"}, {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "-32600"}, {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "-32600"}, {`[7]`, "-32600"}, {`[]`, "it is empty"}, {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "53 bits"}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, "53 bits"}, {string(bytes.Repeat([]byte("x"), 33<<20)), "more than 32 MiB"}} {
 		w.send(c[0])
 		if m := w.next(c[1]); m["id"] != nil {
 			t.Error(m)
