@@ -398,6 +398,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		}
 		all = append(all, s.info(i))
 	}
+	if after != "" {
+		return errdefs.NotFound.Errorf("serve: after=%q: there is no such session in this list, or no more: begin it anew", after)
+	}
 	web.Write(w, http.StatusOK, struct {
 		Sessions []info `json:"sessions"`
 		More     bool   `json:"more"`
