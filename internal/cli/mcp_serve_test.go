@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -255,7 +256,9 @@ func TestARefusedClientIsNotWaitedFor(t *testing.T) {
 		go func() { ended <- srv.Serve(l) }()
 		defer func() {
 			_ = srv.Close()
-			<-ended
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
 		}()
 		if _, err := io.WriteString(here, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -258,7 +259,9 @@ func TestAStreamOutlastsTheTimesOfItsServer(t *testing.T) {
 		go func() { ended <- srv.Serve(l) }()
 		defer func() {
 			_ = srv.Close()
-			<-ended
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
 		}()
 		dial := func(method, body, session string) net.Conn {
 			here, there := net.Pipe()
