@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -495,20 +496,38 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if s.runs.Drives(session) {
 		return errdefs.Conflict.Errorf("serve: a run is under way in session %s: cancel it first", session)
 	}
-	below, err := journal.Tasks(r.Context(), s.runs.Journal(), session)
-	if err != nil {
-		return err
-	}
-	for _, b := range below {
-		if err := s.runs.Journal().Delete(r.Context(), b); err != nil && !errdefs.NotFound.Is(err) {
-			return err
-		}
-	}
-	if err := s.runs.Journal().Delete(r.Context(), session); err != nil {
+	if err := s.deleteAlone(r.Context(), session); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// deleteAlone deletes a session and its tasks as who drives it: another process that does is not to lose what it is at.
+func (s *Server) deleteAlone(ctx context.Context, session string) (err error) {
+	store, me := s.runs.Journal(), "delete-"+rand.Text()
+	err = store.Lease(ctx, session, me, time.Now().Add(10*time.Second))
+	switch {
+	case errdefs.Conflict.Is(err):
+		return errdefs.Conflict.Errorf("serve: a run of another process is under way in session %s: cancel it there first: %w", session, err)
+	case err != nil:
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = store.Lease(context.WithoutCancel(ctx), session, me, time.Time{}) // else it runs out by itself
+		}
+	}()
+	below, err := journal.Tasks(ctx, store, session)
+	if err != nil {
+		return err
+	}
+	for _, b := range below {
+		if err := store.Delete(ctx, b); err != nil && !errdefs.NotFound.Is(err) {
+			return err
+		}
+	}
+	return store.Delete(ctx, session)
 }
 
 // entries gives what is on record, a page at a time.

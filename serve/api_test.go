@@ -317,6 +317,27 @@ func TestAServerThatCannotWaitLeavesItsRuns(t *testing.T) {
 	}
 }
 
+// A session is deleted by whoever has it to himself: what another server does in it is not lost.
+func TestASessionThatAnotherServerDrivesIsNotDeleted(t *testing.T) {
+	g := gate("wait")
+	store := journal.Memory()
+	m := scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done."))
+	p, q := serves(t, store, m, serve.Options{}, g), serves(t, store, m, serve.Options{}, g)
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Wait.","session":"s"}`)
+	<-g.started
+	var f failure
+	if q.do(http.StatusConflict, &f, "DELETE", "/v1/sessions/s", ""); !strings.Contains(f.Error.Message, "another process") {
+		t.Errorf("%+v", f)
+	}
+	close(g.goOn)
+	p.settled("s")
+	if got := p.statusOf("s"); got != "completed" {
+		t.Errorf("it is %s", got)
+	}
+	q.do(http.StatusNoContent, nil, "DELETE", "/v1/sessions/s", "")
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Again.","session":"s"}`)
+}
+
 // Who reads a list in pages is told when the session that he was at is gone: he would take what he has for all of it.
 func TestAListGoesOnBehindASessionThatIsThere(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("One."), scripted.Text("Two."), scripted.Text("Three.")), serve.Options{})
