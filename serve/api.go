@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -204,8 +205,11 @@ func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) error {
 		Reason string `json:"reason,omitempty"`
 		Wait   bool   `json:"wait,omitempty"`
 	}
-	return s.ends(w, r, &in, &in.Wait, func(_ context.Context, session string) (*live.Run, error) {
-		run := s.runs.Of(session)
+	return s.ends(w, r, &in, &in.Wait, func(ctx context.Context, session string) (*live.Run, error) {
+		run, err := s.runs.Begun(ctx, session)
+		if err != nil {
+			return nil, err
+		}
 		if run == nil {
 			return nil, errdefs.Conflict.Errorf("serve: no run is under way here in session %s: it is over or waits, or another process drives it", session)
 		}
@@ -400,7 +404,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		all = append(all, s.info(i))
 	}
 	if after != "" {
-		return errdefs.NotFound.Errorf("serve: after=%.200q: the list has no such session, by now: begin again without it", after)
+		return errdefs.NotFound.Errorf("serve: after=%.200q: there is no such session in this list, or no more: begin it anew", after)
 	}
 	web.Write(w, http.StatusOK, struct {
 		Sessions []info `json:"sessions"`
@@ -493,23 +497,41 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if run := s.runs.Of(session); run != nil {
-		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: cancel it first", run.ID, session)
+	if s.runs.Drives(session) {
+		return errdefs.Conflict.Errorf("serve: a run is under way in session %s: cancel it first", session)
 	}
-	below, err := journal.Tasks(r.Context(), s.runs.Journal(), session)
-	if err != nil {
-		return err
-	}
-	for _, b := range below {
-		if err := s.runs.Journal().Delete(r.Context(), b); err != nil && !errdefs.NotFound.Is(err) {
-			return err
-		}
-	}
-	if err := s.runs.Journal().Delete(r.Context(), session); err != nil {
+	if err := s.deleteAlone(r.Context(), session); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// deleteAlone deletes a session and its tasks as who drives it: another process that does is not to lose what it is at.
+func (s *Server) deleteAlone(ctx context.Context, session string) (err error) {
+	store, me := s.runs.Journal(), "delete-"+rand.Text()
+	err = store.Lease(ctx, session, me, time.Now().Add(10*time.Second))
+	switch {
+	case errdefs.Conflict.Is(err):
+		return errdefs.Conflict.Errorf("serve: a run of another process is under way in session %s: cancel it there first: %w", session, err)
+	case err != nil:
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = store.Lease(context.WithoutCancel(ctx), session, me, time.Time{}) // else it runs out by itself
+		}
+	}()
+	below, err := journal.Tasks(ctx, store, session)
+	if err != nil {
+		return err
+	}
+	for _, b := range below {
+		if err := store.Delete(ctx, b); err != nil && !errdefs.NotFound.Is(err) {
+			return err
+		}
+	}
+	return store.Delete(ctx, session)
 }
 
 // entries gives what is on record, a page at a time.

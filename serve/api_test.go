@@ -319,6 +319,54 @@ func TestAServerThatCannotWaitLeavesItsRuns(t *testing.T) {
 	}
 }
 
+// A session is deleted by whoever has it to himself: what another server does in it is not lost.
+func TestASessionThatAnotherServerDrivesIsNotDeleted(t *testing.T) {
+	g := gate("wait")
+	store := journal.Memory()
+	m := scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done."))
+	p, q := serves(t, store, m, serve.Options{}, g), serves(t, store, m, serve.Options{}, g)
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Wait.","session":"s"}`)
+	<-g.started
+	var f failure
+	if q.do(http.StatusConflict, &f, "DELETE", "/v1/sessions/s", ""); !strings.Contains(f.Error.Message, "another process") {
+		t.Errorf("%+v", f)
+	}
+	close(g.goOn)
+	p.settled("s")
+	if got := p.statusOf("s"); got != "completed" {
+		t.Errorf("it is %s", got)
+	}
+	q.do(http.StatusNoContent, nil, "DELETE", "/v1/sessions/s", "")
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Again.","session":"s"}`)
+}
+
+// Who reads a list in pages is told when the session that he was at is gone: he would take what he has for all of it.
+func TestAListGoesOnBehindASessionThatIsThere(t *testing.T) {
+	p := serves(t, journal.Memory(), scripted.New(scripted.Text("One."), scripted.Text("Two."), scripted.Text("Three.")), serve.Options{})
+	for _, s := range []string{"a", "b", "c"} {
+		p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Go.","session":"`+s+`","wait":true}`)
+	}
+	var list struct {
+		Sessions []status
+		More     bool
+	}
+	p.do(http.StatusOK, &list, "GET", "/v1/sessions?limit=1", "")
+	if len(list.Sessions) != 1 || list.Sessions[0].Session != "c" || !list.More {
+		t.Fatalf("%+v", list)
+	}
+	if p.do(http.StatusOK, &list, "GET", "/v1/sessions?after=c", ""); len(list.Sessions) != 2 || list.More {
+		t.Errorf("%+v", list)
+	}
+	p.do(http.StatusNoContent, nil, "DELETE", "/v1/sessions/c", "")
+	var f failure
+	if p.do(http.StatusNotFound, &f, "GET", "/v1/sessions?after=c", ""); !strings.Contains(f.Error.Message, `"c"`) {
+		t.Errorf("%+v", f)
+	}
+	if p.do(http.StatusOK, &list, "GET", "/v1/sessions?after=a", ""); len(list.Sessions) != 0 || list.More {
+		t.Errorf("%+v", list)
+	}
+}
+
 func TestASessionHasOneRunAtATime(t *testing.T) {
 	g := gate("wait")
 	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done.")), serve.Options{MaxRuns: 1}, g)

@@ -133,7 +133,7 @@ func New(a Agent, o Options) (*Server, error) {
 	s.a2a = a2aserver.New(s.runs, a2aserver.Options{
 		Card: o.Card, Secured: len(o.Tokens) > 0, URL: o.URL, MaxBody: o.MaxBody, Artifacts: o.Artifacts, Push: o.Push, PushHosts: o.PushHosts, Logger: o.Logger,
 	})
-	s.inner = s.traced(gate.Wrap(s.routes(), s.fail))
+	s.inner = web.Patient(s.traced(gate.Wrap(s.routes(), s.fail)))
 	return s, nil
 }
 
@@ -200,8 +200,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	srv := &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ReadTimeout: 5 * time.Minute, // of a body: a client that sends nothing more holds a connection no longer
-		ErrorLog:    slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+		ReadTimeout:  5 * time.Minute, // of a body: a client that sends nothing more holds a connection no longer
+		WriteTimeout: web.Patience,    // of what the handler doesn't write
+		ErrorLog:     slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	s.a2a.Begin() //nolint:contextcheck // it ends with Close
 	ended := make(chan error, 1)

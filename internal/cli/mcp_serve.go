@@ -155,6 +155,11 @@ func offeredTools(rt *pawl.Runtime, names []string) (func(tool.Definition) bool,
 	return func(d tool.Definition) bool { return slices.Contains(names, d.Name) }, nil
 }
 
+// bounded is what a handler is served by. Nobody who may not come in holds one of its connections by sending nothing, or by reading nothing.
+func bounded(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 15 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+}
+
 // listen serves by HTTP.
 func (m *mcpServing) listen(ctx context.Context, s streams, server *mcp.Server, tokens []string) error {
 	handler, err := server.Handler(mcp.HTTP{Stateless: m.stateless, Tokens: tokens, Origins: m.origins, Hosts: m.hosts})
@@ -167,7 +172,8 @@ func (m *mcpServing) listen(ctx context.Context, s streams, server *mcp.Server, 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", handler)
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(s.err, nil), slog.LevelWarn)}
+	srv := bounded(mux)
+	srv.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(s.err, nil), slog.LevelWarn)
 	fmt.Fprintf(s.err, "serving MCP at http://%s/mcp\n", l.Addr())
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(netutil.LimitListener(l, mcpConnections)) }()

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,9 +18,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/serve/mcp"
 )
 
 // npm gives the Node and a package that scripts/test installs.
@@ -237,6 +241,48 @@ func TestACallThatWaitsIsAnsweredAndResumedByTheProgram(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// Who may not come in, and sends no more of what he began to, holds his connection no longer than others.
+func TestARefusedClientIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := new(mcp.Server).Handler(mcp.HTTP{Tokens: []string{"0123456789abcdef"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, there := net.Pipe()
+		l, srv := make(oneConn, 1), bounded(h)
+		l <- there
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(l) }()
+		defer func() {
+			_ = srv.Close()
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+		}()
+		if _, err := io.WriteString(here, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := io.ReadAll(here); err != nil || time.Since(began) > time.Minute {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// oneConn is a listener of a connection that is there.
+type oneConn chan net.Conn
+
+func (o oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-o; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (o oneConn) Close() error { close(o); return nil }
+
+func (oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestWrongUseOfMCPServe(t *testing.T) {
 	w := newWorld(t)

@@ -31,7 +31,7 @@ type doors struct {
 
 func (d *doors) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.token, "token", "", "what clients have to send as Authorization: Bearer `TOKEN`, or @FILE, 16 characters or more; default: $PAWL_TOKEN. Needed for an address that others can reach")
+	f.StringVar(&d.token, "token", "", "what clients have to send as Authorization: Bearer `TOKEN`, or @FILE, 16 characters or more; default: $PAWL_TOKEN, which no other program can read, as it can a command line. Needed for an address that others can reach")
 	f.StringArrayVar(&d.origins, "origin", nil, "let pages of another site call, such as `https://chat.example` (repeat)")
 	f.StringArrayVar(&d.hosts, "host", nil, "a `NAME` that clients ask for the server by, besides addresses and localhost, when there is no token (repeat)")
 }

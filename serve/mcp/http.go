@@ -40,7 +40,7 @@ type HTTP struct {
 const bodyTime = 30 * time.Second
 
 // Handler serves clients by streamable HTTP, at whatever path it is mounted. A request that was not taken is answered by an error of JSON-RPC, with a status of HTTP: 401 without the token, 403 for another Host or Origin, 404 for an unknown
-// session, 413 for one that is too long, 503 when there are too many.
+// session, 413 for one that is too long, 503 when there are too many. A client that reads nothing of its answer for 15 s is cut off.
 func (s *Server) Handler(o HTTP) (http.Handler, error) {
 	if o.MaxBody < 0 || o.MaxRequests < 0 || o.MaxSessions < 0 || o.SessionTimeout < 0 {
 		return nil, errdefs.Validation.Errorf("mcp: a limit is negative: 0 is the default")
@@ -70,9 +70,9 @@ func (s *Server) Handler(o HTTP) (http.Handler, error) {
 		opts.EventStore = sdk.NewMemoryEventStore(nil)
 	}
 	h := &handler{s: s, o: o, room: make(chan struct{}, o.MaxRequests), next: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, opts)}
-	return gate.Wrap(h, func(w http.ResponseWriter, _ *http.Request, err error) {
+	return web.Patient(gate.Wrap(h, func(w http.ResponseWriter, _ *http.Request, err error) {
 		refuse(w, err.Error(), web.Status(err), jsonrpc.CodeInvalidRequest)
-	}), nil
+	})), nil
 }
 
 type handler struct {
@@ -86,6 +86,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for who may not come in: streams take longer
 	leave := h.s.enter()
 	if leave == nil {
 		refuse(w, "the server is being closed", http.StatusServiceUnavailable, jsonrpc.CodeInternalError)

@@ -5,13 +5,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -172,7 +177,7 @@ func TestWhatIsWrongIsRefusedInTheProtocolsForm(t *testing.T) {
 		"a prompt of no kind":  {call(`{"name":"ask","arguments":{"prompt":7}}`), []string{token, session}, 200, "arguments of ask"},
 		"no prompt":            {call(`{"name":"ask","arguments":{}}`), []string{token, session}, 200, "prompt is needed"},
 		"a session below":      {call(`{"name":"ask","arguments":{"prompt":"p","session":"a/b"}}`), []string{token, session}, 200, "can't have"},
-		"a state of nobody's":  {call(`{"name":"ask","arguments":{"prompt":"p"},"requestState":"nobody"}`), []string{token, session}, 200, "no unfinished run"},
+		"a state of nobody's":  {call(`{"name":"ask","arguments":{"prompt":"p"},"requestState":"nobody"}`), []string{token, session}, 200, "not one that this server gave"},
 		"logging":              {`{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"info"}}`, []string{token, session}, 200, "-32601"},
 		"no such resource":     {`{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"pawl://session/nobody"}}`, []string{token, session}, 200, "Resource not found"},
 	} {
@@ -254,6 +259,78 @@ func TestARunOverHTTPBelongsToTheTraceOfItsRequest(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pipes are a listener whose connections hold nothing: what is not read is not sent.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+
+func (pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// In a server that gives a request and an answer their time, a stream has its own; who takes nothing of an answer is cut off.
+func TestAStreamOutlastsTheTimesOfItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace(t, noProject(scripted.New(scripted.Turn{Delay: time.Minute, Text: "Done."}), permission.ModeBypass), mcp.Options{})
+		h, err := p.s.Handler(mcp.HTTP{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, srv := make(pipes), &http.Server{Handler: h, ReadTimeout: 30 * time.Second, WriteTimeout: 15 * time.Second}
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(l) }()
+		defer func() {
+			_ = srv.Close()
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				t.Error(err)
+			}
+		}()
+		dial := func(method, body, session string) net.Conn {
+			here, there := net.Pipe()
+			l <- there
+			req := method + " / HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n" + session + "\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+			if _, err := io.WriteString(here, req); err != nil {
+				t.Fatal(err)
+			}
+			return here
+		}
+		read := func(c net.Conn) (res *http.Response, text string) {
+			defer func() { _ = c.Close() }()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Errorf("%s: %v", b, err)
+			}
+			return res, string(b)
+		}
+		res, _ := read(dial("POST", hello, "X-No: session"))
+		session := "Mcp-Session-Id: " + res.Header.Get("Mcp-Session-Id")
+		if _, got := read(dial("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"go"}}}`, session)); !strings.Contains(got, "Done.") {
+			t.Errorf("after a minute it is answered %s", got)
+		}
+		unread := dial("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, session)
+		began, stream := time.Now(), dial("GET", "", session)
+		go func() {
+			time.Sleep(5 * time.Minute)
+			if b, err := io.ReadAll(unread); err != nil || len(b) > 0 {
+				t.Errorf("what nobody read for 5 min comes still: %s %v", b, err)
+			}
+			_ = p.s.Close()
+		}()
+		if _, got := read(stream); time.Since(began) < 5*time.Minute {
+			t.Errorf("the stream ended after %v: %s", time.Since(began), got)
+		}
+	})
 }
 
 // A client that goes in mid-stream loses nothing: with sessions the run goes to its end, and the rest of the stream is there for who comes back; without, it is left open. The DELETE of a session leaves it open, too.
@@ -343,10 +420,42 @@ func TestAConnectionThatIsClosedInMidStreamLosesNothing(t *testing.T) {
 	}
 }
 
+// A client that does not read keeps no server from ending: when it is told to, or some time after there is nothing more to do for that client.
+func TestAClientThatReadsNothingIsLeft(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), in io.Closer){
+		"told to end":     func(cancel func(), _ io.Closer) { cancel() },
+		"nothing is sent": func(_ func(), in io.Closer) { _ = in.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlace(t, noProject(nil, ""), mcp.Options{})
+				inR, in := io.Pipe()
+				out, outW := io.Pipe()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ended := make(chan error, 1)
+				go func() { ended <- p.s.Stdio(ctx, inR, outW) }()
+				for _, line := range []string{hello, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`} {
+					if _, err := io.WriteString(in, line+"\n"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				began := time.Now()
+				end(cancel, in)
+				if err := <-ended; err != nil || time.Since(began) > 20*time.Second {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				_, _ = out.Close(), in.Close() // the write ends
+			})
+		})
+	}
+}
+
 func TestLinesThatAreNoMessageAreAnswered(t *testing.T) {
 	p := newPlace(t, noProject(nil, ""), mcp.Options{})
 	w := p.wire(t.Context())
-	for _, c := range [][2]string{{`{"jsonrpc":`, "-32700"}, {`hello`, "-32700"}, {`7`, "-32600"}, {`{"jsonrpc":"2.0"}`, "-32600"}, {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "-32600"}, {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "-32600"}, {`[7]`, "-32600"}, {string(bytes.Repeat([]byte("x"), 33<<20)), "more than 32 MiB"}} {
+	for _, c := range [][2]string{{`{"jsonrpc":`, "-32700"}, {`hello`, "-32700"}, {`7`, "-32600"}, {`{"jsonrpc":"2.0"}`, "-32600"}, {`{"jsonrpc":"1.0","id":1,"method":"ping"}`, "-32600"}, {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "-32600"}, {`[7]`, "-32600"}, {`[]`, "it is empty"}, {`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, "53 bits"}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, "53 bits"}, {string(bytes.Repeat([]byte("x"), 33<<20)), "more than 32 MiB"}} {
 		w.send(c[0])
 		if m := w.next(c[1]); m["id"] != nil {
 			t.Error(m)

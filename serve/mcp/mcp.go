@@ -190,7 +190,7 @@ func (s *Server) Updated(ctx context.Context, uri string) error {
 }
 
 // Stdio serves one client that writes to in and reads from out, one message a line, until in ends, or ctx does: then the error is nil. What runs then is left open, as by [Server.Close]. A line that is no message is answered by an error, and
-// the next one is read; a message has at most 32 MiB. If in is an io.Closer, it is closed when ctx ends, which has to end its Read.
+// the next one is read; a message has at most 32 MiB. If in is an io.Closer, it is closed when ctx ends, which has to end its Read. A client that reads nothing any more keeps a Write to out, but not Stdio, which ends when ctx does, or 15 s after in.
 func (s *Server) Stdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	conn := newStdio(s, in, out)
 	session, err := s.sdk.Connect(ctx, conn, nil)

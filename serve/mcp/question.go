@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
@@ -22,13 +23,18 @@ func elicits(req *sdk.CallToolRequest) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
+// asksInCalls reports whether the client is asked by a call's result.
+func asksInCalls(req *sdk.CallToolRequest) bool {
+	return elicits(req) && req.ProtocolVersion() >= inCalls
+}
+
 // AskUser puts a question to the client while the run goes on, in versions of the protocol that let a server ask. Else nobody is there: the run waits.
 func (h *host) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, error) {
 	nobody := errdefs.NotAvailable.Errorf("mcp: the client can't be asked")
 	if !elicits(h.req) {
 		return engine.Reply{}, nobody
 	}
-	if h.req.ProtocolVersion() >= inCalls {
+	if asksInCalls(h.req) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.asked[p.ID] = p // a form is not on record
@@ -51,7 +57,7 @@ func (h *host) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, erro
 
 // questions are those of a run that waits, for a client that answers by calling again.
 func (h *host) questions(res *agent.Result) sdk.InputRequestMap {
-	if len(res.Pending) == 0 || !elicits(h.req) || h.req.ProtocolVersion() < inCalls {
+	if len(res.Pending) == 0 || !asksInCalls(h.req) {
 		return nil
 	}
 	h.mu.Lock()
@@ -65,6 +71,23 @@ func (h *host) questions(res *agent.Result) sdk.InputRequestMap {
 		out[p.ID] = form(q)
 	}
 	return out
+}
+
+// asked refuses a state of which a call of a tool did not ask: by a tool that is offered nobody answers what another run waits for.
+func (s *Server) asked(ctx context.Context, session, tool string) error {
+	wrong := errdefs.Validation.Errorf("the request's state is not of a call of %s", tool)
+	log, err := journal.Open(ctx, s.rt.Journal(), session)
+	if err != nil {
+		return err
+	}
+	if log.State().Engine != pawl.ToolEngine {
+		return wrong
+	}
+	all, err := agent.Pending(ctx, s.rt.Journal(), session)
+	if slices.ContainsFunc(all, func(p journal.Pending) bool { return p.Call != nil && p.Call.Name != tool }) {
+		return wrong
+	}
+	return err
 }
 
 // answers puts on record what a client answered. An answer that comes too late is none: the run goes on with the first.

@@ -33,7 +33,7 @@ func (s *Server) serve(ctx context.Context, req *sdk.CallToolRequest, session st
 	defer done()
 	h := &host{s: s, req: req, asked: map[string]engine.Prompt{}, session: session}
 	if req.Params.RequestState != "" {
-		if session = req.Params.RequestState; checkSession(session) != nil {
+		if session = req.Params.RequestState; checkSession(session) != nil || !asksInCalls(req) {
 			return failed(errdefs.Validation.Errorf("the request's state is not one that this server gave")), nil
 		}
 		if err := s.answers(ctx, session, req.Params.InputResponses); err != nil {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,16 +30,20 @@ type stdio struct {
 	closed  chan struct{}
 	closing sync.Once
 	ended   chan struct{} // closed when nothing is read any more
-	writing sync.Mutex
+	writes  chan writing
+	written chan struct{} // closed when nothing is written any more
+	stuck   chan struct{} // closed when a write that can't be ended was given up: nobody reads
+	giveUp  sync.Once
 	session string // for requests
 	gone    context.Context
 	lose    func()
 }
 
 func newStdio(s *Server, in io.Reader, out io.Writer) *stdio {
-	c := &stdio{s: s, in: in, out: out, lines: make(chan jsonrpc.Message), closed: make(chan struct{}), ended: make(chan struct{}), session: "stdio-" + rand.Text()}
+	c := &stdio{s: s, in: in, out: out, lines: make(chan jsonrpc.Message), closed: make(chan struct{}), ended: make(chan struct{}), writes: make(chan writing), written: make(chan struct{}), stuck: make(chan struct{}), session: "stdio-" + rand.Text()}
 	c.gone, c.lose = context.WithCancel(context.Background())
 	go c.read()
+	go c.write()
 	return c
 }
 
@@ -60,10 +65,14 @@ func (c *stdio) Close() error {
 	return nil
 }
 
-// wait waits for the reader, if it could be ended.
+// wait waits for the reader and the writer, if they could be ended.
 func (c *stdio) wait() {
 	if _, ok := c.in.(io.Closer); ok {
 		<-c.ended
+	}
+	select {
+	case <-c.written:
+	case <-c.stuck:
 	}
 }
 
@@ -148,6 +157,9 @@ func split(b []byte) (all []json.RawMessage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("this is no JSON: %w", err)
 	}
+	if len(all) == 0 {
+		return nil, errors.New("this is no message of JSON-RPC 2.0: it is empty")
+	}
 	return all, nil
 }
 
@@ -162,12 +174,27 @@ func decode(b []byte) (jsonrpc.Message, error) {
 		if m.Method == "" {
 			return nil, errors.New("this is no message of JSON-RPC 2.0: it has no method")
 		}
+		if !kept(b, m.ID) {
+			return nil, errors.New("the request's id is a number that can't be sent back: want an integer of at most 53 bits, or a text")
+		}
 	case *jsonrpc.Response:
 		if m.Error == nil && m.Result == nil {
 			return nil, errors.New("this is no message of JSON-RPC 2.0: it has no method, no result and no error")
 		}
 	}
 	return m, nil
+}
+
+// kept reports whether an id is as it came: the library makes an integer of any number.
+func kept(b []byte, id jsonrpc.ID) bool {
+	n, number := id.Raw().(int64)
+	if !number {
+		return true
+	}
+	var m struct {
+		ID float64 `json:"id"`
+	}
+	return json.Unmarshal(b, &m) == nil && m.ID == float64(n) && n < 1<<53 && n > -1<<53
 }
 
 // refuse answers what is no request.
@@ -179,11 +206,57 @@ func refusal(code int64, text string) []byte {
 	return b
 }
 
+// writing is a line on its way out.
+type writing struct {
+	line []byte
+	done chan error
+}
+
+// write is apart from those who have something to write: a client that reads nothing keeps it for ever, and is to keep nobody else when the server ends.
+func (c *stdio) write() {
+	defer close(c.written)
+	for {
+		select {
+		case w := <-c.writes:
+			_, err := c.out.Write(w.line)
+			w.done <- err
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// lastPatience is how long a client that sends nothing any more has for reading a message.
+const lastPatience = 15 * time.Second
+
 func (c *stdio) line(b []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	_, err := c.out.Write(append(b, '\n'))
-	return err
+	w := writing{append(b, '\n'), make(chan error, 1)}
+	var late <-chan time.Time
+	writes, done, ended := c.writes, (chan error)(nil), c.ended
+	for {
+		select {
+		case writes <- w:
+			writes, done = nil, w.done
+		case err := <-done:
+			return err
+		case <-ended:
+			timer := time.NewTimer(lastPatience)
+			defer timer.Stop()
+			late, ended = timer.C, nil
+		case <-late:
+			_ = c.Close()
+		case <-c.closed:
+			select {
+			case err := <-done:
+				return err
+			default:
+			}
+			if done != nil {
+				c.giveUp.Do(func() { close(c.stuck) })
+			}
+			return sdk.ErrConnectionClosed
+		}
+	}
 }
 
 // Read is for the library.

@@ -75,7 +75,12 @@ const sessionKey = "pawl/session"
 func (s *Server) use(ctx context.Context, req *sdk.CallToolRequest, name string) (*sdk.CallToolResult, error) {
 	session, _ := req.Params.Meta[sessionKey].(string)
 	if err := checkSession(session); err != nil {
-		return failed(err), nil
+		return failed(errdefs.Validation.Errorf("%w", err)), nil
+	}
+	if state := req.Params.RequestState; state != "" {
+		if err := s.asked(ctx, state, name); err != nil {
+			return failed(err), nil
+		}
 	}
 	return s.serve(ctx, req, session, func(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
 		res, err := s.rt.UseTool(ctx, session, name, json.RawMessage(req.Params.Arguments), opts...)

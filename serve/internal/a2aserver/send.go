@@ -130,8 +130,10 @@ func (s *Server) begin(ctx context.Context, in *a2a.SendRequest, m message.Messa
 	}
 	began, err := s.runs.Start(ctx, req)
 	if err != nil {
-		if now := s.runs.Of(session); now != nil && errdefs.Conflict.Is(err) {
-			return nil, s.busy(place{session, now.ID})
+		if errdefs.Conflict.Is(err) {
+			if now, _ := s.runs.Begun(ctx, session); now != nil {
+				return nil, s.busy(place{session, now.ID})
+			}
 		}
 		return nil, err
 	}

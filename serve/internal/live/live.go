@@ -102,7 +102,7 @@ func (r *Run) Result() (*agent.Result, error) {
 }
 
 // Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
-// nobody drives it any more, because its process died or was shut down, it goes on.
+// nobody drives it any more, because its process died or was shut down, it goes on. When ctx ends before, a run with a name goes on, too, for whoever asks for it again; one without is ended as canceled.
 //
 // It fails with Conflict while a run is under way in the session, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
 func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*Run, error) {
@@ -118,6 +118,11 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 	run, err := r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
 		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
 	})
+	if !named && run != nil && err != nil { // nobody else knows of it
+		run.Cancel()
+		<-run.done
+		return run.await(context.WithoutCancel(ctx))
+	}
 	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
 		if run, e := r.known(ctx, req.ContextID, req.RunID); run != nil || e != nil {
 			return run, e
@@ -135,7 +140,9 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 
 // End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, Conflict when another process drives it.
 func (r *Runs) End(ctx context.Context, session string) (*Run, error) {
-	if run := r.Of(session); run != nil {
+	if run, err := r.Begun(ctx, session); err != nil {
+		return nil, err
+	} else if run != nil {
 		run.Cancel()
 		return run, nil
 	}
@@ -179,6 +186,19 @@ func (r *Runs) Of(session string) *Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.under[session]
+}
+
+// Begun is Of, of a run whose beginning is on record: it waits for that. What would end a run before it comes to nothing, for there is nothing yet that could be over.
+func (r *Runs) Begun(ctx context.Context, session string) (*Run, error) {
+	run := r.Of(session)
+	if run == nil {
+		return nil, nil
+	}
+	run, err := run.await(ctx)
+	if err != nil && ctx.Err() == nil { // it could not begin
+		return nil, nil //nolint:nilerr // whoever began it is told
+	}
+	return run, err
 }
 
 // known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
@@ -258,7 +278,7 @@ func over() *going {
 	return g
 }
 
-// begin has a run done behind the caller.
+// begin has a run done behind the caller. When ctx ends before it has begun, it goes on, and comes with the error of ctx.
 func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Context, ...agent.RunOption) (*agent.Result, error)) (*Run, error) {
 	far, err := r.far(ctx, session)
 	if err != nil {
@@ -279,12 +299,10 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 		run.res, run.err = doSafely(func() (*agent.Result, error) { return do(behind, agent.WithEngineHost(host)) })
 	}()
 	begun, err := run.await(ctx)
-	if err != nil && ctx.Err() != nil { // nobody knows of it yet
-		cancel(nil)
-		<-run.done
-		return run.await(context.WithoutCancel(ctx))
-	}
-	if begun == nil && err == nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return run, err
+	case begun == nil && err == nil:
 		err = errdefs.Internal.Errorf("serve: the run in session %s ended, and its beginning is not on record", session)
 	}
 	return begun, err

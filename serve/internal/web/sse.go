@@ -8,14 +8,10 @@ import (
 	"time"
 )
 
-const (
-	// patience is how long a reader may take none of what is sent before it is cut off. It can come back.
-	patience = 15 * time.Second
-	// beat is how often an event stream without events says that it is still there, so that no proxy in between takes it for dead.
-	beat = 15 * time.Second
-)
+// beat is how often an event stream without events says that it is still there, so that no proxy in between takes it for dead.
+const beat = 15 * time.Second
 
-// Events is a stream of server-sent events. Safe for concurrent use.
+// Events is a stream of server-sent events. Safe for concurrent use. Its handler is [Patient].
 type Events struct {
 	mu   sync.Mutex
 	w    http.ResponseWriter
@@ -90,7 +86,6 @@ func (e *Events) write(what func(*bytes.Buffer)) error {
 	}
 	e.buf.Reset()
 	what(&e.buf)
-	_ = e.rc.SetWriteDeadline(time.Now().Add(patience)) // a recorder in a test has none
 	if _, e.err = e.w.Write(e.buf.Bytes()); e.err == nil {
 		e.err = e.rc.Flush()
 	}
@@ -101,5 +96,4 @@ func (e *Events) write(what func(*bytes.Buffer)) error {
 func (e *Events) Close() {
 	close(e.stop)
 	e.done.Wait()
-	_ = e.rc.SetWriteDeadline(time.Time{})
 }

@@ -35,14 +35,16 @@ func (s *stalled) Write([]byte) (int, error) {
 func TestAReaderThatTakesNothingIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		e := Stream(&stalled{ResponseWriter: httptest.NewRecorder()})
-		if err := e.Send("1", "", []byte("x")); err == nil {
-			t.Error("it was sent")
+		Patient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			e := Stream(w)
+			defer e.Close()
+			if err := e.Send("1", "", []byte("x")); err == nil {
+				t.Error("it was sent")
+			}
+		})).ServeHTTP(&stalled{ResponseWriter: httptest.NewRecorder()}, nil)
+		if took := time.Since(began); took != Patience {
+			t.Errorf("it took %v, want %v", took, Patience)
 		}
-		if took := time.Since(began); took != patience {
-			t.Errorf("it took %v, want %v", took, patience)
-		}
-		e.Close()
 	})
 }
 

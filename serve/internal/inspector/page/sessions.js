@@ -101,7 +101,8 @@ export class Sessions {
       this.more = more;
       this.changed();
     } catch (err) {
-      this.failed(err);
+      if (err.class === "not_found") await this.look(true); // the last one was deleted
+      else this.failed(err);
     } finally {
       this.busy = false;
     }
