@@ -133,9 +133,18 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 	})
 }
 
-// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, Conflict when another process drives it.
-func (r *Runs) End(ctx context.Context, session string) (*Run, error) {
-	if run := r.Of(session); run != nil {
+// End ends an unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, or another one is under way by now; Conflict when another process drives it.
+func (r *Runs) End(ctx context.Context, session, id string) (*Run, error) {
+	for run := r.Of(session); run != nil; run = r.Of(session) {
+		begun, err := run.await(ctx)
+		switch under := r.id(run); {
+		case ctx.Err() != nil:
+			return nil, err
+		case begun == nil: // it did not begin, and is not there any more
+			continue
+		case under != id:
+			return nil, errdefs.NotFound.Errorf("serve: run %s of session %s is over: run %s is under way there", id, session, under)
+		}
 		run.Cancel()
 		return run, nil
 	}
@@ -184,10 +193,13 @@ func (r *Runs) Of(session string) *Run {
 // known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
 func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 	if run := r.Of(session); run != nil && r.id(run) == id {
-		if run, err := run.await(ctx); err != nil || run == nil {
+		begun, err := run.await(ctx)
+		switch {
+		case begun != nil:
+			return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
+		case !errdefs.Conflict.Is(err): // else somebody else asked for it by its name too, and it is on record
 			return nil, err
 		}
-		return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
 	}
 	var known *Run
 	left := false
