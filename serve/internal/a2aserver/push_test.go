@@ -223,7 +223,6 @@ func TestModes(t *testing.T) {
 	}
 }
 
-
 func TestThereAreNoMorePushesThanMayBeHoweverManyAsk(t *testing.T) {
 	n := sender(t, false)
 	n.store = FilePushes(t.TempDir()) // which takes its time

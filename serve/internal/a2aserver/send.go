@@ -130,8 +130,11 @@ func (s *Server) begin(ctx context.Context, in *a2a.SendRequest, m message.Messa
 	}
 	began, err := s.runs.Start(ctx, req)
 	if err != nil {
-		if now := s.runs.Of(session); now != nil && errdefs.Conflict.Is(err) {
-			return nil, s.busy(place{session, now.ID})
+		if !errdefs.Conflict.Is(err) {
+			return nil, err
+		}
+		if log, e := journal.Open(ctx, s.runs.Journal(), session); e == nil && log.Run() != "" && log.Run() != run {
+			return nil, s.busy(place{session, log.Run()})
 		}
 		return nil, err
 	}

@@ -135,24 +135,41 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 
 // End ends an unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, or another one is under way by now; Conflict when another process drives it.
 func (r *Runs) End(ctx context.Context, session, id string) (*Run, error) {
+	for {
+		run, err := r.here(ctx, session, id)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			run.Cancel()
+			return run, nil
+		}
+		run, err = r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
+		})
+		if !errdefs.Conflict.Is(err) || r.Of(session) == nil { // else somebody else has it go on just now
+			return run, err
+		}
+	}
+}
+
+// here gives the run of a name that is under way in a session, by this process, once it has begun; nil when nothing is, NotFound when another one is.
+func (r *Runs) here(ctx context.Context, session, id string) (*Run, error) {
 	for run := r.Of(session); run != nil; run = r.Of(session) {
 		begun, err := run.await(ctx)
 		switch under := r.id(run); {
 		case ctx.Err() != nil:
 			return nil, err
 		case begun == nil: // it did not begin, and is not there any more
-			continue
 		case under != id:
 			return nil, errdefs.NotFound.Errorf("serve: run %s of session %s is over: run %s is under way there", id, session, under)
+		default:
+			return run, nil
 		}
-		run.Cancel()
-		return run, nil
 	}
-	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
-	})
+	return nil, nil
 }
 
 type onStart struct {
