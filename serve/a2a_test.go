@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pawl-dev/pawl/a2a"
@@ -386,5 +388,98 @@ func TestATaskThatWaitsIsCanceled(t *testing.T) {
 		if _, ran := e.Data.(journal.ToolStarted); ran || err != nil {
 			t.Errorf("the tool ran: %v", err)
 		}
+	}
+}
+
+// heldBack is a store that has one of its readers wait: the one that comes when so many were there before.
+type heldBack struct {
+	journal.Store
+	before  atomic.Int32
+	reached chan struct{}
+	goOn    chan struct{}
+}
+
+func (h *heldBack) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	if h.before.Add(-1) == -1 {
+		close(h.reached)
+		<-h.goOn
+	}
+	return h.Store.Read(ctx, session, after)
+}
+
+// A message that comes twice at once answers one question, however the two meet: the other question is not answered by somebody who never saw it.
+func TestAMessageThatComesTwiceAtOnceIsHeardOnce(t *testing.T) {
+	for n := range int32(8) {
+		store := &heldBack{Store: journal.Memory(), reached: make(chan struct{}), goOn: make(chan struct{})}
+		store.before.Store(1 << 30)
+		p := peer{asking(t, serve.Options{}, store,
+			scripted.Calls(scripted.Call{ID: "c1", Name: "add", Input: `{"A":2,"B":3}`}, scripted.Call{ID: "c2", Name: "add", Input: `{"A":1,"B":1}`}),
+			scripted.Text("Done.")), a2a.V1}
+		task := p.send(user("m1", "2 + 3?"))
+		store.before.Store(n)
+		done := make(chan error)
+		go func() {
+			var out a2a.Event
+			done <- p.call(a2a.OpSend, to(task.ID, user("m2", "Yes.")), &out)
+			close(done)
+		}()
+		select {
+		case <-store.reached:
+			p.send(to(task.ID, user("m2", "Yes.")))
+			close(store.goOn)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		case err := <-done: // it does not read as often
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		store.before.Store(1 << 30)
+		if rest := questions(t, p.get(task.ID)); len(rest) != 1 {
+			t.Errorf("before its read %d: %d questions wait", n, len(rest))
+		}
+	}
+}
+
+// What answered a question far below is known when it comes again, and answers nothing else. Where it stands is a task's: in another task of the context the same id is another message.
+func TestAnAnswerFarBelowIsHeardOnce(t *testing.T) {
+	give := func(a agent.Agent, tools []tool.Tool, turns ...scripted.Turn) tool.Tool {
+		e, err := loop.New(loop.Config{Model: scripted.New(turns...), Tools: tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := agent.Task(agent.Subagents{{Agent: a, Engine: e, Description: "Helps."}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	question := scripted.Calls(scripted.Call{Name: "ask_user", Input: `{"question":"Which?"}`})
+	gives := func(to string) scripted.Turn {
+		return scripted.Calls(scripted.Call{Name: "task", Input: `{"agent":"` + to + `","prompt":"Help."}`})
+	}
+	ask := askuser.New(nil)
+	deep := give(agent.Agent{ID: "deep"}, []tool.Tool{ask}, question, scripted.Text("Deep."))
+	mid := give(agent.Agent{ID: "mid"}, []tool.Tool{deep}, gives("deep"), scripted.Text("Mid."))
+	p := peer{serves(t, journal.Memory(), scripted.New(gives("mid"), question, scripted.Text("One."), question, scripted.Text("Two.")), serve.Options{}, mid, ask), a2a.V1}
+	one := p.send(user("m1", "1?"))
+	first := questions(t, one)
+	next := questions(t, p.send(to(one.ID, user("m2", "blue"))))
+	if len(first) != 1 || len(next) != 1 || first[0].ID == next[0].ID {
+		t.Fatalf("it asks %+v, then %+v", first, next)
+	}
+	if again := questions(t, p.send(to(one.ID, user("m2", "blue")))); again[0].ID != next[0].ID {
+		t.Errorf("it was answered twice: %+v", again)
+	}
+	if done := p.send(to(one.ID, user("m3", "red"))); done.Status.State != a2a.StateCompleted {
+		t.Fatalf("%+v", done.Status)
+	}
+	in := user("m4", "2?")
+	in.Message.ContextID = one.ContextID
+	two := p.send(in)
+	questions(t, two)
+	if done := p.send(to(two.ID, user("m3", "red"))); done.Status.State != a2a.StateCompleted {
+		t.Errorf("%+v", done.Status)
 	}
 }

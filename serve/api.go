@@ -196,7 +196,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Wait bool `json:"wait,omitempty"`
 	}
-	return s.ends(w, r, &in, &in.Wait, s.runs.End)
+	return s.ends(w, r, &in, &in.Wait, func(ctx context.Context, session string) (*live.Run, error) { return s.runs.End(ctx, session, "") })
 }
 
 // interrupt stops what runs at its next step: it can be resumed.

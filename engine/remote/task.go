@@ -26,6 +26,7 @@ type tracker struct {
 	deltas        engine.Deltas
 	status        a2a.TaskStatus
 	artifacts     []a2a.Artifact
+	places        map[string]int // where an artifact stands among them, by its id
 	shown         map[string]int // bytes of text of an artifact that listeners have seen
 	size          int
 	gaps          bool // something may have been missed: at the end the task is read as a whole
@@ -146,7 +147,7 @@ func (t *tracker) take(ctx context.Context, e a2a.Event) error {
 	case e.Task != nil:
 		t.status = e.Task.Status
 		if len(e.Task.Artifacts) > 0 {
-			t.artifacts, t.size = nil, 0
+			t.artifacts, t.places, t.size = nil, nil, 0
 		}
 		for _, a := range e.Task.Artifacts {
 			if err := t.artifact(ctx, a, false); err != nil {
@@ -175,18 +176,21 @@ func sentence(s string) string {
 
 // artifact puts an artifact in its place, or its parts behind those that are there, and shows the text that is new.
 func (t *tracker) artifact(ctx context.Context, a a2a.Artifact, more bool) error {
-	for _, p := range a.Parts {
-		t.size += 64 + len(p.Text) + len(p.Raw) + len(p.Data) + len(p.URL)
+	i, there := t.places[a.ID]
+	if there && !more { // it takes the place of what was there
+		t.size -= size(t.artifacts[i])
 	}
-	if t.size += 64; t.size > maxTask {
+	if t.size += size(a); t.size > maxTask {
 		return errdefs.Internal.Errorf("remote: the agent %s made more than %d bytes in one task: the limit", t.engine.name, maxTask)
 	}
-	i := slices.IndexFunc(t.artifacts, func(have a2a.Artifact) bool { return have.ID == a.ID })
 	switch {
-	case i < 0:
+	case !there:
 		a.Parts = slices.Clip(a.Parts)
-		t.artifacts = append(t.artifacts, a)
-		i = len(t.artifacts) - 1
+		if t.places == nil {
+			t.places = map[string]int{}
+		}
+		i = len(t.artifacts)
+		t.artifacts, t.places[a.ID] = append(t.artifacts, a), i
 	case more:
 		t.artifacts[i].Parts = append(t.artifacts[i].Parts, a.Parts...)
 	default:
@@ -207,6 +211,15 @@ func (t *tracker) artifact(ctx context.Context, a a2a.Artifact, more bool) error
 		t.shown[a.ID] = len(s)
 	}
 	return nil
+}
+
+// size is what an artifact counts, in bytes.
+func size(a a2a.Artifact) int {
+	n := 64 + len(a.ID) + len(a.Name)
+	for _, p := range a.Parts {
+		n += 64 + len(p.Text) + len(p.Raw) + len(p.Data) + len(p.URL)
+	}
+	return n
 }
 
 // outcome is what the task did to the board.

@@ -121,7 +121,7 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 func (u *ui) tellState(p past) {
 	switch {
 	case p.alive:
-		u.tell.line(yellow, "! another process is at work in this session: what is said here waits on record, and can't begin a run before that one ends")
+		u.tell.line(yellow, "! another process is at work in this session: nothing that is said here begins a run before that one ends")
 	case len(p.pending) > 0:
 		u.tell.line(yellow, "! its run waits for %s · Enter asks again, or say something else", plural(len(p.pending), "answer"))
 	case u.unfinished:

@@ -14,15 +14,17 @@ type stream struct {
 
 // add takes a piece, and gives the text of the blocks that are whole now, "" when none is.
 func (s *stream) add(piece string) (whole string) {
+	at := s.text.Len() // in the line that is open no end was found before
 	s.text.WriteString(piece)
 	text, cut := s.text.String(), 0
 	for {
-		n := strings.IndexByte(text[s.seen:], '\n')
+		n := strings.IndexByte(text[at:], '\n')
 		if n < 0 {
 			break
 		}
 		from := s.seen
-		s.seen += n + 1
+		at += n + 1
+		s.seen = at
 		before, after := s.line(strings.TrimRight(text[from:s.seen-1], "\r"))
 		if before {
 			cut = from

@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 const reply = "A paragraph\nof two lines.\n\n- one\n\n  more of it\n- two\n\nText.\n\n```go\nfunc a() {}\n\nvar b\n```\nAnd `code`.\n\n1. a\n2. b\n"
@@ -48,4 +49,16 @@ func FuzzBlocks(f *testing.F) {
 			t.Errorf("the open block is %q, by bytes %q", pieces[len(pieces)-1], bytes[last])
 		}
 	})
+}
+
+// A line costs as much as it is long, however many pieces it comes in.
+func TestALongLineIsLookedAtOnce(t *testing.T) {
+	var s stream
+	began := time.Now()
+	for range 200_000 {
+		s.add("ten bytes ")
+	}
+	if took := time.Since(began); len(s.rest()) != 2_000_000 || took > 5*time.Second {
+		t.Errorf("%d bytes after %v", len(s.rest()), took)
+	}
 }

@@ -51,7 +51,7 @@ type notifier struct {
 	all    map[pushKey]*pushing
 	closed bool
 
-	keep sync.Mutex // while the store is written: what was deleted does not come back
+	keep sync.Mutex // while the store is written: what was deleted, or replaced, does not come back, and there are no more than may be
 }
 
 type pushing struct {
@@ -142,6 +142,8 @@ func (n *notifier) set(ctx context.Context, v a2a.Version, c a2a.PushConfig) (Pu
 		sum := sha256.Sum256([]byte(p.URL + "\x00" + p.Token + "\x00" + p.Credentials))
 		p.ID = "push-" + hex.EncodeToString(sum[:8])
 	}
+	n.keep.Lock()
+	defer n.keep.Unlock()
 	n.mu.Lock()
 	of := 0
 	for k := range n.all {
@@ -236,7 +238,7 @@ func (n *notifier) tellAll(ctx context.Context, p Push) {
 	for pause := n.pause; ctx.Err() == nil; {
 		r, err := n.s.find(ctx, p.Task)
 		if errdefs.NotFound.Is(err) {
-			_ = n.store.Delete(ctx, p.Task, p.ID)
+			_ = n.forget(ctx, p)
 			return
 		}
 		var st a2a.TaskStatus
@@ -247,7 +249,7 @@ func (n *notifier) tellAll(ctx context.Context, p Push) {
 			err = tell(r, st)
 		}
 		if err == nil && st.State.Terminal() {
-			if err := n.store.Delete(ctx, p.Task, p.ID); err != nil && ctx.Err() == nil {
+			if err := n.forget(ctx, p); err != nil && ctx.Err() == nil {
 				n.s.opts.Logger.Warn("a push notification config of a task that is over can't be deleted", "task", p.Task, "error", err)
 			}
 			return
@@ -270,6 +272,16 @@ func (n *notifier) tellAll(ctx context.Context, p Push) {
 		}
 		pause = min(2*pause, time.Minute)
 	}
+}
+
+// forget deletes a config whose task is over, unless another one took its place.
+func (n *notifier) forget(ctx context.Context, p Push) error {
+	n.keep.Lock()
+	defer n.keep.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return n.store.Delete(ctx, p.Task, p.ID)
 }
 
 // named names a status, among those of its task.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -219,5 +220,24 @@ func TestModes(t *testing.T) {
 	}
 	if !(modes{"image/*"}).take("image/png") || (modes{"image/*"}).take("video/png") {
 		t.Error("a range")
+	}
+}
+
+func TestThereAreNoMorePushesThanMayBeHoweverManyAsk(t *testing.T) {
+	n := sender(t, false)
+	n.store = FilePushes(t.TempDir()) // which takes its time
+	n.stop()                          // nobody is told
+	var all sync.WaitGroup
+	var took atomic.Int32
+	for i := range 5 * mostOfTask {
+		all.Go(func() {
+			if _, err := n.set(t.Context(), a2a.V1, a2a.PushConfig{TaskID: "t", ID: number(int64(i)), URL: "https://client.example/"}); err == nil {
+				took.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if kept, err := n.of(t.Context(), "t"); err != nil || len(kept) != mostOfTask || took.Load() != mostOfTask {
+		t.Errorf("%d are kept, %d were taken: %v", len(kept), took.Load(), err)
 	}
 }

@@ -44,7 +44,6 @@ type reading struct {
 	board    journal.Snapshot
 	history  []a2a.Message
 	heard    map[string]bool           // names of messages that were said to it
-	children []string                  // sessions of runs below
 	calls    map[string]journal.Called // that began, by id
 }
 
@@ -87,8 +86,6 @@ func (r *reading) entry(e journal.Entry) {
 	case journal.Answered:
 		r.heard[d.By] = true
 		r.note(e, a2a.RoleUser, "", a2a.Text(answered(d)))
-	case journal.TaskStarted:
-		r.children = append(r.children, d.Session)
 	case journal.ToolStarted:
 		r.calls[d.Call.ID] = d.Call
 	default:

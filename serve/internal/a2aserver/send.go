@@ -130,10 +130,11 @@ func (s *Server) begin(ctx context.Context, in *a2a.SendRequest, m message.Messa
 	}
 	began, err := s.runs.Start(ctx, req)
 	if err != nil {
-		if errdefs.Conflict.Is(err) {
-			if now, _ := s.runs.Begun(ctx, session); now != nil {
-				return nil, s.busy(place{session, now.ID})
-			}
+		if !errdefs.Conflict.Is(err) {
+			return nil, err
+		}
+		if log, e := journal.Open(ctx, s.runs.Journal(), session); e == nil && log.Run() != "" && log.Run() != run {
+			return nil, s.busy(place{session, log.Run()})
 		}
 		return nil, err
 	}
@@ -169,16 +170,16 @@ func (s *Server) tell(ctx context.Context, m a2a.Message, what message.Message) 
 	case m.ContextID != "" && m.ContextID != r.session:
 		return nil, a2a.Errorf(a2a.CodeInvalidParams, "message.contextId: task %s is of context %.200q", r.id(), r.session)
 	}
-	known, err := s.knows(ctx, r, saidAs(m))
+	r, st, pending, err := s.look(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.knows(ctx, r, saidAs(m)) // behind the look: what waits no more may have been answered by this very message
 	if err != nil || known && r.over != "" {
 		return r, err
 	}
 	if r.over != "" {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "task %s is over (%s) and takes no message: begin a new one in its context, %s", r.id(), r.over, r.session)
-	}
-	r, st, pending, err := s.look(ctx, r)
-	if err != nil {
-		return nil, err
 	}
 	switch {
 	case known: // whoever put it on record may have died before the task went on
@@ -208,21 +209,37 @@ func (s *Server) knows(ctx context.Context, r *reading, name string) (bool, erro
 	if r.heard[name] {
 		return true, nil
 	}
-	for _, session := range append([]string{r.session}, r.children...) {
-		for e, err := range s.runs.Journal().Read(ctx, session, 0) {
-			if err != nil {
-				return false, err
+	return s.said(ctx, r.session, r.run, name)
+}
+
+// said reports whether a message was said to a run, or answered what one below it asked. A session below has one run: "" stands for it.
+func (s *Server) said(ctx context.Context, session, run, name string) (bool, error) {
+	var below []string
+	for e, err := range s.runs.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return false, err
+		}
+		if run != "" && e.Run != run {
+			continue
+		}
+		switch d := e.Data.(type) {
+		case journal.Answered:
+			if d.By == name {
+				return true, nil
 			}
-			switch d := e.Data.(type) {
-			case journal.Answered:
-				if d.By == name {
-					return true, nil
-				}
-			case journal.Said:
-				if e.Run == r.run && e.Key.ID == name {
-					return true, nil
-				}
+		case journal.Said:
+			if run != "" && e.Key.ID == name {
+				return true, nil
 			}
+		case journal.TaskStarted:
+			if strings.HasPrefix(d.Session, session+"/") { // names grow longer downward: it comes to an end
+				below = append(below, d.Session)
+			}
+		}
+	}
+	for _, session := range below {
+		if is, err := s.said(ctx, session, "", name); is || err != nil && !errdefs.NotFound.Is(err) { // one that is not there has heard nothing
+			return is, err
 		}
 	}
 	return false, nil
@@ -331,7 +348,7 @@ func (c *call) cancel() (any, error) {
 	case r.over != "":
 		return nil, a2a.Errorf(a2a.CodeTaskNotCancelable, "task %s is over (%s)", r.id(), r.over)
 	}
-	run, err := c.s.runs.End(c.context(), r.session)
+	run, err := c.s.runs.End(c.context(), r.session, r.run)
 	switch {
 	case errdefs.Conflict.Is(err):
 		return nil, a2a.Errorf(a2a.CodeTaskNotCancelable, "another process works on task %s: ask that one", r.id())

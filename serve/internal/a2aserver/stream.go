@@ -125,6 +125,9 @@ func (c *call) streams(r *reading, wait bool, history *int) error {
 	events := web.Stream(c.w)
 	defer events.Close()
 	send := func(e a2a.Event) error {
+		if e.State().Terminal() { // who is told of the end can begin another task in its context
+			c.s.runs.Settle(c.context(), r.session, r.run)
+		}
 		line, err := c.version.AppendResult(nil, c.id, e)
 		if err != nil {
 			return err

@@ -138,19 +138,43 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 	})
 }
 
-// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. NotFound when there is none, Conflict when another process drives it.
-func (r *Runs) End(ctx context.Context, session string) (*Run, error) {
-	if run, err := r.Begun(ctx, session); err != nil {
-		return nil, err
-	} else if run != nil {
-		run.Cancel()
-		return run, nil
+// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. With an id it is the run of that name. NotFound when there is none, or another one is under way by now; Conflict when another process drives it.
+func (r *Runs) End(ctx context.Context, session, id string) (*Run, error) {
+	for {
+		run, err := r.here(ctx, session, id)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			run.Cancel()
+			return run, nil
+		}
+		run, err = r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
+		})
+		if !errdefs.Conflict.Is(err) || r.Of(session) == nil { // else somebody else has it go on just now
+			return run, err
+		}
 	}
-	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
-	})
+}
+
+// here gives the run that is under way in a session, by this process, once it has begun; nil when nothing is. With an id, NotFound when it is another one.
+func (r *Runs) here(ctx context.Context, session, id string) (*Run, error) {
+	for run := r.Of(session); run != nil; run = r.Of(session) {
+		begun, err := run.await(ctx)
+		switch under := r.id(run); {
+		case ctx.Err() != nil:
+			return nil, err
+		case begun == nil: // it did not begin, and is not there any more
+		case id != "" && under != id:
+			return nil, errdefs.NotFound.Errorf("serve: run %s of session %s is over: run %s is under way there", id, session, under)
+		default:
+			return run, nil
+		}
+	}
+	return nil, nil
 }
 
 type onStart struct {
@@ -190,24 +214,19 @@ func (r *Runs) Of(session string) *Run {
 
 // Begun is Of, of a run whose beginning is on record: it waits for that. What would end a run before it comes to nothing, for there is nothing yet that could be over.
 func (r *Runs) Begun(ctx context.Context, session string) (*Run, error) {
-	run := r.Of(session)
-	if run == nil {
-		return nil, nil
-	}
-	run, err := run.await(ctx)
-	if err != nil && ctx.Err() == nil { // it could not begin
-		return nil, nil //nolint:nilerr // whoever began it is told
-	}
-	return run, err
+	return r.here(ctx, session, "")
 }
 
 // known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
 func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 	if run := r.Of(session); run != nil && r.id(run) == id {
-		if run, err := run.await(ctx); err != nil || run == nil {
+		begun, err := run.await(ctx)
+		switch {
+		case begun != nil:
+			return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
+		case !errdefs.Conflict.Is(err): // else somebody else asked for it by its name too, and it is on record
 			return nil, err
 		}
-		return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
 	}
 	var known *Run
 	left := false

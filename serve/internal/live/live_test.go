@@ -1,0 +1,92 @@
+package live_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
+	"github.com/pawl-dev/pawl/model/scripted"
+	"github.com/pawl-dev/pawl/serve"
+	"github.com/pawl-dev/pawl/serve/internal/live"
+)
+
+// held is an agent whose runs begin when hold says so.
+type held struct {
+	serve.Agent
+	hold chan struct{} // nil: at once
+}
+
+func (h *held) Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error) {
+	if h.hold != nil {
+		<-h.hold
+	}
+	return h.Agent.Run(ctx, req, opts...)
+}
+
+func opened(t *testing.T, turns ...scripted.Turn) (*held, *live.Runs) {
+	t.Helper()
+	e, err := loop.New(loop.Config{Model: scripted.New(turns...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &held{Agent: serve.Of(agent.Agent{ID: "a"}, e, journal.Memory())}
+	return h, live.New(h, nil, 10, slog.New(slog.DiscardHandler))
+}
+
+func named(session, run string) pawl.Request {
+	req := pawl.Request{SessionID: session}
+	req.RunID, req.Message = run, message.User("Hello")
+	return req
+}
+
+// Whoever asks for a run that is on record gets it, also while somebody else is about to learn that it is there.
+func TestARunThatIsAskedForByManyIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, runs := opened(t, scripted.Text("Hi."))
+		first, err := runs.Start(t.Context(), named("s", "r"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-first.Done()
+		h.hold = make(chan struct{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if run, err := runs.Start(t.Context(), named("s", "r")); err != nil || !run.Known {
+					t.Errorf("%+v %v", run, err)
+				}
+			})
+			synctest.Wait()
+		}
+		close(h.hold)
+		all.Wait()
+		runs.Close(t.Context())
+	})
+}
+
+// What is to end is the run that was named, and no other one that has begun in its session since.
+func TestAnEndIsOfTheRunThatWasNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, runs := opened(t, scripted.Turn{Text: "Hi.", Delay: 1e9})
+		run, err := runs.Start(t.Context(), named("s", "new"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runs.End(t.Context(), "s", "old"); !errdefs.NotFound.Is(err) {
+			t.Error(err)
+		}
+		<-run.Done()
+		if res, err := run.Result(); err != nil || res.Status != agent.StatusCompleted {
+			t.Errorf("%+v %v", res, err)
+		}
+		runs.Close(t.Context())
+	})
+}
