@@ -25,7 +25,8 @@ import (
 const (
 	mostPushes     = 1000             // configs, of all tasks
 	mostOfTask     = 10               // of one
-	pushesAtOnce   = 16               // that are being sent
+	pushesAtOnce   = 64               // that are being sent
+	pushesToHost   = 4                // of them to one host
 	pushTries      = 5                // of one notification
 	pushTime       = 10 * time.Second // of a try
 	firstPause     = time.Second      // before the second try, twice as long before each further one
@@ -39,7 +40,7 @@ type notifier struct {
 	named  sandbox.Network // hosts that are not public, and allowed
 	dialer *fence.Dialer
 	client *http.Client
-	sends  chan struct{}
+	sends  *slots
 	pause  time.Duration
 
 	begin sync.Once
@@ -60,7 +61,7 @@ type pushing struct {
 }
 
 func newNotifier(s *Server) *notifier {
-	n := &notifier{s: s, store: s.opts.Push, named: sandbox.Network{Hosts: s.opts.PushHosts}, sends: make(chan struct{}, pushesAtOnce), pause: firstPause, all: map[pushKey]*pushing{}}
+	n := &notifier{s: s, store: s.opts.Push, named: sandbox.Network{Hosts: s.opts.PushHosts}, sends: newSlots(pushesAtOnce, pushesToHost), pause: firstPause, all: map[pushKey]*pushing{}}
 	if n.store == nil {
 		n.store = MemoryPushes()
 	}
@@ -334,12 +335,11 @@ func (n *notifier) deliver(ctx context.Context, p Push, body []byte) (err error)
 
 // post sends a notification once. again says that it may get through later.
 func (n *notifier) post(ctx context.Context, p Push, body []byte) (again bool, err error) {
-	select {
-	case n.sends <- struct{}{}:
-		defer func() { <-n.sends }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	give, err := n.sends.take(ctx, hostOf(p.URL))
+	if err != nil {
+		return false, err
 	}
+	defer give()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(body))
 	if err != nil {
 		return false, errdefs.Validation.Errorf("serve: %w", err)
@@ -371,6 +371,14 @@ func (n *notifier) post(ctx context.Context, p Push, body []byte) (again bool, e
 	}
 	again = resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout
 	return again, fmt.Errorf("the receiver answered with status %d", resp.StatusCode)
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return strings.ToLower(u.Hostname())
 }
 
 // config is what a client is told of what he asked for. Its secrets are his own.
