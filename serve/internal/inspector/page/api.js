@@ -41,7 +41,7 @@ async function request(method, path, { body, signal, head } = {}) {
     const r = await fetch(path, {
       method, signal, cache: "no-store",
       headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...head }),
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
     });
     if (r.status === 401 && (await renew(used))) continue;
     if (!r.ok) {
@@ -75,7 +75,8 @@ export const steer = (name, prompt) => post(at(name) + "/steer", { prompt });
 export const cancel = (name) => post(at(name) + "/cancel");
 export const interrupt = (name, reason) => post(at(name) + "/interrupt", reason ? { reason } : {});
 export const resume = (name) => post(at(name) + "/resume");
-export const answer = (name, body) => post(at(name) + "/answers", body);
+// answer gives one; its input, if there is one, is a text of JSON, and goes as it is.
+export const answer = (name, { input, ...body }) => post(at(name) + "/answers", input === undefined ? body : JSON.stringify(body).slice(0, -1) + `,"input":${input}}`);
 export const fork = (name, body) => post(at(name) + "/fork", body);
 
 // follow reads a session's events from a place on, and goes on where it was when it is cut off, until signal says that it is enough. tell gets each event; state gets "live", or "lost" with the seconds until the next try.
