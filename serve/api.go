@@ -362,15 +362,20 @@ type info struct {
 	Agent   string    `json:"agent,omitempty"`
 	User    string    `json:"user,omitempty"`
 	Status  string    `json:"status,omitempty"`
+	Title   string    `json:"title,omitempty"` // what was said first
 	Parent  string    `json:"parent,omitempty"`
 	Seq     int64     `json:"seq"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	Here    bool      `json:"here,omitempty"` // a run is under way in this process
+	Here    bool      `json:"here,omitempty"`   // a run is under way in this process
+	Driven  bool      `json:"driven,omitempty"` // … or in another one
+	Waits   bool      `json:"waits,omitempty"`  // for a person
 }
 
-func (s *Server) info(i journal.Info) info {
-	return info{i.Session, i.Agent, i.User, i.Status, i.Parent, i.Seq, i.Created, i.Updated, s.runs.Of(i.Session) != nil}
+func (s *Server) info(ctx context.Context, i journal.Info) (info, error) {
+	here := s.runs.Of(i.Session) != nil
+	seen, err := s.glance(ctx, i)
+	return info{i.Session, i.Agent, i.User, i.Status, seen.title, i.Parent, i.Seq, i.Created, i.Updated, here, here || i.Status == "running" && !seen.left, seen.waits && !here}, err
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
@@ -380,8 +385,12 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	after, all := q.Get("after"), []info{}
-	more := false
-	for i, err := range s.runs.Journal().Sessions(r.Context(), journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: q.Get("status")}) {
+	more, status := false, q.Get("status")
+	waits := status == "waiting"
+	if waits { // stores have no such status
+		status = "interrupted"
+	}
+	for i, err := range s.runs.Journal().Sessions(r.Context(), journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: status}) {
 		if err != nil {
 			return err
 		}
@@ -394,10 +403,17 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		if !mentions(i, q.Get("q")) {
 			continue
 		}
+		one, err := s.info(r.Context(), i)
+		if err != nil {
+			return err
+		}
+		if waits && !one.Waits {
+			continue
+		}
 		if more = len(all) == int(limit); more {
 			break
 		}
-		all = append(all, s.info(i))
+		all = append(all, one)
 	}
 	if after != "" {
 		return errdefs.NotFound.Errorf("serve: after=%.200q: the list has no such session, by now: begin again without it", after)
@@ -435,7 +451,7 @@ type state struct {
 	Usage    model.Usage       `json:"usage"`
 	Cost     *float64          `json:"cost_usd"`
 	Steps    int               `json:"steps"`
-	Pending  []journal.Pending `json:"pending"`
+	Pending  []pending         `json:"pending"`
 	Error    *web.Problem      `json:"error,omitempty"`
 	Messages []message.Message `json:"messages,omitempty"`
 }
@@ -461,24 +477,28 @@ func (s *Server) state(ctx context.Context, session string) (st state, err error
 		if err != nil {
 			return st, err
 		}
-		st.info = s.info(i)
+		if st.info, err = s.info(ctx, i); err != nil {
+			return st, err
+		}
 	}
 	log, err := journal.Open(ctx, s.runs.Journal(), session)
 	if err != nil {
 		return st, err
 	}
 	folded := log.State()
-	if st.Pending, err = agent.Pending(ctx, s.runs.Journal(), session); err != nil {
+	waits, err := agent.Pending(ctx, s.runs.Journal(), session)
+	if err != nil {
 		return st, err
 	}
+	if st.Pending, err = s.pendings(ctx, session, waits); err != nil {
+		return st, err
+	}
+	st.Waits = len(waits) > 0 && !st.Driven
 	st.Session, st.Run = session, folded.Run
 	st.Usage, st.Steps = folded.Spent.Usage, folded.Spent.Steps
 	if micros := folded.Spent.Cost(); micros != nil {
 		usd := float64(*micros) / 1e6
 		st.Cost = &usd
-	}
-	if st.Pending == nil {
-		st.Pending = []journal.Pending{}
 	}
 	if folded.Class != "" || folded.Error != "" {
 		st.Error = &web.Problem{Class: folded.Class, Message: folded.Error}

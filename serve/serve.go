@@ -102,13 +102,14 @@ func PushFiles(dir string) PushStore { return a2aserver.FilePushes(dir) }
 
 // Server serves one agent. It is an http.Handler, for who has a server of his own; Serve is one. Safe for concurrent use.
 type Server struct {
-	opts  Options
-	runs  *live.Runs
-	a2a   *a2aserver.Server
-	inner http.Handler
-	ctx   context.Context // of what clients wait for: it ends when the server is to stop
-	stop  context.CancelFunc
-	began time.Time
+	opts    Options
+	runs    *live.Runs
+	glances glances
+	a2a     *a2aserver.Server
+	inner   http.Handler
+	ctx     context.Context // of what clients wait for: it ends when the server is to stop
+	stop    context.CancelFunc
+	began   time.Time
 }
 
 // New makes a Server. It starts nothing. Close has to be called, by who doesn't call Serve. It fails with errdefs.Validation on options that can't be meant.
