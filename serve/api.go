@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -493,7 +494,8 @@ func (s *Server) state(ctx context.Context, session string) (st state, err error
 	if st.Pending, err = s.pendings(ctx, session, waits); err != nil {
 		return st, err
 	}
-	st.Waits = len(waits) > 0 && !st.Driven
+	now := time.Now()
+	st.Waits = !st.Driven && slices.ContainsFunc(waits, func(p journal.Pending) bool { return !p.Expired(now) })
 	st.Session, st.Run = session, folded.Run
 	st.Usage, st.Steps = folded.Spent.Usage, folded.Spent.Steps
 	if micros := folded.Spent.Cost(); micros != nil {

@@ -38,11 +38,17 @@ export class Refused extends Error {
 async function request(method, path, { body, signal, head } = {}) {
   for (;;) {
     const used = token;
-    const r = await fetch(path, {
-      method, signal, cache: "no-store",
-      headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...head }),
-      body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
-    });
+    let r;
+    try {
+      r = await fetch(path, {
+        method, signal, cache: "no-store",
+        headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...head }),
+        body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+      });
+    } catch (err) {
+      if (err.name === "AbortError") throw err;
+      throw new Error("The server does not answer. The page goes on by itself when it does.", { cause: err });
+    }
     if (r.status === 401 && (await renew(used))) continue;
     if (!r.ok) {
       let p = {};

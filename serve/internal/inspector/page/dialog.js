@@ -49,13 +49,14 @@ export const askFork = (at, text, says) => dialog("Fork from entry " + at, (clos
 // askOther asks what to compare with. candidates: [{label, to}].
 export const askOther = (candidates, names) => dialog("Compare with", (close) => {
   const field = h("input", { name: "other", list: "names", "aria-label": "Another session", placeholder: "another session", autocomplete: "off", spellcheck: "false", autofocus: true });
+  const problem = h("p", { class: "problem", role: "alert" });
   return [h("div", { class: "pick" }, candidates.slice(0, 12).map((c, i) => h("button", { type: "button", "data-pick": i, onclick: () => close(c.to) }, c.label))),
-    h("form", { onsubmit: (e) => { e.preventDefault(); if (field.value) close({ b: field.value }); } }, field, h("datalist", { id: "names" }, names.slice(0, 50).map((n) => h("option", { value: n }))), h("div", { class: "acts" }, h("button", { type: "submit", class: "primary" }, "Compare")))];
+    h("form", { onsubmit: (e) => { e.preventDefault(); if (field.value.trim()) close({ b: field.value.trim() }); else problem.textContent = "Which one? Give the name of a session."; } }, field, problem, h("datalist", { id: "names" }, names.slice(0, 50).map((n) => h("option", { value: n }))), h("div", { class: "acts" }, h("button", { type: "submit", class: "primary" }, "Compare")))];
 });
 
 export const keys = [
   ["j k \u2193 \u2191", "next, previous step (or session, or difference)"], ["gg G", "first, last step; at the last one the page stays with what comes"], ["[ ]", "previous, next run"], ["Enter", "details of the step; Esc closes them"], ["o", "open the subagent's session, or the fork's origin"], ["u", "back to the session above"],
-  ["/", "search in this session; Enter, n and N go on"], ["s", "filter the sessions"], ["a A", "approve; for the session"], ["e", "approve with another input"], ["r", "reject, with a reason"], ["i", "say something: a prompt, or steering"], ["f", "fork from the step"], ["c", "compare with another run or session"], ["d", "of a comparison: differences only"], ["x", "raw JSON of the step"], ["n", "new session, where nothing is searched for"], ["t", "dark, light, or as the system is"], ["?", "this list"],
+  ["/", "search in this session; Enter, n and N go on"], ["s", "filter the sessions"], ["a A L", "approve; this very call for the session; what is like it"], ["e", "approve with another input"], ["r", "reject, with a reason"], ["i", "say something: a prompt, or steering"], ["f", "fork from the step"], ["c", "compare with another run or session"], ["d", "of a comparison: differences only"], ["x", "raw JSON of the step"], ["n", "new session, where nothing is searched for"], ["t", "dark, light, or as the system is"], ["?", "this list"],
 ];
 
 export const help = () => dialog("Keys", () => [h("dl", { class: "keys" }, keys.map(([k, v]) => h("div", {}, h("dt", {}, k.split(" ").map((x) => h("kbd", {}, x))), h("dd", {}, v))))]);

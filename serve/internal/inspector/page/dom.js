@@ -119,7 +119,7 @@ export function tone(status) {
   switch (status) {
     case "completed": case "ok": case "allow": case "approved": return "good";
     case "running": return "live";
-    case "interrupted": case "asked": case "ask": case "waiting": case "unknown": return "wait";
+    case "interrupted": case "its process died": case "waits for you": case "asked": case "ask": case "waiting": case "unknown": return "wait";
     case "failed": case "error": case "deny": case "denied": case "invalid": case "rejected": case "aborted": case "budget_exceeded": return "bad";
   }
   return "dim";

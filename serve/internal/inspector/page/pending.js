@@ -81,7 +81,8 @@ export class Waiting {
       card.append(h("div", { class: "input" }, c ? changes(c.before, c.after, this.open, { name: c.path }) : long(v && typeof v.command === "string" && Object.keys(v).length === 1 ? v.command : pretty(call.input), this.open, { first: 3000 })));
       card.append(h("div", { class: "acts" },
         button("approve", ["Approve ", hint("a")], () => send({ approved: true }), { class: "primary" }),
-        !p.once && button("session", ["Approve for the session ", hint("A")], () => send({ approved: true, session: true })),
+        !p.once && !p.unknown && button("session", ["This very call for the session ", hint("A")], () => send({ approved: true, session: true })),
+        p.rule && button("like", ["For the session: ", h("code", {}, line(p.rule, 100)), " ", hint("L")], () => send({ approved: true, session: true, rule: p.rule }), { title: p.rule }),
         button("edit", ["Edit ", hint("e")], () => edit(escaped(pretty(call.input)))),
         button("reject", ["Reject ", hint("r")], reject)));
     } else if (p.confirm) {

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { ago, h, pressed, whole } from "./dom.js";
+import { stands } from "./fold.js";
 import { List } from "./virtual.js";
 
 const every = 2500, step = 200;
@@ -48,11 +49,11 @@ export class Sessions {
 
   row(i) {
     const s = this.all[i], at = s.session === this.current;
-    const tone = s.here ? "running" : s.status || "none";
+    const tone = s.driven ? "running" : s.status === "running" ? "interrupted" : s.status || "none", name = s.session.length > 200 ? s.session.slice(0, 200) + "\u2026" : s.session;
     return h("div", { class: `item${at ? " current" : ""}${i === this.at ? " active" : ""}`, id: "session-" + i, role: "option", "aria-selected": at ? "true" : "false", "data-i": i, "aria-posinset": i + 1, "aria-setsize": this.more ? -1 : this.all.length, title: s.session },
       h("span", { class: "dot s-" + tone, "aria-hidden": "true" }),
-      h("span", { class: "name" }, s.session.length > 200 ? s.session.slice(0, 200) + "\u2026" : s.session),
-      h("span", { class: "sub" }, [s.status || "empty", s.agent, s.parent && "fork"].filter(Boolean).join(" \u00b7 ")),
+      h("span", { class: "name" }, s.title || name),
+      h("span", { class: "sub" }, [stands(s) || "empty", s.parent && "fork", s.title && name, s.agent].filter(Boolean).join(" \u00b7 ")),
       h("span", { class: "when" }, `${whole(s.seq)} \u00b7 ${ago(Date.parse(s.updated))}`));
   }
 
