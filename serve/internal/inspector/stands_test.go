@@ -105,6 +105,7 @@ func TestARunWhoseProcessDied(t *testing.T) {
 
 	p.sees("#live", "live")
 	p.sees("#state", "its process died")
+	p.until(`document.querySelector("#toast").hidden`) // it answers
 	p.sees("#timeline .row.run", "its process died")
 	p.sees("#sessions .item .sub", "its process died")
 	p.sees("#send", "Run")
@@ -212,6 +213,8 @@ func TestASessionThatIsNotThere(t *testing.T) {
 	p.keys("nope" + enter)
 	p.sees("#toast", "There is no session nope.")
 	p.until(`!document.querySelector("#both") && location.hash === "#/s/one"`)
+	p.click("#toast .close")
+	p.until(`document.querySelector("#toast").hidden`)
 	p.sees("#title", "one")
 	p.sees("#live", "live")
 	p.open(web.URL + "/#/s/nosuch")
@@ -230,7 +233,17 @@ func TestACallIsApprovedWithItsLike(t *testing.T) {
 	p.open(web.URL + "/#/s/s")
 	p.sees(`#waiting [data-act="session"]`, "This very call for the session")
 	p.sees(`#waiting [data-act="like"]`, "For the session: WebFetch(domain:example.com)")
+	if value[bool](p, `(() => { const who = document.querySelector("#timeline .row.tool .who"); return who.scrollWidth > who.clientWidth; })()`) {
+		t.Error("the tool's name is cut off, in a window of 1280")
+	}
 	p.picture("like")
+	p.do(blur())
+	p.keys("e")
+	p.until(`document.activeElement.name === "input"`)
+	p.keys("\t")
+	p.until(`document.activeElement.dataset.act === "send-edit"`)
+	p.keys(escape)
+	p.until(`!document.querySelector("#waiting .ask")`)
 	p.do(blur())
 	p.keys("L")
 	p.until(`document.querySelector("#waiting").hidden`)
@@ -259,6 +272,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	p.sees("#sessions .item .name", "Count the words of the manual.")
 	p.sees("#sessions .item .name", "Ask me something.")
 	p.sees("#sessions .item .sub", "waits for you · run-")
+	p.until(`!document.querySelector("#timeline .row.tool .live")`) // what asks is not running
 	p.picture("titles")
 	value[bool](p, `(document.querySelector("#status").value = "waiting", document.querySelector("#status").dispatchEvent(new Event("change")), true)`)
 	p.sees("#sum", "1 session")

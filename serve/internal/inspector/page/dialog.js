@@ -39,7 +39,7 @@ export const askFork = (at, text, says) => dialog("Fork from entry " + at, (clos
   const as = h("input", { name: "as", "aria-label": "Name of the fork", placeholder: "named after this session", autocomplete: "off", spellcheck: "false" });
   const compare = h("input", { type: "checkbox", name: "compare" });
   const form = h("form", { onsubmit: (e) => { e.preventDefault(); close({ text: words.value, as: as.value.trim(), compare: compare.checked, run: true }); } },
-    h("p", { class: "dim" }, says), h("label", {}, "Message", words), h("label", {}, "Name", as),
+    h("p", { class: "dim" }, says), h("label", {}, "Message", words, h("span", { class: "dim" }, "Enter is a new line; Ctrl+Enter forks and runs it")), h("label", {}, "Name", as),
     h("label", { class: "check" }, compare, "show both side by side"),
     h("div", { class: "acts" }, h("button", { type: "submit", class: "primary", "data-act": "fork-run" }, "Fork and run"), h("button", { type: "button", "data-act": "fork-only", onclick: () => close({ text: "", as: as.value.trim(), compare: compare.checked }) }, "Fork only")));
   words.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) e.preventDefault(), form.requestSubmit(); });

@@ -19,12 +19,13 @@ api.asker(askToken);
 let toasting;
 function toast(text, bad = true) {
   const t = $("toast");
-  fill(t, text);
+  fill(t, h("span", {}, text), h("button", { type: "button", class: "close", "aria-label": "Close", onclick: quiet }, "\u2715"));
   t.className = bad ? "bad" : "";
   t.hidden = false;
   clearTimeout(toasting);
-  toasting = setTimeout(() => { t.hidden = true; }, bad ? 9000 : 3500);
+  toasting = setTimeout(quiet, bad ? 9000 : 3500);
 }
+function quiet() { $("toast").hidden = true; }
 const tell = (text) => { $("told").textContent = text; };
 const trying = async (f) => {
   try {
@@ -142,6 +143,7 @@ async function enter(name, seq) {
     left(now);
     head();
     await api.follow(name, now.session.seq, (e) => { if (here === now) came(now, e); }, (what, wait) => {
+      if (now.lost && what === "live") quiet(); // what was said of it is not so any more
       now.lost = what !== "live";
       now.live = now.lost ? `cut off, again in ${took(wait)}` : "live";
       if (here === now) head(), compose(), now.lost || refresh();
@@ -293,8 +295,8 @@ async function forkFrom(row) {
     if (answer.as) body.as = answer.as;
     const files = prompt && row.message ? row.message.parts.filter((p) => p.type === "file") : [];
     if (answer.run && answer.text.trim()) {
-      if (files.length) body.message = { role: "user", parts: [...files, { type: "text", text: answer.text }] };
-      else body.prompt = answer.text;
+      if (files.length) body.message = { role: "user", parts: [...files, { type: "text", text: answer.text.trim() }] };
+      else body.prompt = answer.text.trim();
     }
     const r = await api.fork(session.name, body);
     list.look();

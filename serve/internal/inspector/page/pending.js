@@ -63,8 +63,8 @@ export class Waiting {
       const form = h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); send(body(element.value)); } }, element, h("button", { type: "submit", class: "primary", "data-act": act }, text), button("back", "Back", () => more.replaceChildren()));
       element.addEventListener("keydown", (e) => {
         if (e.key === "Enter" && (e.ctrlKey || e.metaKey || element.rows === 1 && !e.shiftKey)) e.preventDefault(), form.requestSubmit();
-        else if (e.key === "Escape") e.stopPropagation(), more.replaceChildren(), card.querySelector("button").focus();
       });
+      form.addEventListener("keydown", (e) => { if (e.key === "Escape") e.stopPropagation(), more.replaceChildren(), card.querySelector("button").focus(); });
       more.replaceChildren(form);
       element.focus();
     };

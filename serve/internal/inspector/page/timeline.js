@@ -48,7 +48,7 @@ function chips(row) {
   const all = [];
   const put = (text, t) => all.length < 4 && all.push(chip(text, t));
   if (row.type === "tool") {
-    if (row.status === "running") put("running", "live");
+    if (row.status === "running" && row.run && row.run.status === "running") put("running", "live");
     if (row.status === "waiting") put("waiting for you", "wait");
     if (row.judged && row.judged.input) put("rewritten", "note");
     if (row.status === "denied" || row.status === "invalid" || row.status === "rejected" || row.status === "canceled" || row.status === "unknown" || row.status === "error") put(row.status);
