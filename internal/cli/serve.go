@@ -174,7 +174,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 			return &exitError{exitFailed, err}
 		}
 	}
-	c.note(s, "serving %s at %s", rt.Dir(), at)
+	c.note(s, "serving %s at %s: a browser sees and steers its runs there", rt.Dir(), at)
 	switch err = server.Serve(ctx, l); {
 	case errdefs.PolicyDenied.Is(err):
 		return usage("--addr %s: others can come there: give --token, or set PAWL_TOKEN, or listen on 127.0.0.1", d.addr)

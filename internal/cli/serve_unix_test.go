@@ -202,7 +202,7 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, s.err.String())
 	}
-	if !strings.Contains(s.err.String(), "stopped") {
+	if said := s.err.String(); !strings.Contains(said, "stopped") || !strings.Contains(said, " at "+s.url+": a browser sees") {
 		t.Errorf("it says %s", s.err.String())
 	}
 	r := w.pawl("resume", "s", "--model", "scripted/"+script, "--dir", w.dir, "--journal", w.journal)

@@ -267,7 +267,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	p.do(blur())
 	p.keys("n")
 	p.sees("#title", "New session")
-	p.keys("Ask me something."+enter)
+	p.keys("Ask me something." + enter)
 	p.sees("#state", "waits for you")
 	p.sees("#sessions .item .name", "Count the words of the manual.")
 	p.sees("#sessions .item .name", "Ask me something.")
