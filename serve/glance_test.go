@@ -94,6 +94,15 @@ func TestAListTellsSessionsApart(t *testing.T) {
 	if got := list(p, "?status=waiting"); len(got) != 1 || !got["waits"].Waits {
 		t.Errorf("those that wait: %+v", got)
 	}
+	if err := store.Delete(t.Context(), "silent"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Append(t.Context(), "silent", 0, journal.Entry{Run: "r", Data: journal.Said{Message: message.User("It speaks.")}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := list(p, "")["silent"]; s.Title != "It speaks." {
+		t.Errorf("made again under the name: %+v", s)
+	}
 	if err := agent.Answer(t.Context(), store, "waits", journal.Answered{ID: st.Pending[0].ID, Approved: true}); err != nil {
 		t.Fatal(err)
 	}

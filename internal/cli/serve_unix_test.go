@@ -211,7 +211,7 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	}
 }
 
-// With --resume it goes on by itself with what the one before it was at.
+// With --resume it goes on by itself with what the one before it was at. Any server of the journal knows whether somebody drives that.
 func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	path := binary(t)
 	w := newWorld(t)
@@ -223,10 +223,18 @@ func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"left"}`)
 	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"canceled"}`)
 	first.ask("POST", "/v1/sessions/canceled/cancel", `{"wait":true}`)
+	beside := serves(t, path, nil, append(args, "scripted/"+script)...)
+	const running = "/v1/sessions?status=running"
+	if _, text := beside.ask("GET", running, ""); !strings.Contains(text, `"driven":true`) || strings.Contains(text, `"here"`) || !strings.Contains(text, `"title":"Do it."`) {
+		t.Errorf("beside it: %s", text)
+	}
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = first.cmd.Wait()
+	if _, text := beside.ask("GET", running, ""); !strings.Contains(text, `"session":"left"`) || strings.Contains(text, `"driven"`) {
+		t.Errorf("when it is dead: %s", text)
+	}
 	w.file("s.yaml", `turns: [{text: "All is done."}]`)
 	second := serves(t, path, nil, append(args, "scripted/"+script, "--resume")...)
 	for {

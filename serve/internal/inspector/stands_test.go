@@ -119,6 +119,21 @@ func TestARunWhoseProcessDied(t *testing.T) {
 	p.click("#resume")
 	p.sees("#state", "completed")
 	p.sees("#timeline .row.run", "completed")
+
+	// So it is when the server was there all the time.
+	p.until(`document.querySelector("#send").textContent === "Run"`)
+	lease(time.Now().Add(time.Hour))
+	last := int64(0)
+	for e, err := range store.Read(t.Context(), "s", 0) {
+		if last = e.Seq; err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, store, "s", last, begun("r2", "", "And the door.")...)
+	p.sees("#send", "Steer")
+	lease(time.Time{})
+	p.sees("#state", "its process died")
+	p.sees("#timeline .row.run", "its process died")
 }
 
 // What waited in a run that a new prompt closed waits no more.

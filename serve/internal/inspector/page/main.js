@@ -64,7 +64,7 @@ let comparing = null;
 let shownRow = null, shownVersion = -1, open = [], detailTimer = 0;
 
 const timeline = new Timeline($("timeline"), { select: (row, wants) => detail(row, wants), after: () => highlight() });
-const list = new Sessions($("sessions"), { filter: $("filter"), status: $("status"), sum: $("sum"), open: (name, focus) => { go(name); if (focus) $("timeline").focus(); }, failed: (err) => { if (err && (!list.failing || list.failing !== err.message)) toast(err.message); list.failing = err && err.message; } });
+const list = new Sessions($("sessions"), { filter: $("filter"), status: $("status"), sum: $("sum"), looked: news, open: (name, focus) => { go(name); if (focus) $("timeline").focus(); }, failed: (err) => { if (err && (!list.failing || list.failing !== err.message)) toast(err.message); list.failing = err && err.message; } });
 const waiting = new Waiting($("waiting"), async (body) => {
   await api.answer(here.session.name, body);
   tell(body.approved ? "Approved" : "Rejected");
@@ -188,6 +188,12 @@ function came(now, e) {
   if (row === shownRow && !detailTimer) detailTimer = setTimeout(() => { detailTimer = 0; if (row === shownRow && row.version !== shownVersion && !comparing) again(row); }, 200);
 }
 
+// news has it be asked where the session stands, when the list says that somebody has begun to drive it, or does no more: of a process that died there is no event.
+function news(sessions) {
+  const s = here && here.info && sessions.find((x) => x.session === here.session.name);
+  if (s && !s.driven !== !here.info.driven) refresh();
+}
+
 // refresh asks where the session stands, soon.
 let refreshing;
 function refresh() {
@@ -204,7 +210,7 @@ function refresh() {
       head();
       compose();
       const run = now.session.run, over = run && run.status !== "running"; // then it is about to be left here, too
-      if (info.driven) setTimeout(() => { if (here === now && now.info === info) refresh(); }, over ? 300 : 15000);
+      if (info.here) setTimeout(() => { if (here === now && now.info === info) refresh(); }, over ? 300 : 15000);
     } catch { /* whoever follows the session says so */ }
   }, 60);
 }

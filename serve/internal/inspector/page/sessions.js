@@ -8,8 +8,8 @@ import { List } from "./virtual.js";
 const every = 2500, step = 200;
 
 export class Sessions {
-  constructor(box, { filter, status, sum, open, failed }) {
-    Object.assign(this, { box, filter, status, sum, open, failed, all: [], more: false, at: -1, current: "" });
+  constructor(box, { filter, status, sum, open, looked, failed }) {
+    Object.assign(this, { box, filter, status, sum, open, looked, failed, all: [], more: false, at: -1, current: "" });
     this.list = new List(box, {
       most: 40, guess: () => 45, make: (i) => this.row(i), after: () => { if (this.more && box.scrollTop + box.clientHeight > box.scrollHeight - 400) this.further(); },
       version: (i) => JSON.stringify([this.all[i], this.all[i].session === this.current, i === this.at, ago(Date.parse(this.all[i].updated))]),
@@ -81,6 +81,7 @@ export class Sessions {
         if (this.all.length <= sessions.length) this.more = more;
       }
       this.changed();
+      this.looked(sessions);
       this.failed(null);
     } catch (err) {
       this.failed(err);
