@@ -391,7 +391,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	if waits { // stores have no such status
 		status = "interrupted"
 	}
-	for i, err := range s.runs.Journal().Sessions(r.Context(), journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: status}) {
+	ctx := r.Context()
+	for i, err := range s.runs.Journal().Sessions(ctx, journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: status}) {
 		if err != nil {
 			return err
 		}
@@ -404,7 +405,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		if !mentions(i, q.Get("q")) {
 			continue
 		}
-		one, err := s.info(r.Context(), i)
+		one, err := s.info(ctx, i)
 		if err != nil {
 			return err
 		}
