@@ -398,6 +398,29 @@ func TestARunThatWaitsIsCanceled(t *testing.T) {
 	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true}`)
 }
 
+// What waits for a person is not thrown away by who says something else: by no door that begins runs.
+func TestAPromptDoesNotCloseWhatWaits(t *testing.T) {
+	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
+	var st, now status
+	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
+	var f failure
+	p.do(http.StatusConflict, &f, "POST", "/v1/runs", `{"prompt":"Another.","session":"s","run":"two"}`)
+	for _, says := range []string{st.Pending[0].ID + " (add)", "POST /v1/sessions/s/answers", "POST /v1/sessions/s/cancel"} {
+		if !strings.Contains(f.Error.Message, says) {
+			t.Errorf("%q does not say %q", f.Error.Message, says)
+		}
+	}
+	p.do(http.StatusConflict, nil, "POST", "/ag-ui", input("s", "three", ""))
+	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one"}`) // the same once more: it is known
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 || now.Run != "one" {
+		t.Fatalf("%+v", now)
+	}
+	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":true}`)
+	if got := shown(p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)); !strings.HasSuffix(got, " run.finished\n") {
+		t.Errorf("it came to\n%s", got)
+	}
+}
+
 // asksOnce is an agent whose one call has to be approved.
 func asksOnce(t *testing.T, store journal.Store) serve.Agent {
 	t.Helper()

@@ -4,11 +4,14 @@ package live
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"iter"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
@@ -104,7 +107,7 @@ func (r *Run) Result() (*agent.Result, error) {
 // Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
 // nobody drives it any more, because its process died or was shut down, it goes on.
 //
-// It fails with Conflict while a run is under way in the session, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
+// It fails with Conflict while a run is under way in the session, or waits for a person there, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
 func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*Run, error) {
 	named := req.RunID != ""
 	if !named {
@@ -116,6 +119,9 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 		}
 	}
 	run, err := r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+		if err := r.waits(ctx, req.ContextID); err != nil {
+			return nil, err
+		}
 		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
 	})
 	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
@@ -124,6 +130,28 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 		}
 	}
 	return run, err
+}
+
+// waits is Conflict when a session's run waits for a person who can still answer: a prompt, which would close it, is not to throw that away unseen.
+func (r *Runs) waits(ctx context.Context, session string) error {
+	pending, err := agent.Pending(ctx, r.Journal(), session)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	pending = slices.DeleteFunc(pending, func(p journal.Pending) bool { return p.Expired(now) })
+	if len(pending) == 0 {
+		return nil
+	}
+	what := pending[0].ID
+	if c := pending[0].Call; c != nil {
+		what += " (" + c.Name + ")"
+	}
+	if more := len(pending) - 1; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	path := "/v1/sessions/" + url.PathEscape(session)
+	return errdefs.Conflict.Errorf("serve: session %s waits for a person's answer to %s: answer it (POST %s/answers), or cancel its run (POST %s/cancel), and then say what is new", session, what, path, path)
 }
 
 // Resume goes on with the unfinished run of a session, as Start begins one. NotFound when there is none.
