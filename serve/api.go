@@ -295,12 +295,24 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 	if in.ID == "" {
 		return errdefs.Validation.Errorf("serve: an answer needs the id of what it answers: see pending of the session")
 	}
-	a := journal.Answered{ID: in.ID, Approved: in.Approved, Text: in.Text, Input: string(in.Input), By: in.By, Session: in.Session, Rule: in.Rule}
+	a := journal.Answered{ID: in.ID, Approved: in.Approved, Text: in.Text, Input: edited(in.Input), By: in.By, Session: in.Session, Rule: in.Rule}
 	if err := s.runs.Answer(r.Context(), session, a); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// edited is what a call is to run with instead: an object, or the text of one, as pending shows it; "" when nothing is.
+func edited(raw json.RawMessage) string {
+	var text string
+	switch {
+	case string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &text) == nil && text != "":
+		return text
+	}
+	return string(raw)
 }
 
 // fork makes a session of another one's beginning, and begins a run in it when something is said.

@@ -421,11 +421,51 @@ func TestAPromptDoesNotCloseWhatWaits(t *testing.T) {
 	}
 }
 
+// An answer that can't be meant is refused, by each door, before it is on record: the approval is not spent on it.
+func TestAnAnswerThatCannotBeMeantIsRefused(t *testing.T) {
+	p := open(t, asksBy(t, journal.Memory(), hook.Decision{Verdict: hook.Ask, Reason: "May it?", Session: true}), serve.Options{})
+	var st, now status
+	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
+	id := st.Pending[0].ID
+	for _, more := range []string{
+		`"input":5`, `"input":[]`, `"input":"{"`, `"input":"5"`, `"input":""`, `"input":"null"`,
+		`"rule":"add"`, `"session":true,"rule":"Blah((("`,
+	} {
+		var f failure
+		if p.do(http.StatusBadRequest, &f, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,`+more+`}`); f.Error.Class != "validation" {
+			t.Errorf("%s: %+v", more, f)
+		}
+		if !strings.Contains(more, `"input":"`) { // this door takes an object only
+			p.do(http.StatusBadRequest, nil, "POST", "/ag-ui", input("s", "two", `,"resume":[{"interruptId":"`+id+`","status":"resolved","payload":{"approved":true,`+more+`}}]`))
+		}
+	}
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 {
+		t.Fatalf("%+v", now)
+	}
+	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,"input":"{\"A\":20,\"B\":3}"}`) // as pending shows it
+	p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Messages) != 4 || !strings.HasSuffix(resultOf(now.Messages[2]), "\n23") {
+		t.Errorf("%s: %q", now.Messages, resultOf(now.Messages[2]))
+	}
+}
+
+func resultOf(m message.Message) string {
+	for r := range message.Of[message.ToolResult](m) {
+		return r.Content
+	}
+	return ""
+}
+
 // asksOnce is an agent whose one call has to be approved.
 func asksOnce(t *testing.T, store journal.Store) serve.Agent {
 	t.Helper()
+	return asksBy(t, store, hook.Asking("May it?"))
+}
+
+func asksBy(t *testing.T, store journal.Store, d hook.Decision) serve.Agent {
+	t.Helper()
 	add := tool.Func("add", "Adds.", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil })
-	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("May it?"), nil }}
+	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
 	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "add", Input: `{"A":2,"B":3}`}}}, scripted.Text("Done.")), Tools: []tool.Tool{add}})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/stream"
 )
@@ -476,8 +478,13 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 	return len(pending) == 0, err
 }
 
-// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
+// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person. A rule that can't be read is Validation.
 func (r *Runs) Answer(ctx context.Context, session string, a journal.Answered) error {
+	if a.Rule != "" {
+		if err := new(permission.Grants).Approve(session, hook.Grant{Rule: a.Rule}); err != nil {
+			return err
+		}
+	}
 	done := r.expect(session)
 	if err := agent.Answer(ctx, r.Journal(), session, a); err != nil {
 		done()

@@ -80,7 +80,7 @@ export class Waiting {
       card.append(h("div", { class: "input" }, c ? changes(c.before, c.after, this.open, { name: c.path }) : long(v && typeof v.command === "string" && Object.keys(v).length === 1 ? v.command : pretty(call.input), this.open, { first: 3000 })));
       card.append(h("div", { class: "acts" },
         button("approve", ["Approve ", hint("a")], () => send({ approved: true }), { class: "primary" }),
-        !p.once && button("session", ["Approve for the session ", hint("A")], () => send({ approved: true, session: true })),
+        !p.once && !p.unknown && button("session", ["Approve for the session ", hint("A")], () => send({ approved: true, session: true })),
         button("edit", ["Edit ", hint("e")], () => ask(field("input", pretty(call.input), "Input (JSON)", Math.min(12, pretty(call.input).split("\n").length + 1)), "Approve as edited", "send-edit", (input) => (parsed(input) ? { approved: true, input: parsed(input) } : void fill(problem, "That is no JSON object.")))),
         button("reject", ["Reject ", hint("r")], reject)));
     } else if (p.confirm) {
