@@ -377,18 +377,27 @@ func TestAgentsAreListedAsModels(t *testing.T) {
 	}
 }
 
+// What a run fails with is told as the server's: a client that was let in would take the provider's 401 for its own.
 func TestARunThatFailsEndsTheChat(t *testing.T) {
-	m := func() model.Model {
-		return scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}})
+	for provider, c := range map[int]struct {
+		status     int
+		kind, code string
+	}{
+		401: {http.StatusBadGateway, "server_error", "unauthorized"},
+		400: {http.StatusBadGateway, "server_error", "validation"},
+		429: {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
+		503: {http.StatusServiceUnavailable, "server_error", "not_available"},
+	} {
+		p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Error: &scripted.Failure{Status: provider, Message: "no key"}}), serve.Options{})
+		var got completion
+		p.do(c.status, &got, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
+		if got.Error == nil || !strings.Contains(got.Error.Message, "no key") || got.Error.Type != c.kind || got.Error.Code != c.code {
+			t.Errorf("%d: %+v", provider, got.Error)
+		}
 	}
-	p := serves(t, journal.Memory(), m(), serve.Options{})
-	var c completion
-	p.do(http.StatusUnauthorized, &c, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
-	if c.Error == nil || !strings.Contains(c.Error.Message, "no key") {
-		t.Errorf("%+v", c.Error)
-	}
+	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}}), serve.Options{})
 	_, _, finish, last, _ := p.chunks(`{"model":"pawl","messages":[{"role":"user","content":"Hi."}],"stream":true}`)
-	if last.Error == nil || !strings.Contains(last.Error.Message, "no key") || finish != "" {
+	if last.Error == nil || !strings.Contains(last.Error.Message, "no key") || last.Error.Type != "server_error" || finish != "" {
 		t.Errorf("%s, %+v", finish, last.Error)
 	}
 }
@@ -569,10 +578,6 @@ func TestARevisedAnswerIsTheLast(t *testing.T) {
 }
 
 func FuzzChat(f *testing.F) {
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Yes."))})
-	if err != nil {
-		f.Fatal(err)
-	}
 	for _, s := range []string{
 		`{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`, `{"model":"pawl","messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]}],"stream":true}`,
 		`{"model":"pawl","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x","arguments":"{"}}]},{"role":"tool","tool_call_id":"c","content":"y"},{"role":"user","content":"x"}],"user":"u"}`,
@@ -581,7 +586,7 @@ func FuzzChat(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory()), serve.Options{MaxBody: 1 << 16})
+		p := serves(t, journal.Memory(), scripted.New(scripted.Text("Yes.")), serve.Options{MaxBody: 1 << 16})
 		res := p.ask(t.Context(), "POST", "/v1/chat/completions", body, "Content-Type", "application/json")
 		defer func() { _ = res.Body.Close() }()
 		b, err := io.ReadAll(res.Body)
