@@ -578,6 +578,10 @@ func TestARevisedAnswerIsTheLast(t *testing.T) {
 }
 
 func FuzzChat(f *testing.F) {
+	e, err := loop.New(loop.Config{Model: scripted.New(slices.Repeat([]scripted.Turn{scripted.Text("Yes.")}, 1<<12)...)}) // one for each reply that a request can have
+	if err != nil {
+		f.Fatal(err)
+	}
 	for _, s := range []string{
 		`{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`, `{"model":"pawl","messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]}],"stream":true}`,
 		`{"model":"pawl","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x","arguments":"{"}}]},{"role":"tool","tool_call_id":"c","content":"y"},{"role":"user","content":"x"}],"user":"u"}`,
@@ -586,7 +590,7 @@ func FuzzChat(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		p := serves(t, journal.Memory(), scripted.New(scripted.Text("Yes.")), serve.Options{MaxBody: 1 << 16})
+		p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory()), serve.Options{MaxBody: 1 << 16})
 		res := p.ask(t.Context(), "POST", "/v1/chat/completions", body, "Content-Type", "application/json")
 		defer func() { _ = res.Body.Close() }()
 		b, err := io.ReadAll(res.Body)
