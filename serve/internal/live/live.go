@@ -23,13 +23,10 @@ import (
 	"github.com/pawl-dev/pawl/stream"
 )
 
-// Agent is who runs. Safe for concurrent use.
+// Agent is who runs: a serve.Agent.
 type Agent interface {
-	// Run runs a prompt to its end, as [pawl.Runtime.Run] does.
 	Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error)
-	// Resume goes on with a session's unfinished run.
 	Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
-	// Journal is the store that the sessions are in.
 	Journal() journal.Store
 }
 
