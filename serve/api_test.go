@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/serve"
@@ -296,6 +298,32 @@ func TestARunThatIsAskedForTwiceIsBegunOnce(t *testing.T) {
 		t.Errorf("%+v, %d calls", st, g.runs.Load())
 	}
 	q.do(http.StatusBadRequest, nil, "POST", "/v1/runs", `{"prompt":"x","run":"other"}`, "Idempotency-Key", "k1")
+}
+
+// A name is of one prompt: who gives it to another one is told so, instead of getting an answer to what he did not ask.
+func TestANameIsOfOnePrompt(t *testing.T) {
+	g := gate("wait")
+	store, err := sqlite.Open(filepath.Join(t.TempDir(), "journal.db")) // what is on record has been read back
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	p := serves(t, store, scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done.")), serve.Options{}, g)
+	defer p.close()
+	const first, other = `{"session":"s","run":"one","prompt":"Look.","files":[{"mime":"text/plain","name":"a","data":"eA=="}]}`, `{"session":"s","run":"one","prompt":"Look.","files":[{"mime":"text/plain","name":"a","data":"eQ=="}]}`
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", first)
+	<-g.started
+	for _, over := range []bool{false, true} {
+		if over {
+			close(g.goOn)
+			p.follow("/v1/sessions/s/events?run=one", "", 0)
+		}
+		p.do(http.StatusOK, nil, "POST", "/v1/runs", first)
+		var f failure
+		if p.do(http.StatusConflict, &f, "POST", "/v1/runs", other); !strings.Contains(f.Error.Message, "asked something else") {
+			t.Errorf("over: %v: %+v", over, f)
+		}
+	}
 }
 
 // What does not come to its next step when the server stops is as if its process had died: it goes on with the next one.

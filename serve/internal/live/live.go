@@ -2,8 +2,11 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -20,6 +23,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/stream"
 )
 
@@ -103,7 +107,7 @@ func (r *Run) Result() (*agent.Result, error) {
 	}
 }
 
-// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
+// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known; that it was asked something else is Conflict. If
 // nobody drives it any more, because its process died or was shut down, it goes on.
 //
 // It fails with Conflict while a run is under way in the session, or waits for a person there, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
@@ -124,7 +128,7 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
 	})
 	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
-		if run, e := r.known(ctx, req.ContextID, req.RunID); run != nil || e != nil {
+		if run, e := r.known(ctx, req.ContextID, req.RunID, req.Message); run != nil || e != nil {
 			return run, e
 		}
 	}
@@ -208,10 +212,14 @@ func (r *Runs) Of(session string) *Run {
 	return r.under[session]
 }
 
-// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
-func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
+// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on. Conflict when it was asked something else than m.
+func (r *Runs) known(ctx context.Context, session, id string, m message.Message) (*Run, error) {
 	if run := r.Of(session); run != nil && r.id(run) == id {
-		if run, err := run.await(ctx); err != nil || run == nil {
+		run, err := run.await(ctx)
+		if err == nil && run != nil {
+			err = r.asked(ctx, session, id, m)
+		}
+		if err != nil || run == nil {
 			return nil, err
 		}
 		return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
@@ -239,7 +247,13 @@ func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 			left = false
 		}
 	}
-	if known == nil || !left {
+	if known == nil {
+		return nil, nil
+	}
+	if err := r.asked(ctx, session, id, m); err != nil {
+		return nil, err
+	}
+	if !left {
 		return known, nil
 	}
 	run, err := r.Resume(ctx, session)
@@ -251,6 +265,28 @@ func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 		return nil, err
 	}
 	return known, nil
+}
+
+// asked is Conflict when a run that is on record was asked something else than m.
+func (r *Runs) asked(ctx context.Context, session, id string, m message.Message) error {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return err
+		}
+		d, ok := e.Data.(journal.Said)
+		if !ok || e.Run != id || e.Key != (journal.Key{}) {
+			continue
+		}
+		was, err := json.Marshal(d.Message)
+		if err != nil {
+			return err
+		}
+		if is, err := json.Marshal(m); err != nil || !bytes.Equal(was, is) {
+			return errors.Join(err, errdefs.Conflict.Errorf("serve: session %s has a run %s, which was asked something else: give this one another name, or none", session, id))
+		}
+		return nil
+	}
+	return nil
 }
 
 // Under gives the run of a name that is under way in a session, by this process; nil when there is none.
