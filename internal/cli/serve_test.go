@@ -13,6 +13,7 @@ func TestWhatServeIsToldWrongly(t *testing.T) {
 		want string
 	}{
 		{[]string{"--addr", "0.0.0.0:0"}, "--addr 0.0.0.0:0: others can come there: give --token, or set PAWL_TOKEN"},
+		{[]string{"--addr", "0.0.0.0:0", "--json"}, "others can come there"},
 		{[]string{"--addr", "nowhere"}, "--addr nowhere: "},
 		{[]string{"--token", "short"}, "a token needs 16 characters"},
 		{[]string{"--token", "@" + w.dir + "/none"}, "--token @"},
@@ -23,7 +24,7 @@ func TestWhatServeIsToldWrongly(t *testing.T) {
 	} {
 		t.Setenv("PAWL_TOKEN", "")
 		r := w.pawl(append([]string{"serve", "--model", "scripted/" + script, "--dir", w.dir, "--journal", "memory"}, c.args...)...)
-		if r.code != exitUsage || !strings.Contains(r.err, c.want) || r.out != "" {
+		if r.code != exitUsage || !strings.Contains(r.err, c.want) || r.out != "" || strings.Contains(r.err, "serving") {
 			t.Errorf("%v: %+v", c.args, r)
 		}
 	}
