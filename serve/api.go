@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -468,6 +469,29 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// withoutWaiting is a transcript without the results of calls that wait for a person. Such a call has none yet; that it was not run, as a model would be told now, would be taken for a refusal.
+func withoutWaiting(all []message.Message, waits []journal.Pending) []message.Message {
+	last := len(all) - 1
+	if last < 0 || len(waits) == 0 || all[last].Role() != message.RoleTool {
+		return all
+	}
+	var results []message.Part
+	for p := range all[last].Parts() {
+		if r, ok := p.(message.ToolResult); ok && slices.ContainsFunc(waits, func(w journal.Pending) bool {
+			call, _, _ := strings.Cut(w.ID, "/") // a question within the call, or a task of it, has a longer one
+			return call == r.Call
+		}) {
+			continue
+		}
+		results = append(results, p)
+	}
+	all = all[:last]
+	if len(results) > 0 {
+		all = append(all, message.New(message.RoleTool, results...))
+	}
+	return all
+}
+
 func (s *Server) state(ctx context.Context, session string) (st state, err error) {
 	for i, err := range s.runs.Journal().Sessions(ctx, journal.Query{Session: session, Limit: 1}) {
 		if err != nil {
@@ -495,8 +519,8 @@ func (s *Server) state(ctx context.Context, session string) (st state, err error
 	if folded.Class != "" || folded.Error != "" {
 		st.Error = &web.Problem{Class: folded.Class, Message: folded.Error}
 	}
-	st.Messages = folded.Messages.Messages()
-	st.Text = engine.Answer(st.Messages)
+	all := folded.Messages.Messages()
+	st.Text, st.Messages = engine.Answer(all), withoutWaiting(all, st.Pending)
 	return st, nil
 }
 

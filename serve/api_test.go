@@ -433,6 +433,9 @@ func TestAPromptDoesNotCloseWhatWaits(t *testing.T) {
 	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
 	var f failure
 	p.do(http.StatusConflict, &f, "POST", "/v1/runs", `{"prompt":"Another.","session":"s","run":"two"}`)
+	if n := len(st.Messages); n != 2 || st.Messages[1].Role() != message.RoleAssistant { // a call that waits has no result: that it was not run is no more than a guess
+		t.Errorf("%v", st.Messages)
+	}
 	for _, says := range []string{st.Pending[0].ID + " (add)", "POST /v1/sessions/s/answers", "POST /v1/sessions/s/cancel"} {
 		if !strings.Contains(f.Error.Message, says) {
 			t.Errorf("%q does not say %q", f.Error.Message, says)
