@@ -756,6 +756,16 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		{"GET", "/v1/sessions/s/events?run=none", ``, 404},
 		{"GET", "/v1/sessions/s/events?after=-1", ``, 400},
 		{"GET", "/v1/sessions/s/events?after=eyJhdCI6", ``, 400},
+		{"GET", "/v1/sessions/s/events?bogus=1", ``, 400},
+		{"GET", "/v1/sessions/s/events?deltas=no", ``, 400},
+		{"GET", "/v1/sessions/s?messages=0", ``, 400},
+		{"GET", "/v1/sessions/s?message=false", ``, 400},
+		{"GET", "/v1/sessions?status=bogus", ``, 400},
+		{"GET", "/v1/sessions?limit=1&limit=2", ``, 400},
+		{"GET", "/v1/sessions?Limit=1", ``, 400},
+		{"GET", "/v1/sessions?q=%zz", ``, 400},
+		{"POST", "/v1/runs?wait=true", `{"prompt":"x"}`, 400},
+		{"POST", "/v1/sessions/s/cancel", `{"reason":"lunch"}`, 400},
 		{"GET", "/v1/sessions/s/entries?limit=0", ``, 400},
 		{"GET", "/v1/sessions/s/entries?after=x", ``, 400},
 		{"GET", "/v1/sessions?limit=1e9", ``, 400},
@@ -774,7 +784,7 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		}
 	}
 	var list struct{ Sessions []status }
-	if p.do(200, &list, "GET", "/v1/sessions", ""); len(list.Sessions) != 1 {
+	if p.do(200, &list, "GET", "/v1/sessions?status=completed&limit=9&q=s&agent=a&user=&after=", ""); len(list.Sessions) != 1 {
 		t.Errorf("something was made of it: %+v", list)
 	}
 }
