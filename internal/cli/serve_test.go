@@ -29,3 +29,13 @@ func TestWhatServeIsToldWrongly(t *testing.T) {
 		}
 	}
 }
+
+// Where the journal can't be, as in somebody's sandbox, the error says what to give.
+func TestAJournalThatCannotBeWrittenSaysWhatToGive(t *testing.T) {
+	w := newWorld(t)
+	script := w.file("s.yaml", `turns: [{text: "Hi."}]`)
+	r := w.pawl("mcp", "serve", "--model", "scripted/"+script, "--dir", w.dir, "--journal", "sqlite:"+script+"/journal.db")
+	if r.code != exitUsage || !strings.Contains(r.err, "--journal sqlite:PATH") || !strings.Contains(r.err, "--journal memory") {
+		t.Errorf("%+v", r)
+	}
+}
