@@ -36,7 +36,6 @@ func Register(mux *http.ServeMux) {
 		}
 		mux.HandleFunc(at, file(f.Name(), b))
 	}
-	mux.Handle("GET /inspector/{$}", http.RedirectHandler("/", http.StatusSeeOther)) // who looks for the page by its name
 }
 
 // Open reports whether a request is for a file of the page, which has nothing of anybody's.
