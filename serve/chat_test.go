@@ -276,6 +276,10 @@ func TestAReplyThatBreaksOffIsNotShownTwice(t *testing.T) {
 func TestWhatAChatCantHaveIsNamed(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("No.")), serve.Options{MaxBody: 10000})
 	const hi = `"messages":[{"role":"user","content":"Hi."}]`
+	var wrong completion
+	if p.do(http.StatusBadRequest, &wrong, "POST", "/v1/chat/completions", `{"model":"pawl","metadata":{"session":5},`+hi+`}`); !strings.Contains(wrong.Error.Message, `"session" is a number`) {
+		t.Errorf("%+v", wrong.Error)
+	}
 	for body, want := range map[string]struct{ param, code string }{
 		`{` + hi + `}`:                                                          {"model", "missing_required_parameter"},
 		`{"model":"gpt-7",` + hi + `}`:                                          {"model", "model_not_found"},

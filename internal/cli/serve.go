@@ -157,7 +157,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 			return &exitError{exitFailed, err}
 		}
 		if len(left) > 0 {
-			c.note(s, "going on with %d runs: %s", len(left), strings.Join(left, ", "))
+			c.note(s, "going on with what was left: %s", strings.Join(left, ", "))
 		}
 		if err != nil {
 			c.note(s, "further runs that were left wait to be resumed: %v", err)

@@ -388,7 +388,7 @@ func (r *Runs) enter(run *Run) error {
 	case r.under[run.Session] != nil:
 		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: say something to it by steering, wait for it, or cancel it", r.under[run.Session].ID, run.Session)
 	case len(r.under) >= r.most:
-		return errdefs.RateLimit.Errorf("serve: %d runs are under way, which is the limit: try again later", len(r.under))
+		return errdefs.RateLimit.Errorf("serve: as many runs are under way as may be, %d: try again later", len(r.under))
 	}
 	r.under[run.Session] = run
 	r.all.Add(1)
