@@ -334,6 +334,17 @@ func slow(readOnly bool) (tool.Tool, chan struct{}) {
 	}}, began
 }
 
+// A call before the protocol has begun is refused with a code of JSON-RPC's, and does not end the connection.
+func TestACallBeforeTheBeginningIsRefused(t *testing.T) {
+	p := newPlace(t, noProject(scripted.New(), ""), mcp.Options{})
+	w := p.wire(t.Context())
+	w.call(1, "ask", `{"prompt":"go"}`)
+	if e, _ := w.next(`"id":1,`)["error"].(map[string]any); e["code"] != -32600.0 {
+		t.Error(e)
+	}
+	w.hello(`{}`)
+}
+
 func TestACancelledRequestCancelsTheRun(t *testing.T) {
 	f, began := slow(true)
 	p := newPlace(t, noProject(scripted.New(scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "slow", Input: `{}`}}}), permission.ModeBypass, f), mcp.Options{})
