@@ -369,7 +369,7 @@ func TestTheExamplesOfTheDocumentWork(t *testing.T) {
 	send(p, "GET /v1/sessions/{session}/entries", "", 200, "/v1/sessions/sums/entries")
 	send(p, "POST /v1/sessions/{session}/fork", "only", 201, "/v1/sessions/sums/fork")
 	send(p, "POST /v1/sessions/{session}/fork", "ask", 200, "/v1/sessions/sums/fork")
-	send(p, "POST /v1/sessions/{session}/cancel", "", 409, "/v1/sessions/sums/cancel")
+	send(p, "POST /v1/sessions/{session}/cancel", "", 404, "/v1/sessions/sums/cancel")
 	send(p, "DELETE /v1/sessions/{session}", "", 204, "/v1/sessions/sums")
 	send(p, "GET /v1/sessions/{session}", "", 404, "/v1/sessions/sums")
 	send(serving(), "POST /v1/chat/completions", "whole", 200, "/v1/chat/completions")

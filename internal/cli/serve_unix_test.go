@@ -246,7 +246,7 @@ func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	if err := second.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.cmd.Wait(); err != nil || !strings.Contains(second.err.String(), "going on with 1 runs: left\n") {
+	if err := second.cmd.Wait(); err != nil || !strings.Contains(second.err.String(), "going on with what was left: left\n") {
 		t.Errorf("%v: it says %s", err, second.err.String())
 	}
 }
