@@ -5,7 +5,7 @@ import { ago, h, pressed, whole } from "./dom.js";
 import { stands } from "./fold.js";
 import { List } from "./virtual.js";
 
-const every = 2500, step = 200;
+const every = 2500, step = 50; // the server reads a few entries of each that it has not told of yet
 
 export class Sessions {
   constructor(box, { filter, status, sum, open, looked, failed }) {
