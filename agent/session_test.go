@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -243,4 +244,48 @@ func TestAHandoffEventAndACheckpointHaveTheJSONOfTheirDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "a checkpoint", `{"exec_id":"r","step":"tool/c","iteration":2,"attributes":{"k":"v"},"timestamp":"2026-01-02T03:04:05Z","original_started_at":"2026-01-02T03:04:05Z","spec_version":"1"}`, string(cp))
+}
+
+// An answer that can't be meant of its question leaves no trace: it still waits.
+func TestAnAnswerThatDoesNotFitIsRefused(t *testing.T) {
+	var w works
+	d := hook.Asking("pay?")
+	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
+	for name, c := range map[string]struct {
+		session bool // it may be approved for the session
+		answer  journal.Answered
+		says    string
+	}{
+		"no JSON":                {true, journal.Answered{Input: `{`}, "want a JSON object"},
+		"no object":              {true, journal.Answered{Input: `"{}"`}, "want a JSON object"},
+		"null":                   {true, journal.Answered{Input: `null`}, "want a JSON object"},
+		"a rule by itself":       {true, journal.Answered{Rule: "pay"}, "it needs session"},
+		"what is asked for once": {false, journal.Answered{Session: true}, "each time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := journal.Memory()
+			d.Session = c.session
+			eng := looping(t, script{message.Assistant("", call("c1", "pay", `{}`)), message.Assistant("end")}, w.tool("pay"))
+			run(t, agent.Agent{Hooks: []hook.Middleware{asks}}, eng, asking("s", "go"), agent.WithJournal(store))
+			c.answer.ID, c.answer.Approved = "c1", true
+			if err := agent.Answer(t.Context(), store, "s", c.answer); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.says) {
+				t.Error(err)
+			}
+			if all, err := agent.Pending(t.Context(), store, "s"); err != nil || len(all) != 1 {
+				t.Error(all, err)
+			}
+			if err := agent.Answer(t.Context(), store, "s", journal.Answered{ID: "c1", Approved: true, Input: `{"x":1}`, Session: c.session}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	store := journal.Memory()
+	eng := looping(t, script{message.Assistant("", call("q1", "ask_user", `{"question":"Which?"}`)), message.Assistant("end")}, askuser.New(nil))
+	run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store))
+	for _, a := range []journal.Answered{{Input: `{}`}, {Session: true}} {
+		a.ID, a.Approved = "q1", true
+		if err := agent.Answer(t.Context(), store, "s", a); !errdefs.Validation.Is(err) {
+			t.Error(err)
+		}
+	}
 }

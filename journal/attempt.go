@@ -78,7 +78,7 @@ func (a *Attempt) note(e Entry, at map[Key]int, st *State) {
 	switch {
 	case e.Key == (Key{}):
 		return
-	case e.Key.Op == steerOp, e.Key.Op == "question", e.Key.Op == taskOp, e.Key.Op == commandOp: // said from outside, or asked by a tool within its call: the outcomes of that call have it
+	case e.Key.Op == steerOp, e.Key.Op == questionOp, e.Key.Op == taskOp, e.Key.Op == commandOp: // said from outside, or asked by a tool within its call: the outcomes of that call have it
 		return
 	}
 	i, known := at[e.Key]

@@ -38,7 +38,7 @@ func Fork(ctx context.Context, store Store, session string, at int64, as string)
 	if as != "" {
 		err := store.Append(ctx, as, at, first)
 		if errdefs.Conflict.Is(err) {
-			return "", errdefs.Conflict.Errorf("journal: fork: there is a session %q already: give the fork another name (--as NAME)", as)
+			return "", errdefs.Conflict.Errorf("journal: fork: there is a session %q already: give the fork another name", as)
 		}
 		if err != nil {
 			return "", fmt.Errorf("journal: fork: %w", err)

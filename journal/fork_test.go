@@ -101,7 +101,7 @@ func TestAForkOfNothingIsRefused(t *testing.T) {
 			"no session":      {t.Context(), s, "t", "", 0, errdefs.NotFound, `no session "t"`},
 			"past the end":    {t.Context(), s, "s", "", 3, errdefs.NotFound, "no entry 3: its last is 2"},
 			"negative":        {t.Context(), s, "s", "", -1, errdefs.Validation, "from 1 to 2"},
-			"taken":           {t.Context(), s, "s", "s", 1, errdefs.Conflict, "--as NAME"},
+			"taken":           {t.Context(), s, "s", "s", 1, errdefs.Conflict, "another name"},
 			"cancelled":       {stopped, s, "s", "", 1, context.Canceled, ""},
 			"the store fails": {t.Context(), &failing{Store: s, write: true}, "s", "", 1, errDisk, ""},
 			"under a name":    {t.Context(), &failing{Store: s, write: true}, "s", "f", 1, errDisk, ""},

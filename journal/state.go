@@ -351,8 +351,17 @@ func (s *State) applyTool(e *Entry) {
 		if !d.Ask { // else a person has the last word; until then it had begun, no more
 			s.answer(e.main(), d.Call, func(message.ToolCall) message.ToolResult { return d.Result() })
 		}
+		if !d.Ask && d.Background == nil && len(s.Pending) > 0 { // nobody is left to hear the answer to what the call asked
+			s.Pending = slices.DeleteFunc(slices.Clone(s.Pending), func(p Pending) bool {
+				call, _, _ := strings.Cut(p.ID, "/")
+				return p.Key.Op == questionOp && p.Key.Scope == e.Key.Scope && call == d.Call
+			})
+		}
 	}
 }
+
+// questionOp is the Op of the keys of what a tool asks while it runs. The ID is the call's, or begins with it and a slash.
+const questionOp = "question"
 
 func (s *State) applyQuestion(e *Entry) {
 	switch d := e.Data.(type) {
@@ -375,7 +384,7 @@ func (s *State) applyCommand(e *Entry) {
 func (s *State) start(run string, d *RunStarted) {
 	maps.DeleteFunc(s.moves, func(scope string, _ int) bool { return scope != "" }) // a scope is the attempt's
 	for _, p := range s.Pending {                                                   // a tool that waits for a person has not lost its way
-		if call, _, _ := strings.Cut(p.ID, "/"); p.Key.Op == "question" {
+		if call, _, _ := strings.Cut(p.ID, "/"); p.Key.Op == questionOp {
 			s.answer(p.Key.Scope == "", call, unanswered)
 		}
 	}

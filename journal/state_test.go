@@ -453,3 +453,28 @@ func TestTheTermsOfARunAreThoseThatWereSaidLast(t *testing.T) {
 		}
 	}
 }
+
+// What a call asked while it ran is not to be answered any more when it is over. What another call asked, or the same id in another scope, is.
+func TestAQuestionEndsWithItsCall(t *testing.T) {
+	asked := func(op, scope, id string) journal.Entry {
+		return journal.Entry{Run: "r1", Key: journal.Key{Op: op, ID: id, Scope: scope}, Data: journal.Asked{ID: id, Prompt: "Which?"}}
+	}
+	finished := func(d journal.ToolFinished) journal.Entry {
+		d.Call = "c1"
+		return keyed("call", "c1", d)
+	}
+	begin := []journal.Entry{started("r1", 1), said("go"), asked("question", "", "c1"), asked("question", "", "c1/question-2"), asked("question", "", "c10"), asked("question", "n1", "c1"), asked("ask", "", "c1/again-1")}
+	for name, c := range map[string]struct {
+		end  journal.ToolFinished
+		left int
+	}{
+		"it is over":                   {journal.ToolFinished{Outcome: "ok"}, 3},
+		"it goes on in the background": {journal.ToolFinished{Outcome: "ok", Background: &journal.Called{ID: "c1"}}, 5},
+		"a person is asked once more":  {journal.ToolFinished{Outcome: "unknown", Ask: true}, 5},
+	} {
+		st := journal.Fold(numbered(append(slices.Clip(begin), finished(c.end))...)...)
+		if len(st.Pending) != c.left {
+			t.Errorf("%s: %d are pending, want %d: %+v", name, len(st.Pending), c.left, st.Pending)
+		}
+	}
+}

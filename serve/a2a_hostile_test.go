@@ -195,7 +195,7 @@ func TestThereAreAsManyTasksAsMayBe(t *testing.T) {
 	res := p.posts(t.Context(), a2a.OpSend, user("m2", "Wait."))
 	b, _ := io.ReadAll(res.Body)
 	_ = res.Body.Close()
-	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || !strings.Contains(string(b), `"error"`) || !strings.Contains(string(b), "limit") {
+	if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || !strings.Contains(string(b), `"error"`) || !strings.Contains(string(b), "as many runs") {
 		t.Errorf("%d %s", res.StatusCode, b)
 	}
 	close(g.goOn)

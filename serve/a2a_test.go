@@ -319,6 +319,28 @@ func TestATaskAsksAndIsAnswered(t *testing.T) {
 	}
 }
 
+// An answer may give a call another input: the history has it, and what is no object is refused and spends nothing.
+func TestAnAnswerWithAnotherInputIsInTheHistory(t *testing.T) {
+	for _, v := range versions {
+		p := peer{asking(t, serve.Options{}, journal.Memory(), scripted.Calls(scripted.Call{ID: "c1", Name: "add", Input: `{"A":2,"B":3}`}), scripted.Text("Done.")), v}
+		task := p.send(user("m1", "2 + 3?"))
+		q := questions(t, task)
+		if text := task.Status.Message.Parts[0].Text; !strings.HasPrefix(text, "May add run? Answer yes or no.\nIt adds.\n") {
+			t.Errorf("it asks %q", text)
+		}
+		with := func(id, input string) a2a.SendRequest {
+			return a2a.SendRequest{Message: a2a.Message{ID: id, Role: a2a.RoleUser, TaskID: task.ID, Parts: []a2a.Part{a2a.Data(json.RawMessage(`{"id":"` + q[0].ID + `","approved":true,"input":` + input + `}`))}}}
+		}
+		p.refused(a2a.CodeInvalidParams, a2a.OpSend, with("m2", `5`))
+		p.send(with("m3", `{"A":20,"B":3}`))
+		history := p.get(task.ID).History
+		last := history[len(history)-1]
+		if len(last.Parts) != 2 || last.Parts[0].Text != "yes" || !strings.Contains(string(last.Parts[1].Data), `"input":{"A":20,"B":3}`) {
+			t.Errorf("%s: %+v", v, last)
+		}
+	}
+}
+
 func TestATaskIsSteeredAndCanceled(t *testing.T) {
 	for _, v := range versions {
 		t.Run(string(v), func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"iter"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,25 +31,56 @@ func (s *Server) api(mux *http.ServeMux) {
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, errdefs.NotFound.Errorf("serve: there is no %s %s here: see /openapi.json", r.Method, r.URL.Path))
 	})
-	route := func(pattern string, h func(w http.ResponseWriter, r *http.Request) error) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := h(w, r); err != nil {
-				s.fail(w, r, err)
+	route := func(pattern string, h func(w http.ResponseWriter, r *http.Request) error, query ...string) {
+		mux.HandleFunc(pattern, s.handled(func(w http.ResponseWriter, r *http.Request) error {
+			if err := asks(r, query); err != nil {
+				return err
 			}
-		})
+			return h(w, r)
+		}))
 	}
 	route("POST /v1/runs", s.start)
-	route("GET /v1/sessions", s.list)
-	route("GET /v1/sessions/{session}", s.show)
+	route("GET /v1/sessions", s.list, "limit", "after", "agent", "user", "status", "q")
+	route("GET /v1/sessions/{session}", s.show, "messages")
 	route("DELETE /v1/sessions/{session}", s.remove)
-	route("GET /v1/sessions/{session}/entries", s.entries)
-	route("GET /v1/sessions/{session}/events", s.events)
+	route("GET /v1/sessions/{session}/entries", s.entries, "after", "limit")
+	route("GET /v1/sessions/{session}/events", s.events, "after", "run", "deltas")
 	route("POST /v1/sessions/{session}/resume", s.resume)
 	route("POST /v1/sessions/{session}/cancel", s.cancel)
 	route("POST /v1/sessions/{session}/interrupt", s.interrupt)
 	route("POST /v1/sessions/{session}/steer", s.steer)
 	route("POST /v1/sessions/{session}/answers", s.answer)
 	route("POST /v1/sessions/{session}/fork", s.fork)
+}
+
+// asks refuses a query that has what nobody reads, as members of a body are refused.
+func asks(r *http.Request, known []string) error {
+	all, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return errdefs.Validation.Errorf("serve: the query can't be read: %w", err)
+	}
+	for name, values := range all {
+		switch {
+		case len(known) == 0:
+			return errdefs.Validation.Errorf("serve: there is no parameter %.80q: this takes none", name)
+		case !slices.Contains(known, name):
+			return errdefs.Validation.Errorf("serve: there is no parameter %.80q: want %s", name, strings.Join(known, ", "))
+		case len(values) > 1:
+			return errdefs.Validation.Errorf("serve: the parameter %s is there %d times", name, len(values))
+		}
+	}
+	return nil
+}
+
+// flag reads true or false of a query.
+func flag(text, name string) (bool, error) {
+	switch text {
+	case "", "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errdefs.Validation.Errorf("serve: %s=%.80q: want true or false", name, text)
 }
 
 // prompt is what a person says, in a request.
@@ -299,12 +332,24 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 	if in.ID == "" {
 		return errdefs.Validation.Errorf("serve: an answer needs the id of what it answers: see pending of the session")
 	}
-	a := journal.Answered{ID: in.ID, Approved: in.Approved, Text: in.Text, Input: string(in.Input), By: in.By, Session: in.Session, Rule: in.Rule}
+	a := journal.Answered{ID: in.ID, Approved: in.Approved, Text: in.Text, Input: edited(in.Input), By: in.By, Session: in.Session, Rule: in.Rule}
 	if err := s.runs.Answer(r.Context(), session, a); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// edited is what a call is to run with instead: an object, or the text of one, as pending shows it; "" when nothing is.
+func edited(raw json.RawMessage) string {
+	var text string
+	switch {
+	case string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &text) == nil && text != "":
+		return text
+	}
+	return string(raw)
 }
 
 // fork makes a session of another one's beginning, and begins a run in it when something is said.
@@ -366,16 +411,24 @@ type info struct {
 	Agent   string    `json:"agent,omitempty"`
 	User    string    `json:"user,omitempty"`
 	Status  string    `json:"status,omitempty"`
+	Title   string    `json:"title,omitempty"` // what was said first
 	Parent  string    `json:"parent,omitempty"`
 	Seq     int64     `json:"seq"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	Here    bool      `json:"here,omitempty"` // a run is under way in this process
+	Here    bool      `json:"here,omitempty"`   // a run is under way in this process
+	Driven  bool      `json:"driven,omitempty"` // … or in another one
+	Waits   bool      `json:"waits,omitempty"`  // for a person
 }
 
-func (s *Server) info(i journal.Info) info {
-	return info{i.Session, i.Agent, i.User, i.Status, i.Parent, i.Seq, i.Created, i.Updated, s.runs.Of(i.Session) != nil}
+func (s *Server) info(ctx context.Context, i journal.Info) (info, error) {
+	here := s.runs.Of(i.Session) != nil
+	seen, err := s.glance(ctx, i)
+	return info{i.Session, i.Agent, i.User, i.Status, seen.title, i.Parent, i.Seq, i.Created, i.Updated, here, here || i.Status == "running" && !seen.left, seen.waits && !here}, err
 }
+
+// statuses are those of a session's last run, in a list.
+var statuses = []string{"running", string(agent.StatusInterrupted), "waiting", string(agent.StatusCompleted), string(agent.StatusCanceled), string(agent.StatusFailed), string(agent.StatusAborted)}
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
@@ -383,9 +436,17 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	more, status := false, q.Get("status")
+	if status != "" && !slices.Contains(statuses, status) {
+		return errdefs.Validation.Errorf("serve: status=%.80q: want one of %s", status, strings.Join(statuses, ", "))
+	}
 	after, all := q.Get("after"), []info{}
-	more := false
-	for i, err := range s.runs.Journal().Sessions(r.Context(), journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: q.Get("status")}) {
+	waits := status == "waiting"
+	if waits { // stores have no such status
+		status = "interrupted"
+	}
+	ctx := r.Context()
+	for i, err := range s.runs.Journal().Sessions(ctx, journal.Query{Agent: q.Get("agent"), User: q.Get("user"), Status: status}) {
 		if err != nil {
 			return err
 		}
@@ -398,10 +459,17 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		if !mentions(i, q.Get("q")) {
 			continue
 		}
+		one, err := s.info(ctx, i)
+		if err != nil {
+			return err
+		}
+		if waits && !one.Waits {
+			continue
+		}
 		if more = len(all) == int(limit); more {
 			break
 		}
-		all = append(all, s.info(i))
+		all = append(all, one)
 	}
 	if after != "" {
 		return errdefs.NotFound.Errorf("serve: after=%.200q: there is no such session in this list, or no more: begin it anew", after)
@@ -439,12 +507,16 @@ type state struct {
 	Usage    model.Usage       `json:"usage"`
 	Cost     *float64          `json:"cost_usd"`
 	Steps    int               `json:"steps"`
-	Pending  []journal.Pending `json:"pending"`
+	Pending  []pending         `json:"pending"`
 	Error    *web.Problem      `json:"error,omitempty"`
 	Messages []message.Message `json:"messages,omitempty"`
 }
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
+	whole, err := flag(r.URL.Query().Get("messages"), "messages")
+	if err != nil {
+		return err
+	}
 	session, err := s.there(r)
 	if err != nil {
 		return err
@@ -453,11 +525,34 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if r.URL.Query().Get("messages") == "false" {
+	if !whole {
 		st.Messages = nil
 	}
 	web.Write(w, http.StatusOK, st)
 	return nil
+}
+
+// withoutWaiting is a transcript without the results of calls that wait for a person. Such a call has none yet; that it was not run, as a model would be told now, would be taken for a refusal.
+func withoutWaiting(all []message.Message, waits []journal.Pending) []message.Message {
+	last := len(all) - 1
+	if last < 0 || len(waits) == 0 || all[last].Role() != message.RoleTool {
+		return all
+	}
+	var results []message.Part
+	for p := range all[last].Parts() {
+		if r, ok := p.(message.ToolResult); ok && slices.ContainsFunc(waits, func(w journal.Pending) bool {
+			call, _, _ := strings.Cut(w.ID, "/") // a question within the call, or a task of it, has a longer one
+			return call == r.Call
+		}) {
+			continue
+		}
+		results = append(results, p)
+	}
+	all = all[:last]
+	if len(results) > 0 {
+		all = append(all, message.New(message.RoleTool, results...))
+	}
+	return all
 }
 
 func (s *Server) state(ctx context.Context, session string) (st state, err error) {
@@ -465,30 +560,35 @@ func (s *Server) state(ctx context.Context, session string) (st state, err error
 		if err != nil {
 			return st, err
 		}
-		st.info = s.info(i)
+		if st.info, err = s.info(ctx, i); err != nil {
+			return st, err
+		}
 	}
 	log, err := journal.Open(ctx, s.runs.Journal(), session)
 	if err != nil {
 		return st, err
 	}
 	folded := log.State()
-	if st.Pending, err = agent.Pending(ctx, s.runs.Journal(), session); err != nil {
+	waits, err := agent.Pending(ctx, s.runs.Journal(), session)
+	if err != nil {
 		return st, err
 	}
+	if st.Pending, err = s.pendings(ctx, session, waits); err != nil {
+		return st, err
+	}
+	now := time.Now()
+	st.Waits = !st.Driven && slices.ContainsFunc(waits, func(p journal.Pending) bool { return !p.Expired(now) })
 	st.Session, st.Run = session, folded.Run
 	st.Usage, st.Steps = folded.Spent.Usage, folded.Spent.Steps
 	if micros := folded.Spent.Cost(); micros != nil {
 		usd := float64(*micros) / 1e6
 		st.Cost = &usd
 	}
-	if st.Pending == nil {
-		st.Pending = []journal.Pending{}
-	}
 	if folded.Class != "" || folded.Error != "" {
 		st.Error = &web.Problem{Class: folded.Class, Message: folded.Error}
 	}
-	st.Messages = folded.Messages.Messages()
-	st.Text = engine.Answer(st.Messages)
+	all := folded.Messages.Messages()
+	st.Text, st.Messages = engine.Answer(all), withoutWaiting(all, waits)
 	return st, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/serve"
@@ -298,6 +300,32 @@ func TestARunThatIsAskedForTwiceIsBegunOnce(t *testing.T) {
 	q.do(http.StatusBadRequest, nil, "POST", "/v1/runs", `{"prompt":"x","run":"other"}`, "Idempotency-Key", "k1")
 }
 
+// A name is of one prompt: who gives it to another one is told so, instead of getting an answer to what he did not ask.
+func TestANameIsOfOnePrompt(t *testing.T) {
+	g := gate("wait")
+	store, err := sqlite.Open(filepath.Join(t.TempDir(), "journal.db")) // what is on record has been read back
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	p := serves(t, store, scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Done.")), serve.Options{}, g)
+	defer p.close()
+	const first, other = `{"session":"s","run":"one","prompt":"Look.","files":[{"mime":"text/plain","name":"a","data":"eA=="}]}`, `{"session":"s","run":"one","prompt":"Look.","files":[{"mime":"text/plain","name":"a","data":"eQ=="}]}`
+	p.do(http.StatusAccepted, nil, "POST", "/v1/runs", first)
+	<-g.started
+	for _, over := range []bool{false, true} {
+		if over {
+			close(g.goOn)
+			p.follow("/v1/sessions/s/events?run=one", "", 0)
+		}
+		p.do(http.StatusOK, nil, "POST", "/v1/runs", first)
+		var f failure
+		if p.do(http.StatusConflict, &f, "POST", "/v1/runs", other); !strings.Contains(f.Error.Message, "asked something else") {
+			t.Errorf("over: %v: %+v", over, f)
+		}
+	}
+}
+
 // What does not come to its next step when the server stops is as if its process had died: it goes on with the next one.
 func TestAServerThatCannotWaitLeavesItsRuns(t *testing.T) {
 	g := gate("wait")
@@ -446,11 +474,77 @@ func TestARunThatWaitsIsCanceled(t *testing.T) {
 	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true}`)
 }
 
+// What waits for a person is not thrown away by who says something else: by no door that begins runs.
+func TestAPromptDoesNotCloseWhatWaits(t *testing.T) {
+	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
+	var st, now status
+	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
+	var f failure
+	p.do(http.StatusConflict, &f, "POST", "/v1/runs", `{"prompt":"Another.","session":"s","run":"two"}`)
+	if n := len(st.Messages); n != 2 || st.Messages[1].Role() != message.RoleAssistant { // a call that waits has no result: that it was not run is no more than a guess
+		t.Errorf("%v", st.Messages)
+	}
+	for _, says := range []string{st.Pending[0].ID + " (add)", "POST /v1/sessions/s/answers", "POST /v1/sessions/s/cancel"} {
+		if !strings.Contains(f.Error.Message, says) {
+			t.Errorf("%q does not say %q", f.Error.Message, says)
+		}
+	}
+	p.do(http.StatusConflict, nil, "POST", "/ag-ui", input("s", "three", ""))
+	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one"}`) // the same once more: it is known
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 || now.Run != "one" {
+		t.Fatalf("%+v", now)
+	}
+	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":true}`)
+	if got := shown(p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)); !strings.HasSuffix(got, " run.finished\n") {
+		t.Errorf("it came to\n%s", got)
+	}
+}
+
+// An answer that can't be meant is refused, by each door, before it is on record: the approval is not spent on it.
+func TestAnAnswerThatCannotBeMeantIsRefused(t *testing.T) {
+	p := open(t, asksBy(t, journal.Memory(), hook.Decision{Verdict: hook.Ask, Reason: "May it?", Session: true}), serve.Options{})
+	var st, now status
+	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
+	id := st.Pending[0].ID
+	for _, more := range []string{
+		`"input":5`, `"input":[]`, `"input":"{"`, `"input":"5"`, `"input":""`, `"input":"null"`,
+		`"rule":"add"`, `"session":true,"rule":"Blah((("`,
+	} {
+		var f failure
+		if p.do(http.StatusBadRequest, &f, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,`+more+`}`); f.Error.Class != "validation" {
+			t.Errorf("%s: %+v", more, f)
+		}
+		if !strings.Contains(more, `"input":"`) { // this door takes an object only
+			p.do(http.StatusBadRequest, nil, "POST", "/ag-ui", input("s", "two", `,"resume":[{"interruptId":"`+id+`","status":"resolved","payload":{"approved":true,`+more+`}}]`))
+		}
+	}
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 {
+		t.Fatalf("%+v", now)
+	}
+	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,"input":"{\"A\":20,\"B\":3}"}`) // as pending shows it
+	p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)
+	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Messages) != 4 || !strings.HasSuffix(resultOf(now.Messages[2]), "\n23") {
+		t.Errorf("%s: %q", now.Messages, resultOf(now.Messages[2]))
+	}
+}
+
+func resultOf(m message.Message) string {
+	for r := range message.Of[message.ToolResult](m) {
+		return r.Content
+	}
+	return ""
+}
+
 // asksOnce is an agent whose one call has to be approved.
 func asksOnce(t *testing.T, store journal.Store) serve.Agent {
 	t.Helper()
+	return asksBy(t, store, hook.Asking("May it?"))
+}
+
+func asksBy(t *testing.T, store journal.Store, d hook.Decision) serve.Agent {
+	t.Helper()
 	add := tool.Func("add", "Adds.", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil })
-	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("May it?"), nil }}
+	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
 	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "add", Input: `{"A":2,"B":3}`}}}, scripted.Text("Done.")), Tools: []tool.Tool{add}})
 	if err != nil {
 		t.Fatal(err)
@@ -710,6 +804,16 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		{"GET", "/v1/sessions/s/events?run=none", ``, 404},
 		{"GET", "/v1/sessions/s/events?after=-1", ``, 400},
 		{"GET", "/v1/sessions/s/events?after=eyJhdCI6", ``, 400},
+		{"GET", "/v1/sessions/s/events?bogus=1", ``, 400},
+		{"GET", "/v1/sessions/s/events?deltas=no", ``, 400},
+		{"GET", "/v1/sessions/s?messages=0", ``, 400},
+		{"GET", "/v1/sessions/s?message=false", ``, 400},
+		{"GET", "/v1/sessions?status=bogus", ``, 400},
+		{"GET", "/v1/sessions?limit=1&limit=2", ``, 400},
+		{"GET", "/v1/sessions?Limit=1", ``, 400},
+		{"GET", "/v1/sessions?q=%zz", ``, 400},
+		{"POST", "/v1/runs?wait=true", `{"prompt":"x"}`, 400},
+		{"POST", "/v1/sessions/s/cancel", `{"reason":"lunch"}`, 400},
 		{"GET", "/v1/sessions/s/entries?limit=0", ``, 400},
 		{"GET", "/v1/sessions/s/entries?after=x", ``, 400},
 		{"GET", "/v1/sessions?limit=1e9", ``, 400},
@@ -728,7 +832,7 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		}
 	}
 	var list struct{ Sessions []status }
-	if p.do(200, &list, "GET", "/v1/sessions", ""); len(list.Sessions) != 1 {
+	if p.do(200, &list, "GET", "/v1/sessions?status=completed&limit=9&q=s&agent=a&user=&after=", ""); len(list.Sessions) != 1 {
 		t.Errorf("something was made of it: %+v", list)
 	}
 }

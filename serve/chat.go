@@ -349,7 +349,7 @@ func (t *talk) over() (finish string, err error) {
 		case class == nil:
 			class = errdefs.Internal
 		}
-		return "", class.Errorf("%w", errors.New(cmp.Or(d.Error, d.Reason, "the run "+d.Status)))
+		return "", &chat.RunError{Err: class.Errorf("%w", errors.New(cmp.Or(d.Error, d.Reason, "the run "+d.Status)))}
 	case journal.Parked:
 		return "", errdefs.NotAvailable.Errorf("serve: run %s was interrupted (%s) and can be resumed: POST /v1/sessions/%s/resume", t.run, cmp.Or(d.Detail, d.Cause), url.PathEscape(t.session))
 	}

@@ -276,6 +276,10 @@ func TestAReplyThatBreaksOffIsNotShownTwice(t *testing.T) {
 func TestWhatAChatCantHaveIsNamed(t *testing.T) {
 	p := serves(t, journal.Memory(), scripted.New(scripted.Text("No.")), serve.Options{MaxBody: 10000})
 	const hi = `"messages":[{"role":"user","content":"Hi."}]`
+	var wrong completion
+	if p.do(http.StatusBadRequest, &wrong, "POST", "/v1/chat/completions", `{"model":"pawl","metadata":{"session":5},`+hi+`}`); !strings.Contains(wrong.Error.Message, `"session" is a number`) {
+		t.Errorf("%+v", wrong.Error)
+	}
 	for body, want := range map[string]struct{ param, code string }{
 		`{` + hi + `}`:                                                          {"model", "missing_required_parameter"},
 		`{"model":"gpt-7",` + hi + `}`:                                          {"model", "model_not_found"},
@@ -377,18 +381,27 @@ func TestAgentsAreListedAsModels(t *testing.T) {
 	}
 }
 
+// What a run fails with is told as the server's: a client that was let in would take the provider's 401 for its own.
 func TestARunThatFailsEndsTheChat(t *testing.T) {
-	m := func() model.Model {
-		return scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}})
+	for provider, c := range map[int]struct {
+		status     int
+		kind, code string
+	}{
+		401: {http.StatusBadGateway, "server_error", "unauthorized"},
+		400: {http.StatusBadGateway, "server_error", "validation"},
+		429: {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded"},
+		503: {http.StatusServiceUnavailable, "server_error", "not_available"},
+	} {
+		p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Error: &scripted.Failure{Status: provider, Message: "no key"}}), serve.Options{})
+		var got completion
+		p.do(c.status, &got, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
+		if got.Error == nil || !strings.Contains(got.Error.Message, "no key") || got.Error.Type != c.kind || got.Error.Code != c.code {
+			t.Errorf("%d: %+v", provider, got.Error)
+		}
 	}
-	p := serves(t, journal.Memory(), m(), serve.Options{})
-	var c completion
-	p.do(http.StatusUnauthorized, &c, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
-	if c.Error == nil || !strings.Contains(c.Error.Message, "no key") {
-		t.Errorf("%+v", c.Error)
-	}
+	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Error: &scripted.Failure{Status: 401, Message: "no key"}}), serve.Options{})
 	_, _, finish, last, _ := p.chunks(`{"model":"pawl","messages":[{"role":"user","content":"Hi."}],"stream":true}`)
-	if last.Error == nil || !strings.Contains(last.Error.Message, "no key") || finish != "" {
+	if last.Error == nil || !strings.Contains(last.Error.Message, "no key") || last.Error.Type != "server_error" || finish != "" {
 		t.Errorf("%s, %+v", finish, last.Error)
 	}
 }
@@ -569,7 +582,7 @@ func TestARevisedAnswerIsTheLast(t *testing.T) {
 }
 
 func FuzzChat(f *testing.F) {
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Yes."))})
+	e, err := loop.New(loop.Config{Model: scripted.New(slices.Repeat([]scripted.Turn{scripted.Text("Yes.")}, 1<<12)...)}) // one for each reply that a request can have
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -65,6 +65,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	deltas, err := flag(q.Get("deltas"), "deltas")
+	if err != nil {
+		return err
+	}
 	run := q.Get("run")
 	if run != "" {
 		over, err := s.over(r.Context(), session, run, c.At.Seq)
@@ -76,7 +80,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	return s.follow(w, r, session, c, run, q.Get("deltas") != "false")
+	return s.follow(w, r, session, c, run, deltas)
 }
 
 // over reports whether a run was over, or left to be resumed, by an entry, and is still. A run that isn't there is NotFound.

@@ -28,7 +28,14 @@ import (
 )
 
 // Agent is who is served. A [pawl.Runtime] is one; [Of] makes one of any agent and engine. Safe for concurrent use.
-type Agent = live.Agent
+type Agent interface {
+	// Run runs a prompt to its end, as [pawl.Runtime.Run] does.
+	Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error)
+	// Resume goes on with a session's unfinished run, as [pawl.Runtime.Resume] does.
+	Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
+	// Journal is the store that the sessions are in.
+	Journal() journal.Store
+}
 
 // Of makes an Agent of an agent and the engine that drives it. The options are those of each of its runs.
 func Of(a agent.Agent, e engine.Engine, store journal.Store, opts ...agent.RunOption) Agent {
@@ -91,24 +98,16 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// PushStore keeps where clients of A2A want to be told of tasks, with the secrets that they gave for it. Safe for concurrent use.
-type PushStore = a2aserver.PushStore
-
-// Push says where a client wants to be told of a task, and how far it was told.
-type Push = a2aserver.Push
-
-// PushFiles is a PushStore in a directory, which is made when it is needed: a server that is started again goes on telling. Files can be read by their owner only. One server at a time: two would each tell.
-func PushFiles(dir string) PushStore { return a2aserver.FilePushes(dir) }
-
 // Server serves one agent. It is an http.Handler, for who has a server of his own; Serve is one. Safe for concurrent use.
 type Server struct {
-	opts  Options
-	runs  *live.Runs
-	a2a   *a2aserver.Server
-	inner http.Handler
-	ctx   context.Context // of what clients wait for: it ends when the server is to stop
-	stop  context.CancelFunc
-	began time.Time
+	opts    Options
+	runs    *live.Runs
+	glances glances
+	a2a     *a2aserver.Server
+	inner   http.Handler
+	ctx     context.Context // of what clients wait for: it ends when the server is to stop
+	stop    context.CancelFunc
+	began   time.Time
 }
 
 // New makes a Server. It starts nothing. Close has to be called, by who doesn't call Serve. It fails with errdefs.Validation on options that can't be meant.
@@ -131,7 +130,7 @@ func New(a Agent, o Options) (*Server, error) {
 	s := &Server{opts: o, runs: live.New(a, o.Stream, o.MaxRuns, o.Logger), began: time.Now()}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.a2a = a2aserver.New(s.runs, a2aserver.Options{
-		Card: o.Card, Secured: len(o.Tokens) > 0, URL: o.URL, MaxBody: o.MaxBody, Artifacts: o.Artifacts, Push: o.Push, PushHosts: o.PushHosts, Logger: o.Logger,
+		Card: o.Card, Secured: len(o.Tokens) > 0, URL: o.URL, MaxBody: o.MaxBody, Artifacts: o.Artifacts, Push: pushes(o.Push), PushHosts: o.PushHosts, Logger: o.Logger,
 	})
 	s.inner = web.Patient(s.traced(gate.Wrap(s.routes(), s.fail)))
 	return s, nil

@@ -231,6 +231,14 @@ func (k *task) snapshot() *a2a.Task {
 	return &now
 }
 
+// updateParts tells a state with a message of parts.
+func (k *task) updateParts(s a2a.TaskState, parts ...a2a.Part) {
+	k.a.mu.Lock()
+	defer k.a.mu.Unlock()
+	k.now.Status = a2a.TaskStatus{State: s, Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: parts}}
+	k.add(a2a.Event{Status: &a2a.StatusUpdate{TaskID: k.now.ID, ContextID: k.now.ContextID, Status: k.now.Status}})
+}
+
 // update tells a state, unless the task is over.
 func (k *task) update(s a2a.TaskState, words string, meta ...string) {
 	k.a.mu.Lock()

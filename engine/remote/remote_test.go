@@ -178,6 +178,23 @@ func TestAQuestionParksTheRunAndItsAnswerGoesToTheSameTask(t *testing.T) {
 	}
 }
 
+// What an agent tells programs beside its question is not what it says: the answer of a run that waits is the question in words.
+func TestWhatIsBesideAQuestionIsNotSaid(t *testing.T) {
+	for words, want := range map[string]string{"May add run?": "May add run?", "": `{"type":"approval"}`} {
+		a := newAgent(t, a2a.V1, true, func(_ context.Context, k *task, _ int, _ string) {
+			parts := []a2a.Part{a2a.Data([]byte(`{"type":"approval"}`))}
+			if words != "" {
+				parts = append([]a2a.Part{a2a.Text(words)}, parts...)
+			}
+			k.updateParts(a2a.StateInputRequired, parts...)
+		})
+		res := run(t, t.Context(), a.engine(t), ask("s", "x"), agent.WithJournal(journal.Memory()))
+		if res.Status != agent.StatusInterrupted || res.Text() != want {
+			t.Errorf("%q: %s, %q", words, res.Status, res.Text())
+		}
+	}
+}
+
 func TestHowATaskEndsIsAnErrorOfAClassWithTheAgentsWords(t *testing.T) {
 	for state, class := range map[a2a.TaskState]*errdefs.Class{
 		a2a.StateFailed: errdefs.Internal, a2a.StateRejected: errdefs.Refused, a2a.StateCanceled: errdefs.Aborted, a2a.StateAuthRequired: errdefs.Unauthorized,

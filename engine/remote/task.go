@@ -250,6 +250,9 @@ func (t *tracker) outcome() journal.Board {
 			}
 		}
 	}
+	if !t.status.State.Terminal() && words != "" { // the question is in words: what programs are told beside it is nobody's answer
+		last = slices.DeleteFunc(slices.Clone(last), func(p a2a.Part) bool { return p.Kind == a2a.PartData })
+	}
 	if words == "" || made.String() != words { // some agents say it twice
 		answer = append(answer, said(last)...)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -25,29 +24,12 @@ func approveCommand(s streams) *cobra.Command {
 	cmd := answering(s, "approve ID CALL", "Let a pending call run", "  pawl approve run-abc call_1\n  pawl approve run-abc call_1 --edit '{\"amount\": 5}'\n  pawl approve run-abc call_1 --session", 2,
 		func(args []string, p journal.Pending, dir string) (journal.Answered, error) {
 			a := journal.Answered{ID: p.ID, Approved: true}
-			if session {
-				switch {
-				case p.Call == nil || p.Unknown:
-					return a, usage("--session: %s can be answered for this once only", p.ID)
-				case p.Once:
-					return a, usage("--session: a hook, or the tool itself, asks about calls like %s each time: leave --session out", p.ID)
-				}
-				if a.Session = true; !edited() {
-					a.Rule = proposed(dir, *p.Call)
-				}
-				fmt.Fprintln(s.err, "approved for the session: "+escapedLine(forSession(a.Rule)))
+			if a.Session = session; session && !edited() && p.Call != nil {
+				a.Rule = proposed(dir, *p.Call)
 			}
-			if !edited() {
-				return a, nil
+			if a.Input = edit; edited() && strings.TrimSpace(edit) == "" {
+				return a, usage("--edit: want a JSON object")
 			}
-			var input map[string]json.RawMessage
-			if p.Call == nil {
-				return a, usage("--edit: %s is a question, no call", p.ID)
-			}
-			if err := json.Unmarshal([]byte(edit), &input); err != nil {
-				return a, usage("--edit: want a JSON object: %v", err)
-			}
-			a.Input = edit
 			return a, nil
 		})
 	edited = func() bool { return cmd.Flags().Changed("edit") } // an empty one is a mistake, and not the model's input
@@ -126,12 +108,15 @@ The line for that is printed. It has the flags of pawl resume that are given her
 			return err
 		}
 		defer func() { _ = closeStore() }()
-		left, st, err := answer(cmd.Context(), store, args, decide)
+		a, left, st, err := answer(cmd.Context(), store, args, decide)
 		if errdefs.Conflict.Is(err) {
 			return &exitError{exitFailed, err}
 		}
 		if err != nil {
 			return wrongUse(err)
+		}
+		if a.Session {
+			fmt.Fprintln(s.err, "approved for the session: "+escapedLine(forSession(a.Rule)))
 		}
 		next := c.goOn(args[0], st)
 		if len(left) > 0 {
@@ -143,14 +128,14 @@ The line for that is printed. It has the flags of pawl resume that are given her
 	return cmd
 }
 
-// answer puts an answer on record and gives what is pending still, and the session.
-func answer(ctx context.Context, store journal.Store, args []string, decide decider) (left []string, st journal.State, err error) {
+// answer puts an answer on record and gives it, what is pending still, and the session.
+func answer(ctx context.Context, store journal.Store, args []string, decide decider) (a journal.Answered, left []string, st journal.State, err error) {
 	if err := mustBe(ctx, store, args[0]); err != nil {
-		return nil, st, err
+		return a, nil, st, err
 	}
 	all, err := agent.Pending(ctx, store, args[0])
 	if err != nil {
-		return nil, st, err
+		return a, nil, st, err
 	}
 	var names []string
 	for _, p := range all {
@@ -159,28 +144,28 @@ func answer(ctx context.Context, store journal.Store, args []string, decide deci
 		}
 		began, err := lastStart(ctx, store, args[0])
 		if err != nil {
-			return nil, st, err
+			return a, nil, st, err
 		}
-		a, err := decide(args, p, began.Dir)
+		a, err = decide(args, p, began.Dir)
 		if err != nil {
-			return nil, st, err
+			return a, nil, st, err
 		}
 		a.By = "pawl"
 		if err := agent.Answer(ctx, store, args[0], a); err != nil {
-			return nil, st, err
+			return a, nil, st, err
 		}
 		log, err := journal.Open(ctx, store, args[0])
 		if err != nil {
-			return nil, st, err
+			return a, nil, st, err
 		}
 		all, err := agent.Pending(ctx, store, args[0])
 		for _, p := range all {
 			left = append(left, p.ID)
 		}
-		return left, log.State(), err
+		return a, left, log.State(), err
 	}
 	if len(names) == 0 {
-		return nil, st, usage("%q is not pending in session %s: nothing is", args[1], args[0])
+		return a, nil, st, usage("%q is not pending in session %s: nothing is", args[1], args[0])
 	}
-	return nil, st, usage("%q is not pending in session %s; pending: %s", args[1], args[0], strings.Join(names, ", "))
+	return a, nil, st, usage("%q is not pending in session %s; pending: %s", args[1], args[0], strings.Join(names, ", "))
 }

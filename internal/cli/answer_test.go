@@ -71,6 +71,7 @@ func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
 		"edit is no JSON":   {[]string{"approve", "s", "c1", "--edit", "{"}, "want a JSON object"},
 		"edit is no object": {[]string{"approve", "s", "c1", "--edit", "5"}, "want a JSON object"},
 		"edit is empty":     {[]string{"approve", "s", "c1", "--edit", ""}, "want a JSON object"},
+		"asked each time":   {[]string{"approve", "s", "c1", "--session"}, "each time"},
 		"answer to a call":  {[]string{"answer", "s", "c1", "yes"}, "pawl approve"},
 	} {
 		if r := w.pawl(append(c.args, "--journal", w.journal)...); r.code != exitUsage || !strings.Contains(r.err, c.want) {

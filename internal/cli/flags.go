@@ -101,7 +101,10 @@ func (c *common) store(ctx context.Context) (store journal.Store, close func() e
 		}
 		fallthrough
 	case kind == "sqlite" && path != "":
-		s, err := sqlite.Open(path) //nolint:contextcheck // a local file: opening it does not wait
+		s, err := sqlite.Open(path)       //nolint:contextcheck // a local file: opening it does not wait
+		if errdefs.NotAvailable.Is(err) { // in a sandbox, say
+			err = fmt.Errorf("%w: name a place that can be written (--journal sqlite:PATH), or keep nothing (--journal memory)", err)
+		}
 		if err != nil {
 			return nil, none, &exitError{exitUsage, err}
 		}

@@ -144,6 +144,11 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 		_ = server.Close() //nolint:contextcheck // it has a time of its own
 		return usage("--addr %s: %v", d.addr, reason(err))
 	}
+	if at, ok := l.Addr().(*net.TCPAddr); ok && len(so.Tokens) == 0 && !at.IP.IsLoopback() { // said before anything goes on, or is said to be served
+		_ = l.Close()
+		_ = server.Close() //nolint:contextcheck // it has a time of its own
+		return usage("--addr %s: others can come there: give --token, or set PAWL_TOKEN, or listen on 127.0.0.1", d.addr)
+	}
 	if resume {
 		left, err := server.Resume(ctx, func(d journal.RunStarted) bool { return d.Dir == rt.Dir() })
 		if err != nil && !errdefs.RateLimit.Is(err) {
@@ -152,7 +157,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 			return &exitError{exitFailed, err}
 		}
 		if len(left) > 0 {
-			c.note(s, "going on with %d runs: %s", len(left), strings.Join(left, ", "))
+			c.note(s, "going on with what was left: %s", strings.Join(left, ", "))
 		}
 		if err != nil {
 			c.note(s, "further runs that were left wait to be resumed: %v", err)
@@ -174,11 +179,8 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 			return &exitError{exitFailed, err}
 		}
 	}
-	c.note(s, "serving %s at %s", rt.Dir(), at)
-	switch err = server.Serve(ctx, l); {
-	case errdefs.PolicyDenied.Is(err):
-		return usage("--addr %s: others can come there: give --token, or set PAWL_TOKEN, or listen on 127.0.0.1", d.addr)
-	case err != nil:
+	c.note(s, "serving %s at %s: a browser sees and steers its runs there", rt.Dir(), at)
+	if err = server.Serve(ctx, l); err != nil {
 		return &exitError{exitFailed, err}
 	}
 	c.note(s, "stopped")

@@ -58,7 +58,7 @@ turns:
 	at := 0
 	for _, want := range []string{
 		"It is five.\n", `"run":"six"`, "true\n", "text.delta", "It is six.", `"kind":"run.finished"`, `"prompt": `, `"name": "write"`, "run.finished",
-		`"session":"look"`, "interrupted\n", "completed\n", "canceled\n", "It is eight.\n", "others\n", "session.created\n", "pawl\n", "It is five.\n", "data: [DONE]", `"type":"success"`,
+		`"session":"look"`, "interrupted\n", "completed\n", "canceled\n", "It is eight.\n", "others\n", "session.created\n", "pawl\n", "It is five.\n", "data: [DONE]", `"type":"success"`, "TOOL_CALL_RESULT", `"type":"success"`,
 	} {
 		i := strings.Index(out.String()[at:], want)
 		if i < 0 {

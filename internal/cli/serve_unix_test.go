@@ -202,7 +202,7 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, s.err.String())
 	}
-	if !strings.Contains(s.err.String(), "stopped") {
+	if said := s.err.String(); !strings.Contains(said, "stopped") || !strings.Contains(said, " at "+s.url+": a browser sees") {
 		t.Errorf("it says %s", s.err.String())
 	}
 	r := w.pawl("resume", "s", "--model", "scripted/"+script, "--dir", w.dir, "--journal", w.journal)
@@ -211,7 +211,7 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 	}
 }
 
-// With --resume it goes on by itself with what the one before it was at.
+// With --resume it goes on by itself with what the one before it was at. Any server of the journal knows whether somebody drives that.
 func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	path := binary(t)
 	w := newWorld(t)
@@ -223,10 +223,18 @@ func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"left"}`)
 	first.ask("POST", "/v1/runs", `{"prompt":"Do it.","session":"canceled"}`)
 	first.ask("POST", "/v1/sessions/canceled/cancel", `{"wait":true}`)
+	beside := serves(t, path, nil, append(args, "scripted/"+script)...)
+	const running = "/v1/sessions?status=running"
+	if _, text := beside.ask("GET", running, ""); !strings.Contains(text, `"driven":true`) || strings.Contains(text, `"here"`) || !strings.Contains(text, `"title":"Do it."`) {
+		t.Errorf("beside it: %s", text)
+	}
 	if err := first.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = first.cmd.Wait()
+	if _, text := beside.ask("GET", running, ""); !strings.Contains(text, `"session":"left"`) || strings.Contains(text, `"driven"`) {
+		t.Errorf("when it is dead: %s", text)
+	}
 	w.file("s.yaml", `turns: [{text: "All is done."}]`)
 	second := serves(t, path, nil, append(args, "scripted/"+script, "--resume")...)
 	for {
@@ -238,7 +246,7 @@ func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 	if err := second.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.cmd.Wait(); err != nil || !strings.Contains(second.err.String(), "going on with 1 runs: left\n") {
+	if err := second.cmd.Wait(); err != nil || !strings.Contains(second.err.String(), "going on with what was left: left\n") {
 		t.Errorf("%v: it says %s", err, second.err.String())
 	}
 }

@@ -121,6 +121,9 @@ func (c common) forkSession(ctx context.Context, s streams, store journal.Store,
 		return err
 	}
 	name, err := journal.Fork(ctx, store, id, at, as)
+	if errdefs.Conflict.Is(err) {
+		err = fmt.Errorf("%w (--as NAME)", err)
+	}
 	if err != nil {
 		return badInput(err)
 	}

@@ -196,6 +196,32 @@ func TestAPersonIsAskedByElicitation(t *testing.T) {
 	}
 }
 
+// A person who closes the question without an answer is not asked over and over: the call says what waits, and it still waits.
+func TestAQuestionThatIsDismissedIsPutOnce(t *testing.T) {
+	for name, newest := range map[string]bool{"while the call goes on": false, "by calling again": true} {
+		t.Run(name, func(t *testing.T) {
+			ran := new(atomic.Int64)
+			model := scripted.New(scripted.Turn{Calls: []scripted.Call{{ID: "c1", Name: "pay", Input: `{"sum":5}`}}}, scripted.Text("Done."))
+			p := newPlace(t, noProject(model, "", asks(false, ran)), mcp.Options{})
+			asked := 0
+			c := p.connectAs(&sdk.ClientOptions{ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				asked++
+				return &sdk.ElicitResult{Action: "cancel"}, nil
+			}}, newest)
+			res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "ask", Arguments: map[string]any{"prompt": "pay", "session": "s"}})
+			if err != nil || asked != 1 {
+				t.Fatalf("asked %d times: %s %v", asked, mustJSON(res), err)
+			}
+			if got := mustJSON(res); !strings.Contains(got, "waits for a person") || !strings.Contains(got, `"status":"interrupted"`) {
+				t.Error(got)
+			}
+			if waits, err := agent.Pending(t.Context(), p.store, "s"); err != nil || len(waits) != 1 || ran.Load() != 0 {
+				t.Error(waits, err, ran.Load())
+			}
+		})
+	}
+}
+
 // Without elicitation, a lost client among them, the call says that it waits; answers come by the tool, or from anywhere.
 func TestWhatNobodyIsAskedAboutWaits(t *testing.T) {
 	ran := new(atomic.Int64)
@@ -343,6 +369,17 @@ func slow(readOnly bool) (tool.Tool, chan struct{}) {
 		<-ctx.Done()
 		return tool.Result{}, ctx.Err()
 	}}, began
+}
+
+// A call before the protocol has begun is refused with a code of JSON-RPC's, and does not end the connection.
+func TestACallBeforeTheBeginningIsRefused(t *testing.T) {
+	p := newPlace(t, noProject(scripted.New(), ""), mcp.Options{})
+	w := p.wire(t.Context())
+	w.call(1, "ask", `{"prompt":"go"}`)
+	if e, _ := w.next(`"id":1,`)["error"].(map[string]any); e["code"] != -32600.0 {
+		t.Error(e)
+	}
+	w.hello(`{}`)
 }
 
 func TestACancelledRequestCancelsTheRun(t *testing.T) {

@@ -55,9 +55,12 @@ func (h *host) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, erro
 	return engine.Reply{Answered: a}, nil
 }
 
-// questions are those of a run that waits, for a client that answers by calling again.
+// questions are those of a run that waits, for a client that answers by calling again. A person who has dismissed one of them is asked no more: the call says what waits, as it does where nobody can be asked.
 func (h *host) questions(res *agent.Result) sdk.InputRequestMap {
 	if len(res.Pending) == 0 || !asksInCalls(h.req) {
+		return nil
+	}
+	if slices.ContainsFunc(res.Pending, h.dismissed) {
 		return nil
 	}
 	h.mu.Lock()
@@ -88,6 +91,12 @@ func (s *Server) asked(ctx context.Context, session, tool string) error {
 		return wrong
 	}
 	return err
+}
+
+// dismissed reports whether this call of the client's came with the word that the person closed the question.
+func (h *host) dismissed(p journal.Pending) bool {
+	res, ok := h.req.Params.InputResponses[p.ID].(*sdk.ElicitResult)
+	return ok && res.Action == "cancel"
 }
 
 // answers puts on record what a client answered. An answer that comes too late is none: the run goes on with the first.

@@ -275,6 +275,11 @@ func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write is for the library.
 func (c *stdio) Write(_ context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Response); ok && r.Error != nil {
+		if e := new(jsonrpc.Error); !errors.As(r.Error, &e) || e.Code == 0 { // what comes before initialize, say
+			m = &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: r.Error.Error()}}
+		}
+	}
 	b, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err

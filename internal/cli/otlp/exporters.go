@@ -22,11 +22,11 @@ type spans struct {
 	over context.Context
 }
 
-func newSpans(ctx context.Context, grpc bool) (s spans, err error) {
-	if s.over = ctx; grpc {
-		s.SpanExporter, err = otlptracegrpc.New(ctx)
+func newSpans(ctx context.Context, to signal) (s spans, err error) {
+	if s.over = ctx; to.grpc {
+		s.SpanExporter, err = otlptracegrpc.New(ctx, insecure(to, otlptracegrpc.WithInsecure)...)
 	} else {
-		s.SpanExporter, err = otlptracehttp.New(ctx)
+		s.SpanExporter, err = otlptracehttp.New(ctx, insecure(to, otlptracehttp.WithInsecure)...)
 	}
 	return s, err
 }
@@ -42,11 +42,11 @@ type measurements struct {
 	over context.Context
 }
 
-func newMeasurements(ctx context.Context, grpc bool) (m measurements, err error) {
-	if m.over = ctx; grpc {
-		m.Exporter, err = otlpmetricgrpc.New(ctx)
+func newMeasurements(ctx context.Context, to signal) (m measurements, err error) {
+	if m.over = ctx; to.grpc {
+		m.Exporter, err = otlpmetricgrpc.New(ctx, insecure(to, otlpmetricgrpc.WithInsecure)...)
 	} else {
-		m.Exporter, err = otlpmetrichttp.New(ctx)
+		m.Exporter, err = otlpmetrichttp.New(ctx, insecure(to, otlpmetrichttp.WithInsecure)...)
 	}
 	return m, err
 }
@@ -62,11 +62,11 @@ type events struct {
 	over context.Context
 }
 
-func newEvents(ctx context.Context, grpc bool) (e events, err error) {
-	if e.over = ctx; grpc {
-		e.Exporter, err = otlploggrpc.New(ctx)
+func newEvents(ctx context.Context, to signal) (e events, err error) {
+	if e.over = ctx; to.grpc {
+		e.Exporter, err = otlploggrpc.New(ctx, insecure(to, otlploggrpc.WithInsecure)...)
 	} else {
-		e.Exporter, err = otlploghttp.New(ctx)
+		e.Exporter, err = otlploghttp.New(ctx, insecure(to, otlploghttp.WithInsecure)...)
 	}
 	return e, err
 }
@@ -82,4 +82,12 @@ func until(ctx, over context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(over, cancel)
 	return ctx, func() { stop(); cancel() }
+}
+
+// insecure is how to reach what the exporters reach by default, which is this machine, as OpenTelemetry says; theirs is TLS.
+func insecure[O any](to signal, option func() O) []O {
+	if to.near {
+		return []O{option()}
+	}
+	return nil
 }

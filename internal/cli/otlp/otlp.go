@@ -4,6 +4,7 @@ package otlp
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -57,13 +58,20 @@ func (x *Export) Tracer() (engine.Tracer, error) {
 }
 
 func (x *Export) open() {
-	content := telemetry.ContentFromEnv()
 	traces, metrics, logs := asked("TRACES"), asked("METRICS"), asked("LOGS")
 	for _, s := range []signal{traces, metrics, logs} {
 		if s.err != nil {
 			x.err = s.err
 			return
 		}
+	}
+	if !traces.on && !metrics.on && !logs.on {
+		return
+	}
+	content, err := contentAsked()
+	if err != nil {
+		x.err = err
+		return
 	}
 	if logs.on = logs.on && content&telemetry.OnEvents != 0; !traces.on && !metrics.on && !logs.on {
 		return
@@ -78,7 +86,7 @@ func (x *Export) open() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(x.lost))
 	cfg := telemetry.Config{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: metricnoop.NewMeterProvider(), LoggerProvider: lognoop.NewLoggerProvider(), Content: content}
 	if traces.on {
-		e, err := newSpans(ctx, traces.grpc)
+		e, err := newSpans(ctx, traces)
 		if x.wrong(err) {
 			return
 		}
@@ -86,7 +94,7 @@ func (x *Export) open() {
 		cfg.TracerProvider, x.ends = p, append(x.ends, p.Shutdown)
 	}
 	if metrics.on {
-		e, err := newMeasurements(ctx, metrics.grpc)
+		e, err := newMeasurements(ctx, metrics)
 		if x.wrong(err) {
 			return
 		}
@@ -94,7 +102,7 @@ func (x *Export) open() {
 		cfg.MeterProvider, x.ends = p, append(x.ends, p.Shutdown)
 	}
 	if logs.on {
-		e, err := newEvents(ctx, logs.grpc)
+		e, err := newEvents(ctx, logs)
 		if x.wrong(err) {
 			return
 		}
@@ -148,6 +156,7 @@ func (x *Export) Close() {
 // signal is one of the three kinds of things that are sent.
 type signal struct {
 	on, grpc bool
+	near     bool // nothing says where: it is sent to this machine, and not by TLS, as OpenTelemetry's default is
 	err      error
 }
 
@@ -175,8 +184,34 @@ func asked(name string) (s signal) {
 		s.grpc = true
 	default:
 		s.err = errdefs.Validation.Errorf("the protocol of OpenTelemetry's %s is %q: set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc", strings.ToLower(name), by)
+		return s
+	}
+	s.near = true
+	for _, place := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT"} {
+		if at := os.Getenv(place); at != "" {
+			if s.near = false; !isEndpoint(at, s.grpc) {
+				s.err = errdefs.Validation.Errorf("%s is %q: want a URL, such as http://127.0.0.1:4318", place, at)
+				return s
+			}
+		}
 	}
 	return s
+}
+
+// isEndpoint reports whether the exporters understand an address. They take their default for one that they don't.
+func isEndpoint(at string, grpc bool) bool {
+	u, err := url.Parse(at)
+	return err == nil && (u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") || grpc && u.Scheme == "unix" && u.Path != "")
+}
+
+// contentAsked is what the environment asks for. What nobody understands is no wish to keep all that is said here.
+func contentAsked() (telemetry.Content, error) {
+	const name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+	content, is := telemetry.ContentFromEnv(), strings.TrimSpace(os.Getenv(name))
+	if content == 0 && is != "" && !strings.EqualFold(is, "false") && !strings.EqualFold(is, "NO_CONTENT") {
+		return 0, errdefs.Validation.Errorf("%s is %q: want SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT or NO_CONTENT", name, is)
+	}
+	return content, nil
 }
 
 // Caller gives a context in the trace of whoever started this process, by TRACEPARENT and TRACESTATE of the environment.

@@ -118,6 +118,10 @@ func TestWhatIsNotOfferedIsWrongConfiguration(t *testing.T) {
 	}{
 		"exporter": {map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `OTEL_TRACES_EXPORTER is "zipkin": want otlp or none`},
 		"protocol": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": to, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, `"http/json": set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc`},
+		"no URL":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, `OTEL_EXPORTER_OTLP_ENDPOINT is "127.0.0.1:4318": want a URL, such as http://127.0.0.1:4318`},
+		"no host":  {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"},
+		"grpc":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "want a URL"},
+		"content":  {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": to, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "bogus"}, `CAPTURE_MESSAGE_CONTENT is "bogus": want SPAN_ONLY`},
 		"of one":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": to, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "x"}, "traces"},
 	} {
 		environment(t, c.set)
@@ -125,6 +129,35 @@ func TestWhatIsNotOfferedIsWrongConfiguration(t *testing.T) {
 		if !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), c.want) || tracer != nil {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// Where nothing says where, a collector on this machine gets it, without TLS.
+func TestTheCollectorIsOnThisMachineByDefault(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:4318")
+	if err != nil {
+		t.Skip("somebody listens there:", err)
+	}
+	got := make(chan string, 10)
+	s := &httptest.Server{Listener: l, Config: &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.URL.Path })}}
+	s.Start()
+	defer s.Close()
+	environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp"})
+	var w said
+	x := otlp.New("pawl", "devel", w.warn)
+	tracer, err := x.Tracer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(tracer)
+	x.Close()
+	select {
+	case path := <-got:
+		if path != "/v1/traces" {
+			t.Error(path)
+		}
+	default:
+		t.Errorf("nothing came: %q", w.all)
 	}
 }
 

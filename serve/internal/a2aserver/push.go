@@ -107,7 +107,7 @@ func (n *notifier) check(p *a2a.PushConfig) error {
 	case u.User != nil:
 		return bad("url: credentials go into authentication, not into the address")
 	case u.Scheme == "http" && !n.named.Allows(u.Hostname()), u.Scheme != "https" && u.Scheme != "http":
-		return bad("url: notifications are sent by https")
+		return bad("url: notifications are sent by https, but to hosts that this server was given (--push-host)")
 	case len(p.ID) > 256 || len(p.Token) > 4096:
 		return bad("id, token: at most 256 and 4096 bytes")
 	case !visible(p.Token):

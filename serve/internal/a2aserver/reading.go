@@ -85,7 +85,11 @@ func (r *reading) entry(e journal.Entry) {
 		r.note(e, a2a.RoleAgent, "", a2a.Text(question(d)))
 	case journal.Answered:
 		r.heard[d.By] = true
-		r.note(e, a2a.RoleUser, "", a2a.Text(answered(d)))
+		said := []a2a.Part{a2a.Text(answered(d))}
+		if d.Input != "" {
+			said = append(said, a2a.Data(edited(d)))
+		}
+		r.note(e, a2a.RoleUser, "", said...)
 	case journal.ToolStarted:
 		r.calls[d.Call.ID] = d.Call
 	default:

@@ -138,7 +138,7 @@ func question(q journal.Asked) string {
 	case q.Unknown:
 		return fmt.Sprintf("%s had begun when its process died, and nobody knows what came of it. Run it again? Answer yes or no.\n%s", q.Call.Name, q.Call.Input)
 	case q.Prompt != "":
-		return fmt.Sprintf("May %s run? %s Answer yes or no.\n%s", q.Call.Name, q.Prompt, q.Call.Input)
+		return fmt.Sprintf("May %s run? Answer yes or no.\n%s\n%s", q.Call.Name, q.Prompt, q.Call.Input)
 	}
 	return fmt.Sprintf("May %s run? Answer yes or no.\n%s", q.Call.Name, q.Call.Input)
 }
@@ -156,6 +156,19 @@ func answered(a journal.Answered) string {
 		return a.Text
 	}
 	return word + ": " + a.Text
+}
+
+// edited is an answer that gave a call another input, as data: as a client gives it.
+func edited(a journal.Answered) json.RawMessage {
+	b, err := json.Marshal(struct {
+		ID       string          `json:"id"`
+		Approved bool            `json:"approved"`
+		Input    json.RawMessage `json:"input"`
+	}{a.ID, a.Approved, raw(a.Input)})
+	if err != nil { // it has what was JSON before
+		b = []byte(`{}`)
+	}
+	return b
 }
 
 // look says where a task stands, and reads on where that turns out to be older than what it is seen by.

@@ -82,7 +82,7 @@ type Problem struct {
 // ProblemOf is what is told of an error. Its code is that of a ParamError, else the name of its class.
 func ProblemOf(err error) Problem {
 	p := Problem{Message: err.Error(), Type: "invalid_request_error", Code: web.ProblemOf(err).Class}
-	switch status := web.Status(err); {
+	switch status := statusOf(err); {
 	case status == http.StatusUnauthorized:
 		p.Type, p.Code = "authentication_error", "invalid_api_key"
 	case status == http.StatusForbidden:
@@ -99,9 +99,23 @@ func ProblemOf(err error) Problem {
 	return p
 }
 
+// RunError is what a run failed with, which its client did nothing about: a key that the model's provider refuses is not the client's.
+type RunError struct{ Err error }
+
+func (e *RunError) Error() string { return e.Err.Error() }
+func (e *RunError) Unwrap() error { return e.Err }
+
+// statusOf is the HTTP status of an error. Of what a run failed with, clients hear what may pass when they try again, and else that what is behind this server failed.
+func statusOf(err error) int {
+	if errors.As(err, new(*RunError)) && !errdefs.RateLimit.Is(err) && !errdefs.Timeout.Is(err) && !errdefs.NotAvailable.Is(err) {
+		return http.StatusBadGateway
+	}
+	return web.Status(err)
+}
+
 // Fail answers with an error.
 func Fail(w http.ResponseWriter, _ *http.Request, err error) {
-	status := web.Status(err)
+	status := statusOf(err)
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "5")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -220,10 +221,18 @@ func streamOptions(r *Request, v json.RawMessage) error {
 }
 
 func metadata(r *Request, v json.RawMessage) error {
-	var m map[string]string
-	if err := json.Unmarshal(v, &m); err != nil {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(v, &members) != nil {
 		return kind(v, "an object of texts")
 	}
-	r.Session = m["session"]
+	for name, v := range members {
+		var text string
+		if json.Unmarshal(v, &text) != nil {
+			return kindError{fmt.Sprintf("an object in which %.80q is %s", name, nameOf(v)), "texts in it"}
+		}
+		if name == "session" {
+			r.Session = text
+		}
+	}
 	return nil
 }

@@ -121,7 +121,7 @@ func TestPeopleAnswerInPlace(t *testing.T) {
 		t.Errorf("-want +on record\n%s", d)
 	}
 	p.resize(1400, 1900)
-	for text, want := range map[string]string{"approved for the session": "for the session", "approved, edited": "by hand", "rejected": "leave it as it is"} {
+	for text, want := range map[string]string{"for the session": "for the session", "approved, edited": "by hand", "rejected": "leave it as it is"} {
 		p.row(text)
 		p.sees("#detail", want)
 	}
@@ -318,7 +318,7 @@ func TestARunUnderWay(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	p.sees("#timeline .row.note", "parked")
+	p.sees("#timeline .row.note", "by a person; it can be resumed")
 	p.click("#resume")
 	p.sees("#timeline .row.model .words.live", "Going on")
 	p.click("#cancel")

@@ -148,7 +148,8 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 	p.sees("dialog", "up to entry 1")
 	p.until(`document.querySelector("dialog textarea").value === "Prices are rounded wrongly. Mend it, please."`)
 	value[bool](p, `(document.querySelector("dialog textarea").select(), true)`)
-	p.keys("Prices are rounded wrongly. Say why.")
+	p.keys("Prices are rounded wrongly. Say why." + enter) // a new line, which is not said
+	p.sees("dialog", "Enter is a new line")
 	p.picture("fork")
 	p.click(`dialog input[name="compare"]`)
 	p.click(`[data-act="fork-run"]`)
@@ -188,6 +189,9 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 		if d, ok := e.Data.(journal.SessionCreated); ok {
 			forked = d
 		}
+	}
+	if said := on[journal.Said](t, store, whole+"-fork"); said[0].Message.Text() != "Prices are rounded wrongly. Say why." {
+		t.Errorf("the fork began with %q", said[0].Message.Text())
 	}
 	if forked.Parent != whole || forked.At != 1 {
 		t.Errorf("the fork is of %q at %d", forked.Parent, forked.At)

@@ -2,29 +2,35 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/hook"
+	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/stream"
 )
 
-// Agent is who runs. Safe for concurrent use.
+// Agent is who runs: a serve.Agent.
 type Agent interface {
-	// Run runs a prompt to its end, as [pawl.Runtime.Run] does.
 	Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error)
-	// Resume goes on with a session's unfinished run.
 	Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error)
-	// Journal is the store that the sessions are in.
 	Journal() journal.Store
 }
 
@@ -101,10 +107,10 @@ func (r *Run) Result() (*agent.Result, error) {
 	}
 }
 
-// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known. If
+// Start begins a run and returns when its beginning is on record; the run then goes on, whatever becomes of ctx, of which it keeps the values. The request may name the run: one of that name that the session has already is not begun again, and comes back as Known; that it was asked something else is Conflict. If
 // nobody drives it any more, because its process died or was shut down, it goes on. When ctx ends before, a run with a name goes on, too, for whoever asks for it again; one without is ended as canceled.
 //
-// It fails with Conflict while a run is under way in the session, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
+// It fails with Conflict while a run is under way in the session, or waits for a person there, with RateLimit when there are as many as may be, with NotAvailable after Close, and with what kept the run from beginning.
 func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*Run, error) {
 	named := req.RunID != ""
 	if !named {
@@ -116,6 +122,9 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 		}
 	}
 	run, err := r.begin(ctx, req.ContextID, req.RunID, func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
+		if err := r.waits(ctx, req.ContextID); err != nil {
+			return nil, err
+		}
 		return r.agent.Run(ctx, req, append(slices.Clone(opts), more...)...)
 	})
 	if !named && run != nil && err != nil { // nobody else knows of it
@@ -124,11 +133,33 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 		return run.await(context.WithoutCancel(ctx))
 	}
 	if named && errdefs.Conflict.Is(err) { // there may be one of that name: begun before, or just now
-		if run, e := r.known(ctx, req.ContextID, req.RunID); run != nil || e != nil {
+		if run, e := r.known(ctx, req.ContextID, req.RunID, req.Message); run != nil || e != nil {
 			return run, e
 		}
 	}
 	return run, err
+}
+
+// waits is Conflict when a session's run waits for a person who can still answer: a prompt, which would close it, is not to throw that away unseen.
+func (r *Runs) waits(ctx context.Context, session string) error {
+	pending, err := agent.Pending(ctx, r.Journal(), session)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	pending = slices.DeleteFunc(pending, func(p journal.Pending) bool { return p.Expired(now) })
+	if len(pending) == 0 {
+		return nil
+	}
+	what := pending[0].ID
+	if c := pending[0].Call; c != nil {
+		what += " (" + c.Name + ")"
+	}
+	if more := len(pending) - 1; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	path := "/v1/sessions/" + url.PathEscape(session)
+	return errdefs.Conflict.Errorf("serve: session %s waits for a person's answer to %s: answer it (POST %s/answers), or cancel its run (POST %s/cancel), and then say what is new", session, what, path, path)
 }
 
 // Resume goes on with the unfinished run of a session, as Start begins one. NotFound when there is none.
@@ -217,12 +248,15 @@ func (r *Runs) Begun(ctx context.Context, session string) (*Run, error) {
 	return r.here(ctx, session, "")
 }
 
-// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on.
-func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
+// known finds a run of a session by its name: under way here, or on record; nil when there is none. One that was left by its process goes on. Conflict when it was asked something else than m.
+func (r *Runs) known(ctx context.Context, session, id string, m message.Message) (*Run, error) {
 	if run := r.Of(session); run != nil && r.id(run) == id {
 		begun, err := run.await(ctx)
 		switch {
 		case begun != nil:
+			if err := r.asked(ctx, session, id, m); err != nil {
+				return nil, err
+			}
 			return &Run{Session: session, ID: id, Known: true, from: run.from, going: run.going}, nil
 		case !errdefs.Conflict.Is(err): // else somebody else asked for it by its name too, and it is on record
 			return nil, err
@@ -251,7 +285,13 @@ func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 			left = false
 		}
 	}
-	if known == nil || !left {
+	if known == nil {
+		return nil, nil
+	}
+	if err := r.asked(ctx, session, id, m); err != nil {
+		return nil, err
+	}
+	if !left {
 		return known, nil
 	}
 	run, err := r.Resume(ctx, session)
@@ -263,6 +303,28 @@ func (r *Runs) known(ctx context.Context, session, id string) (*Run, error) {
 		return nil, err
 	}
 	return known, nil
+}
+
+// asked is Conflict when a run that is on record was asked something else than m.
+func (r *Runs) asked(ctx context.Context, session, id string, m message.Message) error {
+	for e, err := range r.Journal().Read(ctx, session, 0) {
+		if err != nil {
+			return err
+		}
+		d, ok := e.Data.(journal.Said)
+		if !ok || e.Run != id || e.Key != (journal.Key{}) {
+			continue
+		}
+		was, err := json.Marshal(d.Message)
+		if err != nil {
+			return err
+		}
+		if is, err := json.Marshal(m); err != nil || !bytes.Equal(was, is) {
+			return errors.Join(err, errdefs.Conflict.Errorf("serve: session %s has a run %s, which was asked something else: give this one another name, or none", session, id))
+		}
+		return nil
+	}
+	return nil
 }
 
 // Under gives the run of a name that is under way in a session, by this process; nil when there is none.
@@ -362,7 +424,7 @@ func (r *Runs) enter(run *Run) error {
 	case r.under[run.Session] != nil:
 		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: say something to it by steering, wait for it, or cancel it", r.under[run.Session].ID, run.Session)
 	case len(r.under) >= r.most:
-		return errdefs.RateLimit.Errorf("serve: %d runs are under way, which is the limit: try again later", len(r.under))
+		return errdefs.RateLimit.Errorf("serve: as many runs are under way as may be, %d: try again later", len(r.under))
 	}
 	r.under[run.Session] = run
 	r.all.Add(1)
@@ -485,8 +547,13 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 	return len(pending) == 0, err
 }
 
-// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person.
+// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person. A rule that can't be read is Validation.
 func (r *Runs) Answer(ctx context.Context, session string, a journal.Answered) error {
+	if a.Rule != "" {
+		if err := new(permission.Grants).Approve(session, hook.Grant{Rule: a.Rule}); err != nil {
+			return err
+		}
+	}
 	done := r.expect(session)
 	if err := agent.Answer(ctx, r.Journal(), session, a); err != nil {
 		done()

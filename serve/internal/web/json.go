@@ -59,7 +59,7 @@ func Decode(b []byte, v any) error {
 		err = exact.Unmarshal(b, v)
 	}
 	if err != nil {
-		return errdefs.Validation.Errorf("serve: the request can't be read: %w", err)
+		return errdefs.Validation.Errorf("serve: the request can't be read: %w", worded(err, b, v))
 	}
 	return nil
 }

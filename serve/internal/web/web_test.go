@@ -128,3 +128,31 @@ func FuzzARequest(f *testing.F) {
 		}
 	})
 }
+
+// Who wrote a request is told what is wrong with it by its own members, and which there are.
+func TestWhatIsWrongWithARequestIsTold(t *testing.T) {
+	type prompt struct {
+		Prompt string `json:"prompt"`
+		Files  []struct {
+			MIME string `json:"mime"`
+		} `json:"files"`
+	}
+	for body, want := range map[string]string{
+		`{"prompt":5}`:                 "prompt: want a text, got a JSON number",
+		`{"files":[{"mime":[]}]}`:      "files.mime: want a text, got a JSON array",
+		`{"files":{}}`:                 "files: want a list, got a JSON object",
+		`{"wait":"yes"}`:               "wait: want true or false, got a JSON string",
+		`{"reason":"lunch"}`:           `there is no "reason" here: want prompt, files, wait`,
+		`{"Wait":true}`:                `there is no "Wait" here: want prompt, files, wait`,
+		`{"wait":true,"wait":true}`:    "twice",
+		`{"files":[{"kind":"image"}]}`: `unknown field "kind"`,
+	} {
+		var v struct {
+			prompt
+			Wait bool `json:"wait"`
+		}
+		if err := Decode([]byte(body), &v); !errdefs.Validation.Is(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+}

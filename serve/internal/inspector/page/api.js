@@ -38,11 +38,17 @@ export class Refused extends Error {
 async function request(method, path, { body, signal, head } = {}) {
   for (;;) {
     const used = token;
-    const r = await fetch(path, {
-      method, signal, cache: "no-store",
-      headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...head }),
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
+    let r;
+    try {
+      r = await fetch(path, {
+        method, signal, cache: "no-store",
+        headers: headers({ ...(body === undefined ? {} : { "Content-Type": "application/json" }), ...head }),
+        body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
+      });
+    } catch (err) {
+      if (err.name === "AbortError") throw err;
+      throw new Error("The server does not answer. The page goes on by itself when it does.", { cause: err });
+    }
     if (r.status === 401 && (await renew(used))) continue;
     if (!r.ok) {
       let p = {};
@@ -75,7 +81,8 @@ export const steer = (name, prompt) => post(at(name) + "/steer", { prompt });
 export const cancel = (name) => post(at(name) + "/cancel");
 export const interrupt = (name, reason) => post(at(name) + "/interrupt", reason ? { reason } : {});
 export const resume = (name) => post(at(name) + "/resume");
-export const answer = (name, body) => post(at(name) + "/answers", body);
+// answer gives one; its input, if there is one, is a text of JSON, and goes as it is.
+export const answer = (name, { input, ...body }) => post(at(name) + "/answers", input === undefined ? body : JSON.stringify(body).slice(0, -1) + `,"input":${input}}`);
 export const fork = (name, body) => post(at(name) + "/fork", body);
 
 // follow reads a session's events from a place on, and goes on where it was when it is cut off, until signal says that it is enough. tell gets each event; state gets "live", or "lost" with the seconds until the next try.

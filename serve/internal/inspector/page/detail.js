@@ -98,7 +98,7 @@ export function show(box, row, { go, fork, compare, raw = new Set(), onraw = () 
     case "model": body.append(...ofModel(row, open).filter(Boolean)); break;
     case "tool": body.append(...ofTool(row, open, go).filter(Boolean)); break;
     case "said": body.append(long(row.text || "", open, { kind: "prose" }), ...files((row.message && row.message.parts || []).filter((p) => p.type === "file"))); break;
-    case "question": body.append(long(row.text || "", open, { kind: "prose" }), row.answered ? section("Answered", h("p", {}, chip(row.answered.approved ? "answered" : "rejected", row.answered.approved ? "good" : "bad")), long(row.answered.text || "", open, { kind: "prose" })) : h("p", { class: "dim" }, "not answered yet")); break;
+    case "question": body.append(long(row.text || "", open, { kind: "prose" }), row.answered ? section("Answered", h("p", {}, chip(row.answered.approved ? "answered" : "rejected", row.answered.approved ? "good" : "bad")), long(row.answered.text || "", open, { kind: "prose" })) : h("p", { class: "dim" }, row.done ? "not answered: its run is over" : "not answered yet")); break;
     default: {
       const d = last ? last.data : {};
       if (row.link) body.append(h("p", {}, h("button", { type: "button", class: "link", onclick: () => go(row.link) }, "Open " + row.link + " \u2197")));

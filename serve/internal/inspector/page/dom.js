@@ -119,7 +119,7 @@ export function tone(status) {
   switch (status) {
     case "completed": case "ok": case "allow": case "approved": return "good";
     case "running": return "live";
-    case "interrupted": case "asked": case "ask": case "waiting": case "unknown": return "wait";
+    case "interrupted": case "its process died": case "waits for you": case "asked": case "ask": case "waiting": case "unknown": return "wait";
     case "failed": case "error": case "deny": case "denied": case "invalid": case "rejected": case "aborted": case "budget_exceeded": return "bad";
   }
   return "dim";
@@ -127,13 +127,37 @@ export function tone(status) {
 
 export const chip = (text, t = tone(text)) => h("span", { class: "chip " + t }, text);
 
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}[\],:]+|[{}[\],:]/g;
+
+// spaced is a text of JSON with its members on lines of their own, or, by "", as short as it can be. Its numbers stay as they are written: those of a script have 53 bits. It fails on what is no JSON.
+export function spaced(text, by) {
+  JSON.parse(text);
+  let out = "", deep = 0, last = "";
+  const next = () => (by ? "\n" + by.repeat(deep) : "");
+  for (const [t] of text.matchAll(tokens)) {
+    if (t === "}" || t === "]") deep--, out += (last === "{" || last === "[" ? "" : next()) + t;
+    else {
+      if (last === "{" || last === "[") out += next();
+      if (t === "{" || t === "[") deep++, out += t;
+      else if (t === ",") out += t + next();
+      else if (t === ":") out += by ? ": " : t;
+      else out += t[0] === '"' ? JSON.stringify(JSON.parse(t)) : t;
+    }
+    last = t;
+  }
+  return out;
+}
+
+// escaped is JSON whose invisible characters are written as it escapes them: who edits it sees them, and what he leaves alone stays.
+export const escaped = (json) => json.replace(invisible, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
 // pretty is JSON with its members on lines of their own, if it is JSON.
 export function pretty(value) {
   if (typeof value !== "string") return JSON.stringify(value, null, 2);
   const t = value.trim();
   if (t.length > 1 << 20 || (t[0] !== "{" && t[0] !== "[")) return value;
   try {
-    return JSON.stringify(JSON.parse(t), null, 2);
+    return spaced(t, "  ");
   } catch {
     return value;
   }

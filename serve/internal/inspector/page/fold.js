@@ -28,6 +28,13 @@ class Spent {
   get cost() { return this.unknown ? null : this.micros; }
 }
 
+export const died = "its process died";
+
+// stands is where a session stands, in a word or two.
+export const stands = (s) => (s.waits ? "waits for you" : s.status === "running" && !s.driven ? died : s.status || "");
+
+const causes = { awaiting_person: "waits for a person", user_cancel: "by a person; it can be resumed", user_input: "for what a person says", host_shutdown: "its server was shut down; it can be resumed", journal: "the journal could not be written", commit: "the run is over, but what comes behind it failed" };
+
 class Run {
   constructor(e, index) {
     const d = e.data;
@@ -42,18 +49,36 @@ class Run {
 
   get name() { return this.id + (this.attempt > 1 ? " #" + this.attempt : ""); }
 
-  // becomes has the run's first row say so, too.
+  // becomes has the run's first row say so, too, and what is under way.
   becomes(status) {
     this.status = status;
     this.version++;
-    if (this.rows[0]) this.rows[0].version++;
+    for (const r of this.rows) if (r.type === "run" || r.status === "running") r.version++;
   }
 
   get over() { return this.end !== undefined; }
 
+  // until is how far it has come, by now.
+  until(now) { return this.end ?? (this.status === "running" ? now : this.last); }
+
+  // close has nothing of the run go on, or wait, from a time on.
+  close(at, status) {
+    this.end = at;
+    for (const r of this.rows) {
+      if (r.status !== "running" && r.status !== "waiting") continue;
+      const w = r.waits && r.waits[r.waits.length - 1];
+      if (w) w[1] ??= at;
+      if (r.status === "running") r.t1 ??= at;
+      r.status = "canceled";
+      r.done = true;
+      r.version++;
+    }
+    this.becomes(status);
+  }
+
   // axis maps a time to a place from 0 to 1. Where nothing was done for long (a person was waited for), it is shortened: what was done is to be seen.
   axis(now) {
-    const end = Math.max(this.status === "running" && !this.over ? now : this.last, this.start + 1);
+    const end = Math.max(this.over ? this.last : this.until(now), this.start + 1);
     if (this.drawn && this.drawn.version === this.version && this.drawn.end === end) return this.drawn.at;
     const busy = [];
     for (const r of this.rows) {
@@ -115,7 +140,8 @@ export class Session {
     this.entries.push(e);
     const at = Date.parse(e.time);
     e.at = at;
-    if (this.run && this.run.status !== "left") {
+    if (this.run) {
+      if (this.run.status === died) this.run.becomes("running"); // it lives
       this.run.last = Math.max(this.run.last, at);
       this.run.version++;
     }
@@ -128,6 +154,9 @@ export class Session {
     }
     return row;
   }
+
+  // died has the run stand still: nobody drives it.
+  died() { if (this.run && this.run.status === "running" && !this.run.over) this.run.becomes(died); }
 
   row(type, e, more) {
     const row = { type, index: this.rows.length, run: this.run, entries: [], first: e.seq, time: e.at, version: 0, ...more };
@@ -188,10 +217,7 @@ const keyOf = (run, k) => run + "\0" + (k ? `${k.scope || ""}\0${k.op}\0${k.id |
 
 const folds = {
   "session.created"(s, e, d) {
-    if (s.run && !s.run.over) { // what was under way where a fork was cut is not the fork's
-      s.run.end = s.run.last;
-      s.run.becomes("left");
-    }
+    if (s.run && !s.run.over) s.run.close(s.run.last, "cut by the fork"); // what was under way there is not the fork's
     s.open.clear();
     s.run = null;
     const text = d.parent ? `fork of ${d.parent} at entry ${d.at}` : d.task_of ? `task of ${d.task_of}` : "session begins";
@@ -199,10 +225,7 @@ const folds = {
     return s.note(e, d.parent ? "fork" : d.task_of ? "task" : "session", text, { link: d.parent || d.task_of });
   },
   "run.started"(s, e, d) {
-    if (s.run && !s.run.over) {
-      s.run.end = s.run.last;
-      s.run.becomes(s.run.id === e.run ? "revised" : "left");
-    }
+    if (s.run && !s.run.over) s.run.close(s.run.last, s.run.id === e.run ? "revised" : "closed by a new prompt");
     s.open.clear();
     s.lastModel = null;
     s.run = new Run(e, s.runs.length);
@@ -215,7 +238,7 @@ const folds = {
       s.run.end = undefined;
       s.run.becomes("running");
     }
-    return s.note(e, "resumed", "by " + d.owner);
+    return s.note(e, "resumed", "the run goes on");
   },
   said(s, e, d) { return s.row("said", e, { by: d.by || "", text: textOf(d.message), message: d.message, steering: !!e.key, scope: e.key && e.key.scope }); },
   seeded: (s, e) => s.note(e, "seeded", "what the run begins with was changed"),
@@ -317,7 +340,7 @@ const folds = {
   stopped: (s, e, d) => (d.again || d.steered || d.errors ? s.note(e, d.again ? "sent back" : d.steered ? "steered" : "stop hooks", d.again || (d.errors || []).join("; ") || "somebody said something meanwhile", { status: d.errors ? "error" : "" }) : s.note(e, "stopped", "the model is done")),
   parked(s, e, d) {
     if (s.run) s.run.becomes("interrupted");
-    return s.note(e, "parked", [d.cause, d.detail].filter(Boolean).join(": "), { status: "interrupted" });
+    return s.note(e, "interrupted", [causes[d.cause] || d.cause, d.cause !== "awaiting_person" && d.detail].filter(Boolean).join(": "), { status: "interrupted" });
   },
   board: (s, e) => s.note(e, "board", "changed"),
   visited: (s, e, d) => s.note(e, "node", d.node + (d.cached ? " (from its cache)" : "")),
@@ -325,9 +348,8 @@ const folds = {
   timed: (s, e, d) => s.note(e, "clock", d.at),
   "run.finished"(s, e, d, at) {
     if (s.run) {
-      Object.assign(s.run, { end: at, last: at });
-      for (const r of s.run.rows) if (r.status === "running") r.status = "canceled", r.t1 = r.t1 ?? at, r.done = true, r.version++;
-      s.run.becomes(d.status);
+      s.run.last = at;
+      s.run.close(at, d.status);
     }
     return s.note(e, d.status, [d.discarded && "discarded", d.reason, d.error && (d.class ? d.class + ": " : "") + d.error].filter(Boolean).join(" · "), { status: d.status, end: true });
   },

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { chip, count, fill, h, line, money, pause, percent, rate, took, whole } from "./dom.js";
-import { Session, has, holds } from "./fold.js";
+import { Session, has, holds, stands } from "./fold.js";
 import { Timeline, heads } from "./timeline.js";
 import { show } from "./detail.js";
 import { Compare, showPair } from "./compare.js";
@@ -19,12 +19,13 @@ api.asker(askToken);
 let toasting;
 function toast(text, bad = true) {
   const t = $("toast");
-  fill(t, text);
+  fill(t, h("span", {}, text), h("button", { type: "button", class: "close", "aria-label": "Close", onclick: quiet }, "\u2715"));
   t.className = bad ? "bad" : "";
   t.hidden = false;
   clearTimeout(toasting);
-  toasting = setTimeout(() => { t.hidden = true; }, bad ? 9000 : 3500);
+  toasting = setTimeout(quiet, bad ? 9000 : 3500);
 }
+function quiet() { $("toast").hidden = true; }
 const tell = (text) => { $("told").textContent = text; };
 const trying = async (f) => {
   try {
@@ -63,7 +64,7 @@ let comparing = null;
 let shownRow = null, shownVersion = -1, open = [], detailTimer = 0;
 
 const timeline = new Timeline($("timeline"), { select: (row, wants) => detail(row, wants), after: () => highlight() });
-const list = new Sessions($("sessions"), { filter: $("filter"), status: $("status"), sum: $("sum"), open: (name, focus) => { go(name); if (focus) $("timeline").focus(); }, failed: (err) => { if (err && (!list.failing || list.failing !== err.message)) toast(err.message); list.failing = err && err.message; } });
+const list = new Sessions($("sessions"), { filter: $("filter"), status: $("status"), sum: $("sum"), looked: news, open: (name, focus) => { go(name); if (focus) $("timeline").focus(); }, failed: (err) => { if (err && (!list.failing || list.failing !== err.message)) toast(err.message); list.failing = err && err.message; } });
 const waiting = new Waiting($("waiting"), async (body) => {
   await api.answer(here.session.name, body);
   tell(body.approved ? "Approved" : "Rejected");
@@ -115,6 +116,7 @@ async function enter(name, seq) {
   if (here) here.abort.abort();
   const now = (here = { session: new Session(name || ""), info: null, abort: new AbortController(), live: "" });
   list.now = name || "";
+  tell("");
   waiting.set([]);
   find.value = "";
   search("");
@@ -138,22 +140,33 @@ async function enter(name, seq) {
     if (seq && now.session.rowOf.get(seq)) timeline.choose(now.session.rowOf.get(seq).index, { middle: true });
     else if (now.session.run && !now.session.run.over) timeline.list.toEnd();
     now.loaded = true;
+    left(now);
     head();
     await api.follow(name, now.session.seq, (e) => { if (here === now) came(now, e); }, (what, wait) => {
-      now.live = what === "live" ? "live" : `cut off, again in ${took(wait)}`;
-      if (here === now) head(), what === "live" && refresh();
+      if (now.lost && what === "live") quiet(); // what was said of it is not so any more
+      now.lost = what !== "live";
+      now.live = now.lost ? `cut off, again in ${took(wait)}` : "live";
+      if (here === now) head(), compose(), now.lost || refresh();
     }, signal);
   } catch (err) {
     if (err.name === "AbortError" || here !== now) return;
     now.live = "";
     head();
-    if (err.status === 404) toast(`There is no session ${name}.`);
-    else toast(err.message);
+    toast(err.status === 404 ? `There is no session ${name}.` : err.message);
+    if (err.status === 404) location.replace("#/new");
   }
+}
+
+// left has a run be seen as what it is, when nobody drives it any more.
+function left({ session, info, loaded }) {
+  if (!loaded || !info || info.status !== "running" || info.driven || info.seq !== session.seq) return;
+  session.died();
+  timeline.changed();
 }
 
 // came is an event of the session that is open.
 const tells = new Set(["asked", "answered", "parked", "run.finished", "run.started", "resumed"]);
+const ends = new Set(["parked", "run.finished", "run.started"]);
 function came(now, e) {
   const row = e.v ? now.session.add(e) : now.session.delta(e);
   if (!row && !e.v) {
@@ -165,11 +178,20 @@ function came(now, e) {
   if (e.v) {
     if (tells.has(e.kind)) refresh();
     if (e.kind === "asked") tell("Waiting for you: " + line((e.data.call ? e.data.call.name + " " : "") + (e.data.prompt || ""), 120));
+    if (ends.has(e.kind)) now.stopping = false;
+    if (e.kind === "run.started" || e.kind === "resumed") tell("A run is under way");
+    if (e.kind === "parked" && e.data.cause !== "awaiting_person") tell("The run was interrupted: it can be resumed");
     if (e.kind === "run.finished") tell("The run is over: " + e.data.status), list.look();
     if (sought && row && holds(e, sought.find)) mark(row);
     head();
   }
   if (row === shownRow && !detailTimer) detailTimer = setTimeout(() => { detailTimer = 0; if (row === shownRow && row.version !== shownVersion && !comparing) again(row); }, 200);
+}
+
+// news has it be asked where the session stands, when the list says that somebody has begun to drive it, or does no more: of a process that died there is no event.
+function news(sessions) {
+  const s = here && here.info && sessions.find((x) => x.session === here.session.name);
+  if (s && !s.driven !== !here.info.driven) refresh();
 }
 
 // refresh asks where the session stands, soon.
@@ -183,6 +205,7 @@ function refresh() {
       const info = await api.session(now.session.name, { signal: now.abort.signal });
       if (here !== now) return;
       now.info = info;
+      left(now);
       if (!comparing) waiting.set(info.pending || []);
       head();
       compose();
@@ -196,15 +219,15 @@ let headed = 0;
 function head() {
   cancelAnimationFrame(headed);
   headed = requestAnimationFrame(() => {
-    const { session: s, info, live } = here, u = s.spent.usage;
-    const status = info ? info.status : s.run ? s.run.status : "";
+    const { session: s, info, live, stopping } = here, u = s.spent.usage;
+    const status = info ? stands(info) : s.run ? s.run.status : "";
     fill(title, s.name ? (s.name.length > 160 ? s.name.slice(0, 160) + "\u2026" : s.name) : "New session");
     title.title = s.name;
     fill(state, status && chip(status));
-    fill(line1, live);
+    fill(line1, live, stopping && " \u00b7 stops behind this step");
     line1.className = live === "live" ? "live" : live.startsWith("cut") ? "lost" : "dim";
     let active = 0;
-    for (const r of s.runs) active += (r.end ?? (r.status === "running" ? Date.now() : r.last)) - r.start;
+    for (const r of s.runs) active += r.until(Date.now()) - r.start;
     const fact = (k, v, t) => h("div", { title: t }, h("dt", {}, k), h("dd", {}, v));
     fill(stats, s.seq > 0 && [
       fact(s.runs.length === 1 ? "run" : "runs", whole(s.runs.length)), fact("model calls", whole(s.spent.calls)), fact("entries", whole(s.entries.length)),
@@ -220,24 +243,31 @@ function head() {
 
 let acting = "";
 function compose() {
-  const { session, info } = here, run = info && info.here, elsewhere = info && !run && info.status === "running", waits = info && info.pending && info.pending.length, left = info && (info.status === "interrupted" || info.status === "running") && !run;
-  const at = [session.name, run, elsewhere, waits, left].join();
+  const now = here, { session, info, lost, stopping } = here, run = info && info.here, driven = info && info.driven, waits = info && info.waits && !driven, left = info && !driven && !waits && (info.status === "interrupted" || info.status === "running");
+  const at = [session.name, run, driven, waits, left, lost, stopping].join();
   if (at === acting) return;
   acting = at;
   const words = $("words");
-  words.placeholder = !session.name ? "What is to be done?" : run || elsewhere ? "Say something to the run under way" : waits ? "A new prompt closes the run that waits for you" : "Say something more";
-  const b = (id, text, f, c, t) => h("button", { type: "button", id, class: c, onclick: f, title: t }, text);
-  fill($("acts"), h("button", { type: "submit", class: "primary", id: "send" }, run || elsewhere ? "Steer" : "Run"),
-    run && b("interrupt", "Interrupt", () => trying(async () => { await api.interrupt(session.name); refresh(); }), "", "at its next step; it can be resumed"), run && b("cancel", "Cancel", () => trying(async () => { await api.cancel(session.name); refresh(); }), "danger", "ends the run"),
-    left && !waits && b("resume", "Resume", () => trying(async () => { await api.resume(session.name); refresh(); }), ""));
+  words.placeholder = lost ? "The server does not answer" : !session.name ? "What is to be done?" : driven ? "Say something to the run under way" : waits ? "The run waits for your answer" : left ? "A new prompt closes the run that was left" : "Say something more";
+  const b = (id, text, c, t, f, off) => h("button", { type: "button", id, class: c, title: t, disabled: lost || off, onclick: () => trying(async () => { await f(session.name); refresh(); }) }, text);
+  const stops = (yes) => { now.stopping = yes; if (here === now) compose(), head(); };
+  const stop = async (name) => {
+    stops(true);
+    tell("The run stops behind this step");
+    await api.interrupt(name).catch((err) => { stops(false); throw err; });
+  };
+  fill($("acts"), left && b("resume", "Resume", "primary", "goes on with the run that was left", api.resume),
+    h("button", { type: "submit", class: left ? "" : "primary", id: "send", disabled: lost || waits }, driven ? "Steer" : "Run"),
+    run && b("interrupt", stopping ? "Stopping\u2026" : "Interrupt", "", "at its next step; it can be resumed", stop, stopping),
+    (run || waits || left) && b("cancel", "Cancel", "danger", "ends the run", api.cancel));
 }
 $("say").addEventListener("submit", (e) => {
   e.preventDefault();
   const words = $("words"), text = words.value.trim(), { session, info } = here;
-  if (!text || words.readOnly) return;
+  if (!text || words.readOnly || $("send").disabled) return;
   words.readOnly = true;
   trying(async () => {
-    if (info && (info.here || info.status === "running")) await api.steer(session.name, text);
+    if (info && info.driven) await api.steer(session.name, text);
     else {
       const r = await api.start({ prompt: text, ...(session.name ? { session: session.name } : {}) });
       if (r.session !== session.name) go(r.session);
@@ -271,8 +301,8 @@ async function forkFrom(row) {
     if (answer.as) body.as = answer.as;
     const files = prompt && row.message ? row.message.parts.filter((p) => p.type === "file") : [];
     if (answer.run && answer.text.trim()) {
-      if (files.length) body.message = { role: "user", parts: [...files, { type: "text", text: answer.text }] };
-      else body.prompt = answer.text;
+      if (files.length) body.message = { role: "user", parts: [...files, { type: "text", text: answer.text.trim() }] };
+      else body.prompt = answer.text.trim();
     }
     const r = await api.fork(session.name, body);
     list.look();
@@ -308,8 +338,8 @@ async function showCompare(a, b) {
   $("main").append(box);
   fill(box, h("p", { class: "dim pad" }, "loading\u2026"));
   document.title = `${a.name} and ${b.name} \u00b7 Pawl`;
-  await trying(async () => {
-    const read = (x) => load(x.name, abort.signal, () => {});
+  const read = (x) => load(x.name, abort.signal, () => {}).catch((err) => { throw err.status === 404 ? new Error(`There is no session ${x.name}.`) : err; });
+  const shown = await trying(async () => {
     const [sa, sb] = a.name === b.name ? await read(a).then((s) => [s, s]) : await Promise.all([read(a), read(b)]);
     if (comparing !== mine) return;
     box.replaceChildren();
@@ -328,7 +358,9 @@ async function showCompare(a, b) {
     }, () => {}, abort.signal).catch(() => {});
     follow(sa, a.name);
     if (sb !== sa) follow(sb, b.name);
+    return true;
   });
+  if (!shown && comparing === mine) location.replace("#/s/" + enc(a.name));
 }
 
 function leaveCompare() {
@@ -503,7 +535,7 @@ document.addEventListener("keydown", (e) => {
     "/": () => { if (!v) find.focus(), find.select(); },
     s: () => { document.body.classList.add("menu"); $("filter").focus(); $("filter").select(); },
     n: () => (v ? v.next(1) : step(1) || (location.hash = "#/new", $("words").focus())), N: () => (v ? v.next(-1) : step(-1)),
-    a: () => waiting.press("approve"), A: () => waiting.press("session"), e: () => waiting.press("edit"), r: () => waiting.press("reject"),
+    a: () => waiting.press("approve"), A: () => waiting.press("session"), L: () => waiting.press("like"), e: () => waiting.press("edit"), r: () => waiting.press("reject"),
     i: () => { if (!v) $("words").focus(); },
     f: () => { if (!v) forkFrom(row); }, c: () => { if (!v) compareWith(); }, d: () => v && v.toggle(),
     x: () => rawOf(row), t: () => nextTheme(), "?": () => { help(); },

@@ -1,6 +1,6 @@
 // What waits for a person, answered where it is.
 
-import { chip, fill, h, line, parsed, pretty, took } from "./dom.js";
+import { chip, escaped, fill, h, line, parsed, pretty, spaced, took } from "./dom.js";
 import { change } from "./timeline.js";
 import { changes, long } from "./text.js";
 
@@ -63,11 +63,12 @@ export class Waiting {
       const form = h("form", { class: "ask", onsubmit: (e) => { e.preventDefault(); send(body(element.value)); } }, element, h("button", { type: "submit", class: "primary", "data-act": act }, text), button("back", "Back", () => more.replaceChildren()));
       element.addEventListener("keydown", (e) => {
         if (e.key === "Enter" && (e.ctrlKey || e.metaKey || element.rows === 1 && !e.shiftKey)) e.preventDefault(), form.requestSubmit();
-        else if (e.key === "Escape") e.stopPropagation(), more.replaceChildren(), card.querySelector("button").focus();
       });
+      form.addEventListener("keydown", (e) => { if (e.key === "Escape") e.stopPropagation(), more.replaceChildren(), card.querySelector("button").focus(); });
       more.replaceChildren(form);
       element.focus();
     };
+    const edit = (json) => ask(field("input", json, "Input (JSON)", Math.min(12, json.split("\n").length + 1)), "Approve as edited", "send-edit", (input) => (parsed(input) ? { approved: true, input: spaced(input, "") } : void fill(problem, "That is no JSON object.")));
     const reject = () => ask(field("why", "", "Why not? (the model is told)"), call ? "Reject" : "Decline", "send-reject", (text) => ({ approved: false, text }));
 
     const until = p.ttl_ms ? Date.parse(p.at) + p.ttl_ms : 0;
@@ -80,8 +81,9 @@ export class Waiting {
       card.append(h("div", { class: "input" }, c ? changes(c.before, c.after, this.open, { name: c.path }) : long(v && typeof v.command === "string" && Object.keys(v).length === 1 ? v.command : pretty(call.input), this.open, { first: 3000 })));
       card.append(h("div", { class: "acts" },
         button("approve", ["Approve ", hint("a")], () => send({ approved: true }), { class: "primary" }),
-        !p.once && button("session", ["Approve for the session ", hint("A")], () => send({ approved: true, session: true })),
-        button("edit", ["Edit ", hint("e")], () => ask(field("input", pretty(call.input), "Input (JSON)", Math.min(12, pretty(call.input).split("\n").length + 1)), "Approve as edited", "send-edit", (input) => (parsed(input) ? { approved: true, input: parsed(input) } : void fill(problem, "That is no JSON object.")))),
+        !p.once && !p.unknown && button("session", ["This very call for the session ", hint("A")], () => send({ approved: true, session: true })),
+        p.rule && button("like", ["For the session: ", h("code", {}, line(p.rule, 100)), " ", hint("L")], () => send({ approved: true, session: true, rule: p.rule }), { title: p.rule }),
+        button("edit", ["Edit ", hint("e")], () => edit(escaped(pretty(call.input)))),
         button("reject", ["Reject ", hint("r")], reject)));
     } else if (p.confirm) {
       card.append(h("div", { class: "acts" }, button("approve", ["Yes ", hint("a")], () => send({ approved: true }), { class: "primary" }), button("reject", ["No ", hint("r")], () => send({ approved: false }))));

@@ -2,13 +2,14 @@
 
 import * as api from "./api.js";
 import { ago, h, pressed, whole } from "./dom.js";
+import { stands } from "./fold.js";
 import { List } from "./virtual.js";
 
-const every = 2500, step = 200;
+const every = 2500, step = 50; // the server reads a few entries of each that it has not told of yet
 
 export class Sessions {
-  constructor(box, { filter, status, sum, open, failed }) {
-    Object.assign(this, { box, filter, status, sum, open, failed, all: [], more: false, at: -1, current: "" });
+  constructor(box, { filter, status, sum, open, looked, failed }) {
+    Object.assign(this, { box, filter, status, sum, open, looked, failed, all: [], more: false, at: -1, current: "" });
     this.list = new List(box, {
       most: 40, guess: () => 45, make: (i) => this.row(i), after: () => { if (this.more && box.scrollTop + box.clientHeight > box.scrollHeight - 400) this.further(); },
       version: (i) => JSON.stringify([this.all[i], this.all[i].session === this.current, i === this.at, ago(Date.parse(this.all[i].updated))]),
@@ -48,11 +49,11 @@ export class Sessions {
 
   row(i) {
     const s = this.all[i], at = s.session === this.current;
-    const tone = s.here ? "running" : s.status || "none";
+    const tone = s.driven ? "running" : s.status === "running" ? "interrupted" : s.status || "none", name = s.session.length > 200 ? s.session.slice(0, 200) + "\u2026" : s.session;
     return h("div", { class: `item${at ? " current" : ""}${i === this.at ? " active" : ""}`, id: "session-" + i, role: "option", "aria-selected": at ? "true" : "false", "data-i": i, "aria-posinset": i + 1, "aria-setsize": this.more ? -1 : this.all.length, title: s.session },
       h("span", { class: "dot s-" + tone, "aria-hidden": "true" }),
-      h("span", { class: "name" }, s.session.length > 200 ? s.session.slice(0, 200) + "\u2026" : s.session),
-      h("span", { class: "sub" }, [s.status || "empty", s.agent, s.parent && "fork"].filter(Boolean).join(" \u00b7 ")),
+      h("span", { class: "name" }, s.title || name),
+      h("span", { class: "sub" }, [stands(s) || "empty", s.parent && "fork", s.title && name, s.agent].filter(Boolean).join(" \u00b7 ")),
       h("span", { class: "when" }, `${whole(s.seq)} \u00b7 ${ago(Date.parse(s.updated))}`));
   }
 
@@ -80,6 +81,7 @@ export class Sessions {
         if (this.all.length <= sessions.length) this.more = more;
       }
       this.changed();
+      this.looked(sessions);
       this.failed(null);
     } catch (err) {
       this.failed(err);

@@ -16,20 +16,21 @@ function bar(row, now) {
   if (!run || row.type === "run") return track;
   const at = run.axis(now);
   const put = (a, b, c) => {
-    const x = at(a), w = Math.max(at(b ?? (run.over ? run.last : now)) - x, 0);
+    const x = at(a), w = Math.max(at(b ?? run.until(now)) - x, 0);
     track.append(h("i", { class: c, style: { left: (x * 100).toFixed(3) + "%", width: `max(2px, ${(w * 100).toFixed(3)}%)` } }));
   };
   for (const [a, b] of (row.waits || []).slice(-2)) put(a, b, "wait");
-  if (row.t0 !== undefined) put(row.t0, row.t1, (row.status === "error" || row.status === "denied" || row.status === "invalid" || row.failed && !row.done ? "bad " : "") + (row.type === "model" ? "model" : row.compacted ? "compact" : "tool") + (row.t1 === undefined && !run.over ? " now" : ""));
+  if (row.t0 !== undefined) put(row.t0, row.t1, (row.status === "error" || row.status === "denied" || row.status === "invalid" || row.failed && !row.done ? "bad " : "") + (row.type === "model" ? "model" : row.compacted ? "compact" : "tool") + (row.t1 === undefined && run.status === "running" ? " now" : ""));
   else if (!row.waits || !row.waits.length) put(row.time, row.time, "dot");
   return track;
 }
 
 export function spanOf(row, now = Date.now()) {
-  if (row.type === "run") return (row.run.end ?? (row.run.status === "running" ? now : row.run.last)) - row.run.start;
-  if (row.t0 !== undefined) return row.t1 === undefined ? (row.run && row.run.over ? undefined : now - row.t0) : row.t1 - row.t0;
+  const run = row.run;
+  if (row.type === "run") return run.until(now) - run.start;
+  if (row.t0 !== undefined) return row.t1 === undefined ? (run && run.over ? undefined : (run ? run.until(now) : now) - row.t0) : row.t1 - row.t0;
   const w = row.waits && row.waits[row.waits.length - 1];
-  return w ? (w[1] ?? now) - w[0] : undefined;
+  return w ? (w[1] ?? (run && run.status !== "interrupted" ? run.until(now) : now)) - w[0] : undefined;
 }
 
 // change is what a call of write or edit changes: {before, after, path}; null for others.
@@ -47,11 +48,11 @@ function chips(row) {
   const all = [];
   const put = (text, t) => all.length < 4 && all.push(chip(text, t));
   if (row.type === "tool") {
-    if (row.status === "running") put("running", "live");
+    if (row.status === "running" && row.run && row.run.status === "running") put("running", "live");
     if (row.status === "waiting") put("waiting for you", "wait");
     if (row.judged && row.judged.input) put("rewritten", "note");
     if (row.status === "denied" || row.status === "invalid" || row.status === "rejected" || row.status === "canceled" || row.status === "unknown" || row.status === "error") put(row.status);
-    if (row.answered && row.answered.approved) put(row.answered.session ? "approved for the session" : row.answered.input ? "approved, edited" : "approved", "good");
+    if (row.answered && row.answered.approved) put(row.answered.session ? (row.answered.rule ? "its like approved" : "for the session") : row.answered.input ? "approved, edited" : "approved", "good");
     if (row.below) put("subagent \u2197", "note");
     if (row.result && row.result.background) put("background", "note");
     const c = row.tally === undefined ? (row.tally = count_(row)) : row.tally;
@@ -59,7 +60,7 @@ function chips(row) {
   } else if (row.type === "model") {
     if (row.failures.length) put(row.failures.length === 1 ? "1 failure" : row.failures.length + " failures", row.done ? "wait" : "bad");
     if (row.retries) put("retried", "wait");
-    if (!row.done && row.run && !row.run.over) put(row.said || row.thought ? "speaks" : "waits", "live");
+    if (!row.done && row.run && row.run.status === "running") put(row.said || row.thought ? "speaks" : "waits", "live");
     if (row.stop && !["end_turn", "tool_use"].includes(row.stop)) put(row.stop, "wait");
     if (row.status === "canceled") put("cut off", "wait");
   } else if (row.type === "run") put(row.run.status);
