@@ -177,7 +177,7 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	store := at.Run.Log.Store()
 	opts := []RunOption{
 		WithJournal(store), WithEngineHost(at.Child()), WithParentRunID(at.Run.ID), WithUnknown(at.Run.Unknown), WithAskTTL(at.Run.AskTTL),
-		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(), func(c *config) { c.opened = opened },
+		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithDir(at.Run.Log.Dir()), WithWait(), func(c *config) { c.opened = opened },
 	}
 	if sub.Budget != nil {
 		opts = append(opts, WithBudget(sub.Budget))

@@ -182,7 +182,7 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 	s := running(t, path, "a", 3)
 	must(t, s.Append(ctx, "done", 0, begun(), journal.Entry{Run: "r1", Data: journal.RunFinished{Status: "completed"}}))
 	must(t, s.Close())
-	change(t, path, "UPDATE sessions SET seq = 3, updated = (SELECT time FROM entries WHERE id = num << 32 | 3) WHERE id = 'a'", "PRAGMA user_version = 1")
+	change(t, path, "UPDATE sessions SET seq = 3, updated = (SELECT time FROM entries WHERE id = num << 32 | 3) WHERE id = 'a'", "ALTER TABLE sessions DROP COLUMN dir", "PRAGMA user_version = 1")
 	s = open(t, path)
 	must(t, s.Append(ctx, "a", 3, driven(4)))
 	must(t, s.Append(ctx, "done", 2, said("x")))
@@ -190,7 +190,7 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 		t.Errorf("got %+v and %+v", a, done)
 	}
 	must(t, s.Close())
-	if v := raw(t, path, "PRAGMA user_version"); v != "2" {
+	if v := raw(t, path, "PRAGMA user_version"); v != "3" {
 		t.Errorf("version %s: a program that knows version 1 only would go on with it", v)
 	}
 }
