@@ -239,12 +239,13 @@ func (t *tasks) begun(ctx context.Context, at engine.Inside, session string) (*j
 		return log, nil
 	}
 	if log.Seq() == 0 {
-		if err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}}); errdefs.Conflict.Is(err) {
-			err = log.Refresh(ctx) // it is there
-			if err != nil {
-				return nil, err
+		err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}})
+		if errdefs.Conflict.Is(err) {
+			if again := log.Refresh(ctx); again != nil || log.Seq() > 0 { // it is there
+				err = again
 			}
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
