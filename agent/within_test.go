@@ -26,10 +26,18 @@ func TestANameOfAnotherProjectsSessionIsTaken(t *testing.T) {
 	ours := []agent.RunOption{agent.WithJournal(journal.Within(mem, "/b")), agent.WithDir("/b")}
 	seeds := agent.WithBoardSeed(once())
 	for name, run := range map[string]func(context.Context) error{
-		"a run":          func(ctx context.Context) error { return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), ours...)) },
-		"one that waits": func(ctx context.Context) error { return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), append(ours, agent.WithWait())...)) },
-		"a seeded one":   func(ctx context.Context) error { return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), append(ours, seeds)...)) },
-		"a team":         func(ctx context.Context) error { return errOf(team(t, 0, member(t, "a", persona{message.Assistant("x")}, nil)).Run(ctx, asking("s", "go"), ours...)) },
+		"a run": func(ctx context.Context) error {
+			return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), ours...))
+		},
+		"one that waits": func(ctx context.Context) error {
+			return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), append(ours, agent.WithWait())...))
+		},
+		"a seeded one": func(ctx context.Context) error {
+			return errOf(agent.Run(ctx, agent.Agent{ID: "a"}, eng, asking("s", "go"), append(ours, seeds)...))
+		},
+		"a team": func(ctx context.Context) error {
+			return errOf(team(t, 0, member(t, "a", persona{message.Assistant("x")}, nil)).Run(ctx, asking("s", "go"), ours...))
+		},
 	} {
 		if err := run(ctx); !errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), "another project") {
 			t.Errorf("%s: %v", name, err)

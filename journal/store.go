@@ -49,7 +49,7 @@ type Query struct {
 	Session             string // that one alone, which a store finds without looking at others
 	Agent, User, Status string
 	Dir                 string // exactly: "/a" is neither "/a/" nor "/a/b"
-	Limit               int // 0: no limit
+	Limit               int    // 0: no limit
 }
 
 // Info is one line of Sessions: what stores keep beside the entries, so that listing doesn't read them.

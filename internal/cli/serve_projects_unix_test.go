@@ -98,7 +98,10 @@ func TestAServerOpensTheSessionsOfItsProjectAndNoOther(t *testing.T) {
 	if code, text := a.ask("POST", "/v1/sessions/s/answers", `{"id":`+quotedJSON(id)+`,"approved":true}`); code/100 != 2 {
 		t.Fatalf("A's answer: %d %s", code, text)
 	}
-	for !strings.Contains(second(a.ask("GET", "/v1/sessions/s", "")), `"status":"completed"`) {
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(second(a.ask("GET", "/v1/sessions/s", "")), `"status":"completed"`); {
+		if time.Now().After(end) {
+			t.Fatalf("A's run does not end: %s", second(a.ask("GET", "/v1/sessions/s", "")))
+		}
 		time.Sleep(10 * time.Millisecond) // another process does it
 	}
 	if text, err := os.ReadFile(filepath.Join(dir["a"], "out.txt")); err != nil || string(text) != "secret" {
