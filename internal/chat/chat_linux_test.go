@@ -247,13 +247,13 @@ func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
 		t.Errorf("something was done in it: %d entries, %v", log.Seq(), err)
 	}
 	talk("done", "", func(p *pty) {
-		reads(p, "its last run was in /elsewhere · what is said here is done in " + dir)
+		reads(p, "its last run was in /elsewhere · what is said here is done in "+dir)
 		p.types("go on\r")
 		p.sees("Here I am.")
 		p.sees("✓")
 	})
 	talk("own", "/where/i/am", func(p *pty) {
-		reads(p, "the unfinished run of session own works in " + dir + ": this conversation is there, not in /where/i/am")
+		reads(p, "the unfinished run of session own works in "+dir+": this conversation is there, not in /where/i/am")
 		p.sees("session own")
 	})
 	for i, err := range store.Sessions(ctx, journal.Query{Session: "done"}) {
