@@ -218,8 +218,8 @@ func TestWithinKeepsWhatAStoreCanDoBesides(t *testing.T) {
 func TestWithinAProjectAStoreThatFailsIsToldOf(t *testing.T) {
 	s := journal.Within(broken{journal.Memory()}, "/b")
 	ctx := t.Context()
-	var read error
-	for _, read = range s.Read(ctx, "s", 0) { //nolint:revive // the last one
+	var read error // the last one
+	for _, read = range s.Read(ctx, "s", 0) {
 	}
 	for what, err := range map[string]error{
 		"append": s.Append(ctx, "s", 0, in("/b")), "read": read, "delete": s.Delete(ctx, "s"), "lease": s.Lease(ctx, "s", "me", time.Now()),

@@ -322,8 +322,8 @@ func (s *movedForks) Append(ctx context.Context, session string, after int64, en
 	defer s.mu.Unlock()
 	switch d := entries[0].Data.(type) {
 	case journal.SessionCreated:
-		for i := range s.Store.Sessions(ctx, journal.Query{Session: d.Parent}) {
-			if d.Parent != "" {
+		for i, err := range s.Store.Sessions(ctx, journal.Query{Session: d.Parent}) {
+			if err == nil && d.Parent != "" {
 				s.of[session] = i.Dir
 			}
 		}
