@@ -152,9 +152,10 @@ func TestASessionGoesOverToTheProjectThatGoesOnWithIt(t *testing.T) {
 			if got := lists(t, s, journal.Query{}); !slices.Equal(got, []string{"s"}) {
 				t.Errorf("it left %q", got)
 			}
-			must(t, a.Append(ctx, "s", 4, over))
-			must(t, s.Append(ctx, "s", 5, in("/b"), over))
-			refuses(t, "when its run was over", a.Append(ctx, "s", 7, said("x")), errdefs.Conflict, "another project")
+			must(t, a.Append(ctx, "s", 4, in("/a")))
+			must(t, a.Append(ctx, "s", 5, over))
+			must(t, s.Append(ctx, "s", 6, in("/b"), over))
+			refuses(t, "when its run was over", a.Append(ctx, "s", 8, said("x")), errdefs.Conflict, "another project")
 		})
 	}
 }
@@ -187,8 +188,12 @@ func TestAStepWithinAProjectCostsNoLook(t *testing.T) {
 	for i := range 40_000 { // runs that were begun, and left
 		must(t, within.Append(ctx, fmt.Sprint("run ", i), 0, in("/b")))
 	}
-	must(t, within.Append(ctx, "run 0", 1, said("x")))
+	before = count.times
 	must(t, within.Append(ctx, "run 39999", 1, said("x")))
+	must(t, within.Append(ctx, "run 0", 1, said("x")))
+	if n := count.times - before; n != 1 {
+		t.Errorf("%d looks for the newest and the oldest run of many: what is kept has to have an end", n)
+	}
 }
 
 func TestWithinKeepsWhatAStoreCanDoBesides(t *testing.T) {
