@@ -235,7 +235,10 @@ func (t *turn) fence(ctx context.Context, n int, seen int64, matters bool, begin
 		matters = true
 		err := t.log.Append(ctx, begin[:1]...)
 		if errdefs.Conflict.Is(err) {
-			return meanwhile(t.log.Refresh(ctx))
+			if again := t.log.Refresh(ctx); again != nil || t.log.Seq() > 0 {
+				return meanwhile(again)
+			}
+			return err // the name is taken by a session that the store does not show: see journal.Within
 		}
 		if err == nil {
 			err = t.own(ctx)

@@ -151,13 +151,17 @@ func (p *prompt) take(ctx context.Context, session, run string) error {
 		return err
 	}
 	log, err := journal.Open(ctx, p.store, session)
-	if err == nil {
-		err = log.Append(ctx, journal.Entry{Data: journal.SessionCreated{}})
-	}
-	if err != nil && !errdefs.Conflict.Is(err) {
+	if err != nil {
 		return err
 	}
-	return p.config.take(ctx, &p.relay.lease, session, run)
+	made := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{}})
+	if made != nil && !errdefs.Conflict.Is(made) {
+		return made
+	}
+	if err = p.config.take(ctx, &p.relay.lease, session, run); made != nil && errdefs.NotFound.Is(err) {
+		return made // the name is taken by a session that the store does not show: see journal.Within
+	}
+	return err
 }
 
 // entered counts what the prompt's first runs spent, and their tasks.

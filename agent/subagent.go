@@ -177,7 +177,7 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	store := at.Run.Log.Store()
 	opts := []RunOption{
 		WithJournal(store), WithEngineHost(at.Child()), WithParentRunID(at.Run.ID), WithUnknown(at.Run.Unknown), WithAskTTL(at.Run.AskTTL),
-		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithWait(), func(c *config) { c.opened = opened },
+		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithDir(at.Run.Log.Dir()), WithWait(), func(c *config) { c.opened = opened },
 	}
 	if sub.Budget != nil {
 		opts = append(opts, WithBudget(sub.Budget))
@@ -239,12 +239,13 @@ func (t *tasks) begun(ctx context.Context, at engine.Inside, session string) (*j
 		return log, nil
 	}
 	if log.Seq() == 0 {
-		if err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}}); errdefs.Conflict.Is(err) {
-			err = log.Refresh(ctx) // it is there
-			if err != nil {
-				return nil, err
+		err := log.Append(ctx, journal.Entry{Data: journal.SessionCreated{TaskOf: at.Run.Session}})
+		if errdefs.Conflict.Is(err) {
+			if again := log.Refresh(ctx); again != nil || log.Seq() > 0 { // it is there
+				err = again
 			}
-		} else if err != nil {
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

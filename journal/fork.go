@@ -46,17 +46,23 @@ func Fork(ctx context.Context, store Store, session string, at int64, as string)
 		return as, nil
 	}
 	name = session + "-fork"
-	for n := 2; ; n++ {
+	for n, unseen := 2, 0; ; n++ {
 		err := store.Append(ctx, name, at, first)
 		if err == nil {
 			return name, nil
 		}
-		if !errdefs.Conflict.Is(err) || !exists(ctx, store, name) {
+		if errdefs.Conflict.Is(err) && !exists(ctx, store, name) { // another project's may have the name: see Within
+			unseen++
+		}
+		if !errdefs.Conflict.Is(err) || unseen > mostUnseen {
 			return "", fmt.Errorf("journal: fork: %w", err)
 		}
 		name = fmt.Sprintf("%s-fork-%d", session, n)
 	}
 }
+
+// mostUnseen is how many names Fork tries that are taken although there seems to be no such session.
+const mostUnseen = 100
 
 // StateAt is a session as it was when its entry number at was the last: its transcript, what it had spent, what was pending. To go on from there, [Fork] it. No
 // such session or entry is NotFound.

@@ -316,6 +316,13 @@ func (l *Log) Run() string {
 	return l.st.Run
 }
 
+// Dir is what State has of it, for nothing.
+func (l *Log) Dir() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.Dir
+}
+
 // Transcript is what State has as Messages. O(1), but while tool calls are open one word a message.
 func (l *Log) Transcript() message.History {
 	l.mu.Lock()

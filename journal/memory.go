@@ -63,10 +63,10 @@ func (m *memory) Append(ctx context.Context, session string, after int64, entrie
 		}
 		have = fork.At
 		s = &memorySession{stretch: stretch{shared: parent.upTo(fork.At), after: fork.At, session: session}}
-		s.info = Info{Session: session, Agent: parent.info.Agent, User: parent.info.User}
+		s.info = Info{Session: session, Agent: parent.info.Agent, User: parent.info.User, Dir: parent.info.Dir}
 		if fork.At < parent.last() {
 			run := s.lastRun()
-			s.info.Agent, s.info.User = run.Agent, run.User
+			s.info.Agent, s.info.User, s.info.Dir = run.Agent, run.User, run.Dir
 		}
 	}
 	if have != after {

@@ -26,6 +26,7 @@ type State struct {
 	Run              string          // the unfinished run, or ""
 	Agent, User      string          // of the last run
 	Task, Engine     string          // likewise
+	Dir              string          // likewise: that it works in
 	Version          string          // likewise: of what the engine goes by
 	Started          time.Time       // when the last run began
 	Trace            string          // the span of its last attempt: see RunStarted
@@ -396,7 +397,7 @@ func (s *State) start(run string, d *RunStarted) {
 		s.RunSpent, s.Closed = Spent{}, Closed{s.Run, s.Pending}
 		s.Steering = slices.Concat(people(s.aside), s.Steering) // what the transcript did not get is not lost with the run
 	}
-	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine
+	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine, s.Dir = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine, d.Dir
 	s.Version, s.Trace = d.Version, d.Trace
 	s.Task, s.Terms, s.Handoff = d.Task, d.Terms, nil
 	if s.runs == nil {

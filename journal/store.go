@@ -48,12 +48,14 @@ func (l *Leased) Error() string {
 type Query struct {
 	Session             string // that one alone, which a store finds without looking at others
 	Agent, User, Status string
-	Limit               int // 0: no limit
+	Dir                 string // exactly: "/a" is neither "/a/" nor "/a/b"
+	Limit               int    // 0: no limit
 }
 
 // Info is one line of Sessions: what stores keep beside the entries, so that listing doesn't read them.
 type Info struct {
-	Session, Agent, User string
+	Session, Agent, User string // Agent and User of the last run
+	Dir                  string // that the last run worked in; "" when it had none, or there is no run. Of a fork without a run, likewise what was shared says
 	Status               string // of the last run: "running" until it is over, then as in RunFinished, or "interrupted"
 	Parent               string // of a fork
 	Seq                  int64
@@ -75,7 +77,7 @@ func (i *Info) apply(e *Entry) {
 			i.Status = "" // the parent's run is not the fork's
 		}
 	case RunStarted:
-		i.Agent, i.User, i.Status = d.Agent, d.User, "running"
+		i.Agent, i.User, i.Dir, i.Status = d.Agent, d.User, d.Dir, "running"
 	case Resumed:
 		i.Status = "running"
 	case Parked:
@@ -87,5 +89,6 @@ func (i *Info) apply(e *Entry) {
 
 // Matches reports whether q lists i.
 func (q Query) Matches(i Info) bool {
-	return (q.Session == "" || q.Session == i.Session) && (q.Agent == "" || q.Agent == i.Agent) && (q.User == "" || q.User == i.User) && (q.Status == "" || q.Status == i.Status)
+	return (q.Session == "" || q.Session == i.Session) && (q.Agent == "" || q.Agent == i.Agent) && (q.User == "" || q.User == i.User) && (q.Status == "" || q.Status == i.Status) &&
+		(q.Dir == "" || q.Dir == i.Dir)
 }

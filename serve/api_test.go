@@ -584,7 +584,7 @@ func TestWhatWasAnsweredIsTakenUp(t *testing.T) {
 		}
 	}
 	q := open(t, asksOnce(t, store), serve.Options{})
-	got, err := q.server.Resume(t.Context(), func(journal.RunStarted) bool { return true })
+	got, err := q.server.Resume(t.Context())
 	slices.Sort(got)
 	if want := []string{"answered", "died"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %v, want %v", got, err, want)

@@ -27,7 +27,8 @@ import (
 	"github.com/pawl-dev/pawl/stream"
 )
 
-// Agent is who is served. A [pawl.Runtime] is one; [Of] makes one of any agent and engine. Safe for concurrent use.
+// Agent is who is served. A [pawl.Runtime] is one; [Of] makes one of any agent and engine. Its Journal is what is served: whoever may come in reads, answers, resumes and deletes all sessions that are in it. Where a
+// store has those of several projects, as a user's own has, give the Agent, and so its runs, what [journal.Within] makes of it. Safe for concurrent use.
 type Agent interface {
 	// Run runs a prompt to its end, as [pawl.Runtime.Run] does.
 	Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error)
@@ -37,7 +38,7 @@ type Agent interface {
 	Journal() journal.Store
 }
 
-// Of makes an Agent of an agent and the engine that drives it. The options are those of each of its runs.
+// Of makes an Agent of an agent and the engine that drives it, whose sessions are those of store: see [Agent]. The options are those of each of its runs.
 func Of(a agent.Agent, e engine.Engine, store journal.Store, opts ...agent.RunOption) Agent {
 	return &plain{a, e, store, opts}
 }
@@ -68,7 +69,7 @@ func (p *plain) Journal() journal.Store { return p.store }
 type Options struct {
 	Card agent.AgentCard // what others are told of the agent. Default: its Name is "pawl"
 
-	// Tokens open everything, each of them, as "Authorization: Bearer TOKEN": 16 characters or more. None: nobody is asked for one, and only addresses of this machine are listened on.
+	// Tokens open everything that the agent can do, and all sessions of its journal, each of them, as "Authorization: Bearer TOKEN": 16 characters or more. None: nobody is asked for one, and only addresses of this machine are listened on.
 	Tokens []string
 	// Origins are sites whose pages may call, such as "https://chat.example". The server's own page may always, no other one may.
 	Origins []string
@@ -226,9 +227,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, closed)
 }
 
-// Resume goes on with the runs that servers which died or were shut down have left in the journal, if they are mine, and gives their sessions. It leaves those alone that wait for a person's answer, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
-func (s *Server) Resume(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
-	return s.runs.TakeUp(ctx, mine)
+// Resume goes on with the runs that servers which died or were shut down have left in the Agent's journal, and gives their sessions. It leaves those alone that wait for a person's answer, that were interrupted on purpose, or that another process drives. Beyond Options.MaxRuns it stops, with errdefs.RateLimit.
+func (s *Server) Resume(ctx context.Context) (sessions []string, err error) {
+	return s.runs.TakeUp(ctx)
 }
 
 // Close interrupts what runs, waits for it as long as Options.Grace says, and lets go of what is left, as if the process had died: all of it can be resumed. Clients that wait are told so; their streams end. The agent stays the caller's to close.

@@ -34,6 +34,8 @@ type Config struct {
 	Options []agent.RunOption
 	// Elsewhere is who does the work of runs, if it is not this process.
 	Elsewhere string
+	// Here is the person's own project, where the conversation is opened in another one, that of its session's unfinished run; else "".
+	Here string
 	// Alive reports whether a process drives a session.
 	Alive func(ctx context.Context, session string) bool
 }

@@ -66,7 +66,8 @@ func openPTY(t *testing.T) *pty {
 	return p
 }
 
-func (p *pty) sees(text string) {
+// sees waits for a text, and gives what came before it.
+func (p *pty) sees(text string) (before string) {
 	p.t.Helper()
 	for late := time.After(20 * time.Second); !strings.Contains(p.all, text); {
 		select {
@@ -76,7 +77,8 @@ func (p *pty) sees(text string) {
 			p.t.Fatalf("%q is missing in %q", text, p.all)
 		}
 	}
-	_, p.all, _ = strings.Cut(p.all, text)
+	before, p.all, _ = strings.Cut(p.all, text)
+	return before
 }
 
 func (p *pty) types(text string) {
@@ -160,5 +162,103 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 				t.Errorf("%q, want %q: %v", status, c.last, left.Err)
 			}
 		})
+	}
+}
+
+// A session whose last run was in another project is shown for what it is, and its unfinished run is not done here.
+func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	ctx, store, dir := t.Context(), journal.Memory(), t.TempDir()
+	add := func(session, dir string, more ...journal.Entry) {
+		t.Helper()
+		begin := []journal.Entry{
+			{Data: journal.SessionCreated{}},
+			{Run: "r-" + session, Data: journal.RunStarted{Agent: "pawl", Owner: "gone", Attempt: 1, Dir: dir}},
+			{Run: "r-" + session, Data: journal.Said{Message: message.User("prompt of " + session)}},
+		}
+		if err := store.Append(ctx, session, 0, append(begin, more...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := func(session string) journal.Entry {
+		return journal.Entry{Run: "r-" + session, Data: journal.RunFinished{Status: "completed"}}
+	}
+	add("open", "/elsewhere")
+	add("done", "/elsewhere", over("done"))
+	add("own", dir, over("own"))
+	add("moved", "/elsewhere", over("moved"), journal.Entry{Run: "r2", Data: journal.RunStarted{Agent: "pawl", Owner: "o", Attempt: 1, Dir: dir}}, journal.Entry{Run: "r2", Data: journal.RunFinished{Status: "completed"}})
+	add("left", dir, over("left"), journal.Entry{Run: "r2", Data: journal.RunStarted{Agent: "pawl", Owner: "o", Attempt: 1, Dir: "/elsewhere"}}, journal.Entry{Run: "r2", Data: journal.RunFinished{Status: "completed"}})
+	talk := func(session, here string, do func(p *pty)) {
+		t.Helper()
+		p := openPTY(t)
+		ctx, end := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		defer p.close()
+		defer func() {
+			for end(); ; {
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				case <-p.chunks:
+				}
+			}
+		}()
+		go func() {
+			_, err := Run(ctx, Config{
+				In: p.slave, Out: p.slave, Store: store, Session: session, Here: here,
+				Open: func(ctx context.Context, _ string, _ func(string, bool)) (*pawl.Runtime, string, error) {
+					rt, err := pawl.New(ctx, pawl.Options{Model: scripted.New(scripted.Text("Here I am.")), ProjectRoot: dir, Journal: store, NoProject: true})
+					return rt, "scripted", err
+				},
+				Message: func(text string, _ []string) (message.Message, error) { return message.User(text), nil },
+				Rule:    func(journal.Called) string { return "" },
+				Alive:   func(context.Context, string) bool { return false },
+			})
+			done <- err
+		}()
+		p.sees("/help")
+		do(p)
+	}
+	reads := func(p *pty, text string) { // wherever its lines break
+		t.Helper()
+		for word := range strings.FieldsSeq(text) {
+			p.sees(word)
+		}
+	}
+	unfinished := "its run was not finished in /elsewhere, and this conversation is in " + dir + " · to go on with it leave, then pawl resume open, or pawl chat --session open --dir there"
+	talk("open", "", func(p *pty) {
+		reads(p, unfinished)
+		p.types("\r")
+		reads(p, unfinished)
+		p.types("/resume\r")
+		reads(p, unfinished)
+		p.types("/sessions\r")
+		if list := p.sees("prompt of moved") + p.sees("prompt of own") + p.sees("Esc"); strings.Contains(list, "prompt of ") {
+			t.Errorf("the list has those of another project: %q", list)
+		}
+	})
+	if st, err := journal.StateAt(ctx, store, "open", 3); err != nil || st.Run != "r-open" || st.Driver != "gone" {
+		t.Errorf("%+v, %v", st.Run, err)
+	}
+	if log, err := journal.Open(ctx, store, "open"); err != nil || log.Seq() != 3 {
+		t.Errorf("something was done in it: %d entries, %v", log.Seq(), err)
+	}
+	talk("done", "", func(p *pty) {
+		reads(p, "its last run was in /elsewhere · what is said here is done in "+dir)
+		p.types("go on\r")
+		p.sees("Here I am.")
+		p.sees("✓")
+	})
+	talk("own", "/where/i/am", func(p *pty) {
+		reads(p, "the unfinished run of session own works in "+dir+": this conversation is there, not in /where/i/am")
+		p.sees("session own")
+	})
+	for i, err := range store.Sessions(ctx, journal.Query{Session: "done"}) {
+		if err != nil || i.Dir != dir {
+			t.Errorf("%+v, %v", i, err)
+		}
 	}
 }

@@ -93,7 +93,10 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 		return nil
 	}
 	p := m.past
-	u.session, u.spent, u.unfinished = m.session, p.state.Spent, p.state.Run != "" && !p.alive
+	u.session, u.spent, u.unfinished, u.elsewhere = m.session, p.state.Spent, p.state.Run != "" && !p.alive, ""
+	if u.unfinished && p.state.Dir != "" && p.state.Dir != u.rt.Dir() { // it would be done here, with what may be done here
+		u.unfinished, u.elsewhere = false, p.state.Dir
+	}
 	u.tell.reset()
 	u.edit.history = p.said
 	if p.state.Seq == 0 {
@@ -119,9 +122,14 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 
 // tellState says how a session stands, and what can be done.
 func (u *ui) tellState(p past) {
+	if dir := p.state.Dir; dir != "" && dir != u.rt.Dir() && u.elsewhere == "" {
+		u.tell.line(yellow, "! its last run was in %s · what is said here is done in %s", plain.Line(dir), plain.Line(u.rt.Dir()))
+	}
 	switch {
 	case p.alive:
 		u.tell.line(yellow, "! another process is at work in this session: nothing that is said here begins a run before that one ends")
+	case u.elsewhere != "":
+		u.tellElsewhere()
 	case len(p.pending) > 0:
 		u.tell.line(yellow, "! its run waits for %s · Enter asks again, or say something else", plural(len(p.pending), "answer"))
 	case u.unfinished:
@@ -130,6 +138,12 @@ func (u *ui) tellState(p past) {
 	default:
 		u.tell.line(faint, "· its last run: %s", plain.Line(p.state.Status))
 	}
+}
+
+// tellElsewhere says where an unfinished run can be gone on with.
+func (u *ui) tellElsewhere() {
+	u.tell.line(yellow, "! its run was not finished in %s, and this conversation is in %s · to go on with it leave, then pawl resume %s, or pawl chat --session %[3]s --dir there · or say something else, which closes it and is done here",
+		plain.Line(u.elsewhere), plain.Line(u.rt.Dir()), plain.Line(u.session))
 }
 
 func plural(n int, what string) string {
@@ -222,10 +236,10 @@ const (
 	mostLooked = 500
 )
 
-// sessions are the last ones of this project.
+// sessions are the last ones whose last run was in dir.
 func (u *ui) sessions(ctx context.Context, dir string) (all []listed, err error) {
 	looked := 0
-	for info, err := range u.Store.Sessions(ctx, journal.Query{}) {
+	for info, err := range u.Store.Sessions(ctx, journal.Query{Dir: dir}) {
 		if err != nil {
 			return nil, err
 		}
@@ -236,17 +250,17 @@ func (u *ui) sessions(ctx context.Context, dir string) (all []listed, err error)
 		if l.status == "running" && !u.Alive(ctx, info.Session) {
 			l.status = "unfinished"
 		}
-		if here, err := u.first(ctx, &l, dir); err != nil {
+		if talked, err := u.first(ctx, &l); err != nil {
 			return nil, err
-		} else if here {
+		} else if talked {
 			all = append(all, l)
 		}
 	}
 	return all, nil
 }
 
-// first finds a session's first prompt, and whether it is one of a directory's that people talk in.
-func (u *ui) first(ctx context.Context, l *listed, dir string) (here bool, err error) {
+// first finds a session's first prompt, and whether it is one that people talk in: no task's.
+func (u *ui) first(ctx context.Context, l *listed) (talked bool, err error) {
 	for e, err := range u.Store.Read(ctx, l.session, 0) {
 		switch {
 		case ctx.Err() != nil:
@@ -260,16 +274,16 @@ func (u *ui) first(ctx context.Context, l *listed, dir string) (here bool, err e
 				return false, nil
 			}
 		case journal.RunStarted:
-			if d.ParentRun != "" || d.Dir != dir {
+			if d.ParentRun != "" {
 				return false, nil
 			}
-			here = true
+			talked = true
 		case journal.Said:
 			l.first = plain.Line(d.Message.Text())
-			return here, nil
+			return talked, nil
 		}
 	}
-	return here, nil
+	return talked, nil
 }
 
 // attached are the files that a text names as @PATH: those that are there. Anything else behind an @ is text.

@@ -99,6 +99,9 @@ func (u *ui) enter() tea.Cmd {
 		if u.unfinished && u.run == nil && u.rt != nil && u.busy == nil {
 			return u.resume()
 		}
+		if u.elsewhere != "" && u.run == nil && u.busy == nil {
+			u.tellElsewhere()
+		}
 		return nil
 	}
 	if u.rt == nil || u.busy != nil {
@@ -134,6 +137,10 @@ func init() { //nolint:gochecknoinits // help lists the commands, and is one
 		{"/new", "", "a new session", false, (*ui).fresh},
 		{"/fork", "[SEQ]", "goes on in a copy of this session up to an entry (#12), or all of it; this one stays as it is", false, (*ui).fork},
 		{"/resume", "", "goes on with a run that was interrupted", false, func(u *ui, _ string) tea.Cmd {
+			if u.elsewhere != "" {
+				u.tellElsewhere()
+				return nil
+			}
 			if !u.unfinished {
 				u.tell.line(faint, "there is no unfinished run in this session")
 				return nil
@@ -196,7 +203,7 @@ func (u *ui) setModel(name string) tea.Cmd {
 // fresh begins a new session. The one before stays on record.
 func (u *ui) fresh(string) tea.Cmd {
 	u.tell.reset()
-	u.session, u.spent, u.unfinished = "", journal.Spent{}, false
+	u.session, u.spent, u.unfinished, u.elsewhere = "", journal.Spent{}, false, ""
 	u.last, u.lastErr = nil, nil
 	u.tell.line(cyan, "· a new session")
 	return nil

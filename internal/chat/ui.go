@@ -50,7 +50,8 @@ type ui struct {
 	hint   string
 	notice []string // prompts that wait to be said: the run that was to hear them ended
 
-	unfinished bool // the session has a run that can be gone on with
+	unfinished bool   // the session has a run that can be gone on with
+	elsewhere  string // the directory of the session's unfinished run, which is another one's, and is not gone on with here; else ""
 	spent      journal.Spent
 	last       *agent.Result
 	lastErr    error
@@ -287,6 +288,9 @@ func (u *ui) opened(m openedMsg) tea.Cmd {
 		return nil
 	}
 	u.tell.line(faint, "pawl chat · %s · %s · /help", plain.Line(u.model), plain.Line(u.rt.Dir()))
+	if u.Here != "" {
+		u.tell.line(yellow, "! the unfinished run of session %s works in %s: this conversation is there, not in %s", plain.Line(u.session), plain.Line(u.rt.Dir()), plain.Line(u.Here))
+	}
 	if u.session != "" {
 		return u.load(u.session)
 	}
@@ -331,7 +335,7 @@ func (u *ui) made(m madeMsg) tea.Cmd {
 	case u.run != nil:
 		return u.steer(m.message)
 	}
-	u.unfinished = false
+	u.unfinished, u.elsewhere = false, ""
 	return u.start(func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 		return rt.Run(ctx, pawl.Request{Request: agent.Request{Message: m.message}, SessionID: u.session}, opts...)
 	})

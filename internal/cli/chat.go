@@ -118,10 +118,19 @@ func (c common) conversation(ctx context.Context, s streams) (left chat.Left, er
 	if c.at != nil {
 		elsewhere = "a worker"
 	}
+	here := ""
+	if c.dir == "" && c.began.Dir != "" {
+		if here, err = projectRoot(""); err != nil {
+			return left, err
+		}
+		if here == o.ProjectRoot {
+			here = ""
+		}
+	}
 	left, err = chat.Run(ctx, chat.Config{
 		In: s.in.(*os.File), Out: s.out.(*os.File), Colour: coloured(s.out), // a terminal is a file
 		Store: store, Session: c.session, Options: opts,
-		Open: at.open, Elsewhere: elsewhere,
+		Open: at.open, Elsewhere: elsewhere, Here: here,
 		Message: func(text string, files []string) (message.Message, error) {
 			m, err := said(text, files)
 			if err == nil {

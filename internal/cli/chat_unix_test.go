@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,6 +23,9 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/journal/sqlite"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // conversation is pawl chat in a real terminal, and the person there.
@@ -756,4 +760,37 @@ func TestChatNeedsATerminal(t *testing.T) {
 	c.sees("can move its cursor", "use pawl run", "exit=2")
 	c.begin(append(c.args, "--model", "nobody/x")...)
 	c.sees("nobody", "exit=2")
+}
+
+// What is gone on with from another directory says so, and runs where it was begun or not at all.
+func TestAConversationSaysWhereItIsWhenThatIsNotWhereThePersonIs(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns: [{text: "It is done."}]`, atOnce)
+	c.sees("a new session: s")
+	there := t.TempDir()
+	store, err := sqlite.Open(strings.TrimPrefix(c.journal, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.Append(t.Context(), "left", 0, journal.Entry{Data: journal.SessionCreated{}},
+		journal.Entry{Run: "r", Data: journal.RunStarted{Agent: programAgent, Owner: "gone", Attempt: 1, Dir: there}}, journal.Entry{Run: "r", Data: journal.Said{Message: message.User("begin")}})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	chat := []string{c.args[0], "chat", "--journal", c.journal, "--session", "left", "--model", "scripted/" + filepath.Join(c.dir, "script.yaml")}
+	plain := func() string { return strings.Join(strings.Fields(c.screen()), "") }
+	c.begin(append(chat, "--dir", c.dir)...)
+	c.sees("session left", "its run was not finished in", "pawl resume left", "closes it")
+	if screen := plain(); !strings.Contains(screen, there) || !strings.Contains(screen, "isin"+c.dir) || strings.Contains(screen, "Entergoeson") {
+		t.Errorf("it says %s", screen)
+	}
+	c.presses("Enter")
+	c.sees("closes it", "closes it")
+	c.begin(chat...)
+	c.sees("the unfinished run of session left", "session left", "Enter goes on")
+	if screen := plain(); !strings.Contains(screen, "worksin"+there) || !strings.Contains(screen, "notin"+c.dir) {
+		t.Errorf("it says %s", screen)
+	}
+	c.presses("Enter")
+	c.sees("· goes on", "It is done.", "✓ ")
 }

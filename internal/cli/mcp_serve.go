@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent/askuser"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/serve/mcp"
 	"github.com/pawl-dev/pawl/tool"
 )
@@ -101,7 +102,7 @@ func (c *common) serveMCP(ctx context.Context, s streams, m mcpServing, tokens [
 		return err
 	}
 	defer func() { _ = closeStore() }()
-	o.Journal, o.OutputDir, o.Tools = store, c.outputs(o.ProjectRoot), append(o.Tools, askuser.New(nil))
+	o.Journal, o.OutputDir, o.Tools = journal.Within(store, o.ProjectRoot), c.outputs(o.ProjectRoot), append(o.Tools, askuser.New(nil))
 	leave, err := c.atTemporal(ctx, s, &o)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 		defer func() { _ = st.Close() }()
 		so.Stream = st
 	}
-	o.Journal, o.OutputDir = store, c.outputs(o.ProjectRoot)
+	o.Journal, o.OutputDir = journal.Within(store, o.ProjectRoot), c.outputs(o.ProjectRoot)
 	if dir := c.beside("push", o.ProjectRoot); dir != "" {
 		so.Push = serve.PushFiles(dir)
 	}
@@ -150,7 +150,7 @@ func (c *common) serve(ctx context.Context, s streams, d doors, so serve.Options
 		return usage("--addr %s: others can come there: give --token, or set PAWL_TOKEN, or listen on 127.0.0.1", d.addr)
 	}
 	if resume {
-		left, err := server.Resume(ctx, func(d journal.RunStarted) bool { return d.Dir == rt.Dir() })
+		left, err := server.Resume(ctx)
 		if err != nil && !errdefs.RateLimit.Is(err) {
 			_ = l.Close()
 			_ = server.Close() //nolint:contextcheck // it has a time of its own

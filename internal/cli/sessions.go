@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"text/tabwriter"
 	"time"
 
@@ -60,13 +61,22 @@ func withStore(open func(context.Context) (journal.Store, func() error, error), 
 
 func listCommand(s streams, c *common) *cobra.Command {
 	var asJSON, all bool
+	var dir string
 	cmd := &cobra.Command{
-		Use: "list", Short: "One line a session, the newest first", Example: "  pawl sessions list --json", Args: cobra.NoArgs,
+		Use: "list", Short: "One line a session, the newest first", Example: "  pawl sessions list --json\n  pawl sessions list --dir .", Args: cobra.NoArgs,
 		RunE: withStore(c.openStore, func(ctx context.Context, store journal.Store, _ []string) error {
-			return listSessions(ctx, s.out, s.err, store, asJSON, all)
+			q := journal.Query{}
+			if dir != "" { // one that is gone may have had sessions
+				var err error
+				if q.Dir, err = filepath.Abs(dir); err != nil {
+					return err
+				}
+			}
+			return listSessions(ctx, s.out, s.err, store, q, asJSON, all)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "those of subagents' tasks too")
+	cmd.Flags().StringVar(&dir, "dir", "", "those of one project alone: whose last run was in this `directory`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	return cmd
 }
@@ -151,6 +161,7 @@ func alive(ctx context.Context, store journal.Store, session string) bool {
 // sessionLine is one line of sessions list --json.
 type sessionLine struct {
 	Session  string      `json:"session"`
+	Dir      string      `json:"dir"` // of its last run; "": it had none
 	Status   string      `json:"status"`
 	Created  time.Time   `json:"created"`
 	Updated  time.Time   `json:"updated"`
@@ -159,13 +170,13 @@ type sessionLine struct {
 	Cost     *float64    `json:"cost_usd"`
 }
 
-func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, asJSON, all bool) error {
+func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, q journal.Query, asJSON, all bool) error {
 	enc := json.NewEncoder(w)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprintln(tab, "SESSION\tSTATUS\tUPDATED\tMESSAGES\tTOKENS\tCOST")
 	}
-	for info, err := range store.Sessions(ctx, journal.Query{}) {
+	for info, err := range store.Sessions(ctx, q) {
 		if err != nil {
 			return err
 		}
@@ -188,7 +199,7 @@ func listSessions(ctx context.Context, w, errs io.Writer, store journal.Store, a
 			continue
 		}
 		if asJSON {
-			l := sessionLine{info.Session, info.Status, info.Created, info.Updated, st.Messages.Len(), st.Spent.Usage, dollars(st.Spent.Cost())}
+			l := sessionLine{info.Session, info.Dir, info.Status, info.Created, info.Updated, st.Messages.Len(), st.Spent.Usage, dollars(st.Spent.Cost())}
 			if err := enc.Encode(l); err != nil {
 				return err
 			}

@@ -251,6 +251,30 @@ func TestWrongUseOfSessionsSaysWhatWouldBeRightAndChangesNothing(t *testing.T) {
 	}
 }
 
+func TestSessionsAreListedByTheirDirectory(t *testing.T) {
+	w := newWorld(t)
+	there := newWorld(t)
+	there.journal = w.journal
+	for name, at := range map[string]world{"here": w, "there": there} {
+		if _, r := at.run(`turns: [{text: ok}]`, "hi", "--session", name); r.code != 0 {
+			t.Fatal(r)
+		}
+	}
+	if r := w.sessions("list", "--json"); strings.Count(r.out, "\n") != 2 || !strings.Contains(r.out, `"session":"there","dir":"`+there.dir+`"`) {
+		t.Errorf("all: %+v", r)
+	}
+	for dir, want := range map[string]string{w.dir: "here", there.dir + "/": "there", w.dir + "/../" + filepath.Base(w.dir): "here", t.TempDir(): ""} {
+		r := w.sessions("list", "--json", "--dir", dir)
+		if n := strings.Count(r.out, "\n"); r.code != 0 || n != min(len(want), 1) || !strings.Contains(r.out, `"session":"`+want) && want != "" {
+			t.Errorf("--dir %s: %+v", dir, r)
+		}
+	}
+	t.Chdir(w.dir)
+	if r := w.sessions("list", "--dir", "."); !strings.Contains(r.out, "here") || strings.Contains(r.out, "there") {
+		t.Errorf("--dir .: %+v", r)
+	}
+}
+
 func TestAnExportThatFailsLeavesTheOldFile(t *testing.T) {
 	w := newWorld(t)
 	if _, r := w.run(`turns: [{text: ok}]`, "hi", "--session", "s"); r.code != 0 {

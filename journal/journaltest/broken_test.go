@@ -79,6 +79,14 @@ var defects = map[string]defect{
 		open:  func() journal.Store { return limitFirst{journal.Memory()} },
 		fails: []string{"sessions/queries narrow, and the limit counts what matches"},
 	},
+	"a fork is of its parent's directory, wherever it is cut": {
+		open:  func() journal.Store { return &movedForks{Store: journal.Memory(), of: map[string]string{}} },
+		fails: []string{"sessions/a session is of the directory of its last run"},
+	},
+	"it takes no notice of the directory that is asked for": {
+		open:  func() journal.Store { return anywhere{journal.Memory()} },
+		fails: []string{"sessions/a session is of the directory of its last run"},
+	},
 	"leases never run out and can't be given up": {
 		open:  func() journal.Store { return endless{journal.Memory()} },
 		fails: []string{"lease/a lease can be given up", "lease/a lease runs out"},
@@ -286,6 +294,56 @@ func (s limitFirst) Sessions(ctx context.Context, q journal.Query) iter.Seq2[jou
 	return func(yield func(journal.Info, error) bool) {
 		for i, err := range s.Store.Sessions(ctx, journal.Query{Limit: q.Limit}) {
 			if (err != nil || q.Matches(i)) && !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
+type anywhere struct{ journal.Store }
+
+func (s anywhere) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal.Info, error] {
+	q.Dir = ""
+	return s.Store.Sessions(ctx, q)
+}
+
+type movedForks struct {
+	journal.Store
+	mu sync.Mutex
+	of map[string]string // the directory of the parent, by fork
+}
+
+func (s *movedForks) Append(ctx context.Context, session string, after int64, entries ...journal.Entry) error {
+	err := s.Store.Append(ctx, session, after, entries...)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch d := entries[0].Data.(type) {
+	case journal.SessionCreated:
+		for i, err := range s.Store.Sessions(ctx, journal.Query{Session: d.Parent}) {
+			if err == nil && d.Parent != "" {
+				s.of[session] = i.Dir
+			}
+		}
+	case journal.RunStarted:
+		delete(s.of, session)
+	}
+	return nil
+}
+
+func (s *movedForks) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal.Info, error] {
+	return func(yield func(journal.Info, error) bool) {
+		dir := q.Dir
+		q.Dir = ""
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, err := range s.Store.Sessions(ctx, q) {
+			if of, ok := s.of[i.Session]; ok {
+				i.Dir = of
+			}
+			if (dir == "" || i.Dir == dir) && !yield(i, err) {
 				return
 			}
 		}

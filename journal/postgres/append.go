@@ -108,7 +108,7 @@ func encode(e journal.Entry) ([]byte, error) {
 	}
 	var noted journal.Info // what goes into columns beside it
 	noted.Apply(e)
-	if !plain(e.Run, e.Key.Scope, e.Key.Op, e.Key.ID, noted.Agent, noted.User, noted.Status, noted.Parent) {
+	if !plain(e.Run, e.Key.Scope, e.Key.Op, e.Key.ID, noted.Agent, noted.User, noted.Dir, noted.Status, noted.Parent) {
 		return nil, errdefs.Validation.Errorf("journal/postgres: append: a %s with an id or a name that is not valid UTF-8 without NUL", e.Data.Kind())
 	}
 	return data, nil
@@ -119,7 +119,7 @@ func (s *Store) add(ctx context.Context, db asking, a *addition) (bool, error) {
 	if a.after == 0 {
 		return s.create(ctx, db, a, base{})
 	}
-	change := journal.Info{Session: a.session, Agent: same, User: same, Status: same, Parent: same}
+	change := journal.Info{Session: a.session, Agent: same, Status: same, Parent: same}
 	for _, e := range a.entries {
 		change.Apply(e)
 	}
@@ -127,7 +127,11 @@ func (s *Store) add(ctx context.Context, db asking, a *addition) (bool, error) {
 	if !change.Created.IsZero() {
 		created = change.Created.UnixNano()
 	}
-	tag, err := db.Exec(ctx, a.either(s.sql.append, s.sql.appendCut), a.args(changed(change.Parent), changed(change.Agent), changed(change.User), changed(change.Status),
+	var run any
+	if change.Agent != same {
+		run = ofRun(change)
+	}
+	tag, err := db.Exec(ctx, a.either(s.sql.append, s.sql.appendCut), a.args(changed(change.Parent), run, changed(change.Status),
 		created, change.Updated.UnixNano())...)
 	return tag.RowsAffected() > 0, err
 }
@@ -138,7 +142,7 @@ func (s *Store) create(ctx context.Context, db asking, a *addition, b base) (boo
 	for _, e := range a.entries {
 		info.Apply(e)
 	}
-	tag, err := db.Exec(ctx, a.either(s.sql.create, s.sql.createCut), a.args(info.Parent, info.Agent, info.User, info.Status, info.Created.UnixNano(), info.Updated.UnixNano(), b.num, b.at)...)
+	tag, err := db.Exec(ctx, a.either(s.sql.create, s.sql.createCut), a.args(info.Parent, ofRun(info), info.Status, info.Created.UnixNano(), info.Updated.UnixNano(), b.num, b.at)...)
 	return tag.RowsAffected() > 0, err
 }
 
@@ -163,6 +167,9 @@ func (a *addition) args(more ...any) []any {
 	}
 	return append(args, hashes, counts, data, a.refs)
 }
+
+// ofRun are the columns that only the beginning of a run changes.
+func ofRun(i journal.Info) []string { return []string{i.Agent, i.User, i.Dir} }
 
 func columns(parts []layout.Part) (hashes []string, counts []int64) {
 	for _, p := range parts {

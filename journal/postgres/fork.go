@@ -12,7 +12,7 @@ import (
 // row is a session's row as far as forks and deletions need it. The zero num means that there is none.
 type row struct {
 	num, baseNum, base, seq int64
-	agent, user             string
+	agent, user, dir        string
 	deleted                 bool
 }
 
@@ -22,7 +22,7 @@ const keep, alone = "KEY SHARE", "UPDATE"
 // locked gives a row and locks it until the transaction ends. Rows are locked from a fork to what it shares from, never the other way, so that
 // nobody waits in a circle.
 func locked(ctx context.Context, tx pgx.Tx, sql, how string, key any) (r row, err error) {
-	err = tx.QueryRow(ctx, sql+how, key).Scan(&r.num, &r.baseNum, &r.base, &r.seq, &r.agent, &r.user, &r.deleted)
+	err = tx.QueryRow(ctx, sql+how, key).Scan(&r.num, &r.baseNum, &r.base, &r.seq, &r.agent, &r.user, &r.dir, &r.deleted)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return row{}, nil
 	}
@@ -109,11 +109,11 @@ func (s *Store) base(ctx context.Context, tx pgx.Tx, fork journal.SessionCreated
 	}
 	b.num, b.at = from.num, fork.At
 	if fork.At == parent.seq {
-		b.info.Agent, b.info.User = parent.agent, parent.user
+		b.info.Agent, b.info.User, b.info.Dir = parent.agent, parent.user, parent.dir
 		return b, nil
 	}
 	run, err := s.lastRun(ctx, tx, from, fork.At)
-	b.info.Agent, b.info.User = run.Agent, run.User
+	b.info.Agent, b.info.User, b.info.Dir = run.Agent, run.User, run.Dir
 	return b, err
 }
 

@@ -2,11 +2,14 @@ package postgres_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 )
 
@@ -17,7 +20,7 @@ func first(t *testing.T) (dsn string) {
 	s := open(t, dsn)
 	must(t, s.Append(ctx, "old", 0, said("1"), said("2"), said("3")))
 	must(t, s.Close())
-	execute(t, dsn, "DROP TABLE pawl.followed", "UPDATE pawl.schema_version SET version = 1")
+	execute(t, dsn, "DROP TABLE pawl.followed", "ALTER TABLE pawl.sessions DROP COLUMN dir", "UPDATE pawl.schema_version SET version = 1")
 	return dsn
 }
 
@@ -62,7 +65,7 @@ func TestAnOlderJournalIsBroughtUpToDateOnceHoweverManyOpenIt(t *testing.T) {
 		}
 	}
 	must(t, s.Append(ctx, "old", 3, said("4")))
-	if got := ask(t, dsn, "SELECT string_agg(version::text, ',') FROM pawl.schema_version"); got != "2" || count(t, s, "old") != 4 {
+	if got := ask(t, dsn, "SELECT string_agg(version::text, ',') FROM pawl.schema_version"); got != "3" || count(t, s, "old") != 4 {
 		t.Errorf("version %s, %d entries", got, count(t, s, "old"))
 	}
 }
@@ -75,4 +78,71 @@ func TestWhoMayNotBringItUpToDateIsToldWhoMay(t *testing.T) {
 	if got := ask(t, dsn, "SELECT version::text FROM pawl.schema_version"); got != "1" {
 		t.Errorf("version %s, and nothing was done", got)
 	}
+}
+
+// A journal of version 2 knows no directories: they are those of the last runs on record.
+func TestAJournalOfVersion2GetsItsDirectories(t *testing.T) {
+	dsn := pgtest.DSN(t)
+	s := open(t, dsn)
+	directories(t, s)
+	before := all(t, s)
+	for i := range before {
+		if strings.HasPrefix(before[i].Session, "b/call") { // runs of tasks said none then
+			before[i].Dir = "/work/b"
+		}
+	}
+	must(t, s.Close())
+	old := []string{"ALTER TABLE pawl.sessions DROP COLUMN dir", "UPDATE pawl.schema_version SET version = 2"}
+	execute(t, dsn, old...)
+	s = open(t, dsn)
+	if diff := cmp.Diff(before, all(t, s)); diff != "" {
+		t.Errorf("the sessions changed:\n%s", diff)
+	}
+	must(t, s.Append(ctx, "long", 12, said("x")))
+	if i := line(t, s, "long"); i.Seq != 13 || i.Dir != "/work/b" {
+		t.Errorf("it goes on as %+v", i)
+	}
+	must(t, s.Close())
+	execute(t, dsn, append(old, "UPDATE pawl.entries SET data = 'x' WHERE kind = 'run.started' AND session = (SELECT num FROM pawl.sessions WHERE id = 'long')")...)
+	s = open(t, dsn)
+	if long, task := line(t, s, "long"), line(t, s, "b/call_1"); long.Dir != "" || task.Dir != "/work/b" {
+		t.Errorf("beside one that can't be read: %+v, %+v", long, task)
+	}
+}
+
+// directories makes sessions of all kinds.
+func directories(t *testing.T, s journal.Store) {
+	t.Helper()
+	in := func(dir string) journal.Entry {
+		return journal.Entry{Run: "r", Data: journal.RunStarted{Agent: "x", Owner: "o", Attempt: 1, Dir: dir, Inputs: journal.Vars{"dir": "/no", "nul": "\x00"}}}
+	}
+	add := func(session string, after int64, entries ...journal.Entry) {
+		t.Helper()
+		must(t, s.Append(ctx, session, after, entries...))
+	}
+	add("long", 0, in("/work/a"), in("/work/b"))
+	for n := range int64(10) {
+		add("long", n+2, said("x"))
+	}
+	add("b", 0, journal.Entry{Data: journal.SessionCreated{}}, in("/work/b"))
+	add("b/call_1", 0, journal.Entry{Data: journal.SessionCreated{TaskOf: "b"}}, in(""))
+	add("b/call_1/call_2", 0, journal.Entry{Data: journal.SessionCreated{TaskOf: "b/call_1"}}, in(""))
+	add("b/no task", 0, journal.Entry{Data: journal.SessionCreated{}}, in(""))
+	add("none", 0, in("/work/a"), in(""))
+	add("empty", 0, said("x"))
+	add("gone", 0, in("/work/a"), said("x"), in("/work/b"))
+	for name, at := range map[string]int64{"f1": 1, "f2": 2, "f3": 3} {
+		add(name, at, journal.Entry{Data: journal.SessionCreated{Parent: "gone", At: at}})
+	}
+	add("f of f", 2, journal.Entry{Data: journal.SessionCreated{Parent: "f3", At: 2}})
+	must(t, s.Delete(ctx, "gone"))
+}
+
+func all(t *testing.T, s journal.Store) (all []journal.Info) {
+	t.Helper()
+	for i, err := range s.Sessions(ctx, journal.Query{}) {
+		must(t, err)
+		all = append(all, i)
+	}
+	return all
 }

@@ -145,7 +145,7 @@ func TestWhatCannotBeOpenedSaysWhyAndKeepsThePassword(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	newer, foreign, halves, ascii := pgtest.DSN(t), pgtest.DSN(t), pgtest.DSN(t), pgtest.DSN(t)
 	must(t, open(t, newer).Close())
-	execute(t, newer, "UPDATE pawl.schema_version SET version = 3")
+	execute(t, newer, "UPDATE pawl.schema_version SET version = 4")
 	execute(t, foreign, "CREATE SCHEMA pawl", "CREATE TABLE pawl.sessions (x int)")
 	execute(t, halves, "CREATE SCHEMA pawl", "CREATE TABLE pawl.schema_version (version int)")
 	execute(t, ascii, "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0")
@@ -170,7 +170,7 @@ func TestWhatCannotBeOpenedSaysWhyAndKeepsThePassword(t *testing.T) {
 		"no socket":          {"postgres://u:s3cret@/db?host=/nowhere", "pawl", errdefs.NotAvailable, "can't be reached"},
 		"a role with rights": {with("user=poor password=s3cret"), "pawl", errdefs.Unauthorized, "grant"},
 		"another encoding":   {with("dbname=ascii password=s3cret"), "pawl", errdefs.Validation, "SQL_ASCII"},
-		"a newer one":        {newer + " password=s3cret", "pawl", errdefs.NotAvailable, "version 3; this program knows up to 2"},
+		"a newer one":        {newer + " password=s3cret", "pawl", errdefs.NotAvailable, "version 4; this program knows up to 3"},
 		"another's tables":   {foreign + " password=s3cret", "pawl", errdefs.Validation, "another program's"},
 		"no version":         {halves + " password=s3cret", "pawl", errdefs.Validation, "not made by this program"},
 	} {

@@ -88,10 +88,10 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		if q.Limit > 0 {
 			limit = int64(q.Limit)
 		}
-		if ctx.Err() == nil && !plain(q.Session, q.Agent, q.User, q.Status) {
+		if ctx.Err() == nil && !plain(q.Session, q.Agent, q.User, q.Status, q.Dir) {
 			return // nothing can be of that name
 		}
-		sql, args := s.sql.list, []any{q.Agent, q.User, q.Status, limit}
+		sql, args := s.sql.list, []any{q.Agent, q.User, q.Status, q.Dir, limit}
 		if q.Session != "" {
 			sql, args = s.sql.named, append(args, q.Session)
 		}
@@ -99,7 +99,7 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		err := s.query(ctx, "sessions", sql, func() { all = nil }, func(rows pgx.Rows) error {
 			var i journal.Info
 			var created, updated int64
-			err := rows.Scan(&i.Session, &i.Agent, &i.User, &i.Status, &i.Parent, &i.Seq, &created, &updated)
+			err := rows.Scan(&i.Session, &i.Agent, &i.User, &i.Dir, &i.Status, &i.Parent, &i.Seq, &created, &updated)
 			i.Created, i.Updated = time.Unix(0, created).UTC(), time.Unix(0, updated).UTC()
 			all = append(all, i)
 			return err

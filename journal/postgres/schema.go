@@ -9,10 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 const (
-	version = 2                  // of the schema
+	version = 3                  // of the schema
 	lock    = 0x5061776C6A6F7572 // "Pawljour", the advisory lock under which the schema is made
 )
 
@@ -82,13 +83,20 @@ CREATE UNLOGGED TABLE {s}.followed (
 	PRIMARY KEY (session, listener)
 ) WITH (fillfactor = 70);
 `,
+	2: `
+ALTER TABLE {s}.sessions ADD COLUMN dir text COLLATE "C" NOT NULL DEFAULT ''; -- of the last run
+`,
 }
+
+// directories is the version from which on rows of sessions have dir. Sessions that an older program begins, which had the journal open when it was brought up to date, have none until their next run.
+const directories = 3
 
 // statements are the SQL of one schema.
 type statements struct {
 	version, find, holder, lockSession, lockRow, create, append, newest string
 	chain, page, list, named, lease                                     string
 	shared, bury, remove, removeEntries                                 string
+	all, place                                                          string
 
 	appendCut, createCut, parts          string
 	lockParts, releaseParts, removeParts string
@@ -101,15 +109,15 @@ type statements struct {
 const ring = `(SELECT pg_notify({channel}, $1::text) WHERE EXISTS (
 			SELECT FROM {s}.followed WHERE session = $1::text AND listener <> {me} AND until > now()))`
 
-// The beginnings of an append: the row of the session, if it can be had.
+// The beginnings of an append: the row of the session, if it can be had. $12 is the agent, the user and the directory of the last run, which change together or not at all.
 const (
 	advance = `WITH s AS (
-			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce($12::text, agent),
-				usr = coalesce($13::text, usr), status = coalesce($14::text, status), created = coalesce($15::bigint, created), updated = $16::bigint
+			UPDATE {s}.sessions SET seq = seq + $10::bigint, parent = coalesce($11::text, parent), agent = coalesce(($12::text[])[1], agent),
+				usr = coalesce(($12::text[])[2], usr), dir = coalesce(($12::text[])[3], dir), status = coalesce($13::text, status), created = coalesce($14::bigint, created), updated = $15::bigint
 			WHERE id = $1::text AND NOT deleted AND seq = $2::bigint RETURNING num, ` + ring + `)`
 	create = `WITH s AS (
-			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, status, created, updated, base_num, base)
-			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::bigint, $16::bigint, $17::bigint, $18::bigint)
+			INSERT INTO {s}.sessions (id, seq, parent, agent, usr, dir, status, created, updated, base_num, base)
+			VALUES ($1::text, $2::bigint + $10::bigint, $11::text, ($12::text[])[1], ($12::text[])[2], ($12::text[])[3], $13::text, $14::bigint, $15::bigint, $16::bigint, $17::bigint)
 			ON CONFLICT (id) WHERE NOT deleted DO NOTHING RETURNING num, ` + ring + `)`
 )
 
@@ -132,8 +140,8 @@ const insertCut = `, p AS (
 		WITH ORDINALITY AS e(time, run, kind, scope, op, ref, data, parts, n)`
 
 // listed are sessions that a Query is for, but for its name.
-const listed = `SELECT id, agent, usr, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
-	AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text)`
+const listed = `SELECT id, agent, usr, dir, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
+	AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text) AND ($4::text = '' OR dir = $4::text)`
 
 // newStatements are those of a schema, which is the name of its channel, too, and of a Store that listens as me, letters and digits.
 func newStatements(name, me string) statements {
@@ -145,12 +153,12 @@ func newStatements(name, me string) statements {
 			FROM {s}.sessions WHERE id = $1::text AND NOT deleted`),
 		append:    in(advance + insertEntries),
 		create:    in(create + insertEntries),
-		appendCut: in(advance + fmt.Sprintf(insertCut, 17, 18, 19, 20)),
-		createCut: in(create + fmt.Sprintf(insertCut, 19, 20, 21, 22)),
+		appendCut: in(advance + fmt.Sprintf(insertCut, 16, 17, 18, 19)),
+		createCut: in(create + fmt.Sprintf(insertCut, 18, 19, 20, 21)),
 
 		// A fork keeps the rows from which it shares, a deletion has its row for itself. Appends change no key and wait for neither fork.
-		lockSession: in("SELECT num, base_num, base, seq, agent, usr, deleted FROM {s}.sessions WHERE id = $1::text AND NOT deleted FOR "),
-		lockRow:     in("SELECT num, base_num, base, seq, agent, usr, deleted FROM {s}.sessions WHERE num = $1::bigint FOR "),
+		lockSession: in("SELECT num, base_num, base, seq, agent, usr, dir, deleted FROM {s}.sessions WHERE id = $1::text AND NOT deleted FOR "),
+		lockRow:     in("SELECT num, base_num, base, seq, agent, usr, dir, deleted FROM {s}.sessions WHERE num = $1::bigint FOR "),
 		newest:      in("SELECT data FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint AND seq <= $3::bigint AND kind = $4::text ORDER BY seq DESC LIMIT 1"),
 
 		// A session and those that it shares from, itself first, each with the part that it has: after base, up to upto.
@@ -165,16 +173,19 @@ func newStatements(name, me string) statements {
 			) page
 		) e WHERE before < $5::bigint ORDER BY seq`),
 		parts: in("SELECT hash, data FROM {s}.parts WHERE hash = ANY($1::text[])"),
-		list:  in(listed + ` ORDER BY updated DESC, id LIMIT $4::bigint`),
-		named: in(listed + ` AND id = $5::text LIMIT $4::bigint`), // by the index of names
+		list:  in(listed + ` ORDER BY updated DESC, id LIMIT $5::bigint`),
+		named: in(listed + ` AND id = $6::text LIMIT $5::bigint`), // by the index of names
 		lease: in(`UPDATE {s}.sessions SET owner = $2::text,
 				until = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3::bigint * interval '1 microsecond' ELSE '-infinity' END
 			WHERE id = $1::text AND NOT deleted AND (owner = $2::text OR until <= clock_timestamp())`),
 
 		shared:        in("SELECT coalesce(max(base), 0) FROM {s}.sessions WHERE base_num = $1::bigint AND base_num > 0"),
-		bury:          in("UPDATE {s}.sessions SET deleted = true, agent = '', usr = '', status = '', owner = '', until = '-infinity' WHERE num = $1::bigint"),
+		bury:          in("UPDATE {s}.sessions SET deleted = true, agent = '', usr = '', dir = '', status = '', owner = '', until = '-infinity' WHERE num = $1::bigint"),
 		remove:        in("DELETE FROM {s}.sessions WHERE num = $1::bigint"),
 		removeEntries: in("WITH gone AS (DELETE FROM {s}.entries WHERE session = $1::bigint AND seq > $2::bigint RETURNING parts) SELECT parts FROM gone WHERE parts <> ''"),
+
+		all:   in("SELECT id, num, base_num, base, seq, agent, usr, dir, deleted FROM {s}.sessions WHERE NOT deleted ORDER BY id"),
+		place: in("UPDATE {s}.sessions s SET dir = n.dir FROM unnest($1::bigint[], $2::text[]) AS n(num, dir) WHERE s.num = n.num"),
 
 		lockParts:    in("SELECT FROM {s}.parts WHERE hash = ANY($1::text[]) ORDER BY hash FOR UPDATE"),
 		releaseParts: in("UPDATE {s}.parts p SET refs = p.refs - n.refs FROM unnest($1::text[], $2::bigint[]) AS n(hash, refs) WHERE p.hash = n.hash"),
@@ -256,5 +267,59 @@ func (s *Store) make(ctx context.Context, tx pgx.Tx) error {
 	if code(err) == "42P07" { // duplicate table
 		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has another program's tables: choose another one (%w)", s.schema, s.where, err)
 	}
+	if err == nil && have < directories {
+		err = s.noteDirs(ctx, tx)
+	}
 	return err
+}
+
+// noteDirs fills in the directories of sessions from before they were noted: that of the last run, and for a task, whose runs had none, that of the session which gave it. What can't be read does not keep the journal from being opened: it has none.
+func (s *Store) noteDirs(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, s.sql.all)
+	if err != nil {
+		return err
+	}
+	type named struct {
+		id string
+		row
+	}
+	all, err := pgx.CollectRows(rows, func(from pgx.CollectableRow) (n named, err error) {
+		return n, from.Scan(&n.id, &n.num, &n.baseNum, &n.base, &n.seq, &n.agent, &n.user, &n.dir, &n.deleted)
+	})
+	if err != nil {
+		return err
+	}
+	dirs, nums, found := map[string]string{}, []int64{}, []string{}
+	for _, n := range all { // by name: a task's begins with that of the session above it
+		run, err := s.lastRun(ctx, tx, n.row, n.seq)
+		if err != nil && !errdefs.Internal.Is(err) {
+			return err
+		}
+		dir := run.Dir
+		if dir == "" && strings.Contains(n.id, "/") {
+			var made journal.SessionCreated
+			if made, err = s.made(ctx, tx, n.num); err != nil {
+				return err
+			}
+			dir = dirs[made.TaskOf]
+		}
+		if dir != "" && plain(dir) {
+			dirs[n.id], nums, found = dir, append(nums, n.num), append(found, dir)
+		}
+	}
+	_, err = tx.Exec(ctx, s.sql.place, nums, found)
+	return err
+}
+
+// made gives the first of a session's own entries, if that made it.
+func (s *Store) made(ctx context.Context, tx pgx.Tx, num int64) (made journal.SessionCreated, err error) {
+	var data []byte
+	err = tx.QueryRow(ctx, s.sql.newest, num, 0, 1, string(made.Kind())).Scan(&data)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return made, nil
+	}
+	if d, broken := journal.DecodeData(made.Kind(), data); err == nil && broken == nil {
+		made = d.(journal.SessionCreated)
+	}
+	return made, err
 }

@@ -203,11 +203,11 @@ func (tx *writing) base(fork journal.SessionCreated) (row row, err error) {
 	}
 	row.baseNum, row.base = from.num, fork.At
 	if fork.At == parent.Seq {
-		row.Agent, row.User = parent.Agent, parent.User
+		row.Agent, row.User, row.Dir = parent.Agent, parent.User, parent.Dir
 		return row, nil
 	}
 	last, err := tx.lastRun(from, fork.At)
-	row.Agent, row.User = last.Agent, last.User
+	row.Agent, row.User, row.Dir = last.Agent, last.User, last.Dir
 	return row, err
 }
 

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
@@ -182,7 +184,7 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 	s := running(t, path, "a", 3)
 	must(t, s.Append(ctx, "done", 0, begun(), journal.Entry{Run: "r1", Data: journal.RunFinished{Status: "completed"}}))
 	must(t, s.Close())
-	change(t, path, "UPDATE sessions SET seq = 3, updated = (SELECT time FROM entries WHERE id = num << 32 | 3) WHERE id = 'a'", "PRAGMA user_version = 1")
+	change(t, path, "UPDATE sessions SET seq = 3, updated = (SELECT time FROM entries WHERE id = num << 32 | 3) WHERE id = 'a'", "ALTER TABLE sessions DROP COLUMN dir", "PRAGMA user_version = 1")
 	s = open(t, path)
 	must(t, s.Append(ctx, "a", 3, driven(4)))
 	must(t, s.Append(ctx, "done", 2, said("x")))
@@ -190,7 +192,7 @@ func TestAFileOfVersion1GoesOn(t *testing.T) {
 		t.Errorf("got %+v and %+v", a, done)
 	}
 	must(t, s.Close())
-	if v := raw(t, path, "PRAGMA user_version"); v != "2" {
+	if v := raw(t, path, "PRAGMA user_version"); v != "3" {
 		t.Errorf("version %s: a program that knows version 1 only would go on with it", v)
 	}
 }
@@ -222,4 +224,73 @@ func TestWhatAnAppendTakes(t *testing.T) {
 	if allocs > most {
 		t.Errorf("%.0f allocations, %d were enough", allocs, most)
 	}
+}
+
+// A file of version 2 knows no directories: they are those of the last runs on record.
+func TestAFileOfVersion2GetsItsDirectories(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := open(t, path)
+	directories(t, s)
+	before := all(t, s)
+	for i := range before {
+		if strings.HasPrefix(before[i].Session, "b/call") { // runs of tasks said none then
+			before[i].Dir = "/work/b"
+		}
+	}
+	must(t, s.Close())
+	change(t, path, "ALTER TABLE sessions DROP COLUMN dir", "PRAGMA user_version = 2")
+	s = open(t, path)
+	if diff := cmp.Diff(before, all(t, s)); diff != "" {
+		t.Errorf("the sessions changed:\n%s", diff)
+	}
+	must(t, s.Append(ctx, "long", 102, driven(102)))
+	if i := line(t, s, "long"); i.Seq != 103 || i.Dir != "/work/b" {
+		t.Errorf("it goes on as %+v", i)
+	}
+	must(t, s.Close())
+	if v := raw(t, path, "PRAGMA user_version"); v != "3" {
+		t.Errorf("version %s", v)
+	}
+	change(t, path, "ALTER TABLE sessions DROP COLUMN dir", "UPDATE entries SET data = CAST('x' AS BLOB) WHERE kind = 'run.started' AND id >> 32 = 1", "PRAGMA user_version = 2")
+	s = open(t, path)
+	if long, task := line(t, s, "long"), line(t, s, "b/call_1"); long.Dir != "" || task.Dir != "/work/b" {
+		t.Errorf("beside one that can't be read: %+v, %+v", long, task)
+	}
+}
+
+// directories makes sessions of all kinds.
+func directories(t *testing.T, s journal.Store) {
+	t.Helper()
+	in := func(dir string) journal.Entry {
+		return journal.Entry{Run: "r", Data: journal.RunStarted{Agent: "x", Owner: "o", Attempt: 1, Dir: dir, Inputs: journal.Vars{"dir": "/no", "nul": "\x00"}}}
+	}
+	add := func(session string, after int64, entries ...journal.Entry) {
+		t.Helper()
+		must(t, s.Append(ctx, session, after, entries...))
+	}
+	add("long", 0, in("/work/a"), in("/work/b"))
+	for n := range int64(100) {
+		add("long", n+2, driven(n+2))
+	}
+	add("b", 0, journal.Entry{Data: journal.SessionCreated{}}, in("/work/b"))
+	add("b/call_1", 0, journal.Entry{Data: journal.SessionCreated{TaskOf: "b"}}, in(""))
+	add("b/call_1/call_2", 0, journal.Entry{Data: journal.SessionCreated{TaskOf: "b/call_1"}}, in(""))
+	add("b/no task", 0, journal.Entry{Data: journal.SessionCreated{}}, in(""))
+	add("none", 0, in("/work/a"), in(""))
+	add("empty", 0, said("x"))
+	add("gone", 0, in("/work/a"), said("x"), in("/work/b"))
+	for name, at := range map[string]int64{"f1": 1, "f2": 2, "f3": 3} {
+		add(name, at, journal.Entry{Data: journal.SessionCreated{Parent: "gone", At: at}})
+	}
+	add("f of f", 2, journal.Entry{Data: journal.SessionCreated{Parent: "f3", At: 2}})
+	must(t, s.Delete(ctx, "gone"))
+}
+
+func all(t *testing.T, s journal.Store) (all []journal.Info) {
+	t.Helper()
+	for i, err := range s.Sessions(ctx, journal.Query{}) {
+		must(t, err)
+		all = append(all, i)
+	}
+	return all
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // narrowed is a Query, but for the name.
-const narrowed = "(?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3)"
+const narrowed = "(?1 = '' OR agent = ?1) AND (?2 = '' OR user = ?2) AND (?3 = '' OR status = ?3) AND (?4 = '' OR dir = ?4)"
 
 // reading has the statements that read, prepared on each connection of the pool as it comes to it.
 type reading struct {
@@ -34,8 +34,8 @@ func (r *reading) prepare(ctx context.Context, db *sql.DB) error {
 		) SELECT num, id, base, upto FROM chain`},
 		{&r.page, "SELECT id, time, run, kind, scope, op, ref, parts, data FROM entries WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"},
 		{&r.parts, "SELECT hash, data FROM parts WHERE hash IN (SELECT value FROM json_each(?))"},
-		{&r.list, "SELECT " + rowColumns(lastSeq, lastTime) + " FROM sessions WHERE deleted = 0 AND " + narrowed + " ORDER BY updated DESC, id LIMIT ?4"},
-		{&r.named, "SELECT " + rowColumns(lastSeq, lastTime) + " FROM sessions WHERE id = ?5 AND deleted = 0 AND " + narrowed + " LIMIT ?4"}, // by the index of names
+		{&r.list, "SELECT " + rowColumns(lastSeq, lastTime) + " FROM sessions WHERE deleted = 0 AND " + narrowed + " ORDER BY updated DESC, id LIMIT ?5"},
+		{&r.named, "SELECT " + rowColumns(lastSeq, lastTime) + " FROM sessions WHERE id = ?6 AND deleted = 0 AND " + narrowed + " LIMIT ?5"}, // by the index of names
 	} {
 		stmt, err := db.PrepareContext(ctx, p.query) //nolint:sqlclosecheck // close does
 		if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		if limit <= 0 {
 			limit = -1
 		}
-		stmt, args := s.stmts.list, []any{q.Agent, q.User, q.Status, limit}
+		stmt, args := s.stmts.list, []any{q.Agent, q.User, q.Status, q.Dir, limit}
 		if q.Session != "" {
 			stmt, args = s.stmts.named, append(args, q.Session)
 		}

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/journal"
 )
 
 const (
 	applicationID = 0x5061776C // "Pawl"
-	version       = 2          // of the schema; PRAGMA user_version
+	version       = 3          // of the schema; PRAGMA user_version
 )
 
 // A session's entries lie side by side in one B-tree: an entry's id is its session's num and its own number in one integer. nums are never
@@ -22,7 +23,7 @@ const (
 // before from a third. What is deleted stays as a row with deleted = 1 as long as a fork shares from it.
 //
 // While a run is under way (status running), a session's seq and updated are those of the last entry that changed something else of its row, and the entries behind it say more: so an append changes
-// one page of the file, not two. That came with version 2; in version 1 they were always those of the last entry.
+// one page of the file, not two. That came with version 2; in version 1 they were always those of the last entry. Version 3 has dir.
 //
 // Long strings are in parts, once each, as long as a row of entries has them: see journal/internal/layout.
 const schema = `
@@ -41,7 +42,8 @@ CREATE TABLE sessions (
 	updated INTEGER NOT NULL DEFAULT 0,
 	owner TEXT NOT NULL DEFAULT '', -- of the lease
 	until INTEGER NOT NULL DEFAULT 0,
-	holder TEXT NOT NULL DEFAULT '' -- the store that has the lease: see alive.go
+	holder TEXT NOT NULL DEFAULT '', -- the store that has the lease: see alive.go
+	dir TEXT NOT NULL DEFAULT '' -- of the last run
 ) STRICT;
 CREATE UNIQUE INDEX sessions_id ON sessions(id) WHERE deleted = 0;
 CREATE INDEX sessions_base ON sessions(base_num) WHERE base_num > 0;
@@ -112,11 +114,14 @@ func (s *Store) prepareFile(conn *conn) error {
 		return s.failed("open", err)
 	}
 	if have, err = s.inspect(conn); err == nil && have != version { // else another process made it meanwhile
-		mark := fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)
-		if have == 0 {
-			mark = schema + mark
-		} // a file of version 1 is one of version 2 as it is; who knows version 1 only must not go on with it
-		if err = conn.run(mark); err != nil {
+		change := schema
+		if have > 0 { // a file of version 1 is one of version 2 as it is; who knows version 1 only must not go on with it
+			change = "ALTER TABLE sessions ADD COLUMN dir TEXT NOT NULL DEFAULT ''; -- of the last run\n"
+		}
+		if err = conn.run(change + fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, version)); err == nil && have > 0 {
+			err = noteDirs(conn)
+		}
+		if err != nil {
 			err = s.failed("open", err)
 		}
 	}
@@ -125,6 +130,58 @@ func (s *Store) prepareFile(conn *conn) error {
 	}
 	if err := conn.run("COMMIT"); err != nil {
 		return s.failed("open", err)
+	}
+	return nil
+}
+
+// noteDirs fills in the directories of sessions from before they were noted: that of the last run, and for a task, whose runs had none, that of the session which gave it. What can't be read does not keep the file from being opened: it has none.
+func noteDirs(conn *conn) (err error) {
+	tx, err := newWriting(conn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tx.finish()) }()
+	stmt, err := conn.Prepare("SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE deleted = 0 ORDER BY id")
+	if err != nil {
+		return err
+	}
+	var all []row
+	if err := errors.Join(tx.rows(stmt, func(v values) error {
+		all = append(all, row{})
+		return all[len(all)-1].scan(v)
+	}), stmt.Close()); err != nil {
+		return err
+	}
+	place, err := conn.Prepare("UPDATE sessions SET dir = ? WHERE num = ?")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, place.Close()) }()
+	dirs := map[string]string{}
+	for _, r := range all { // by name: a task's begins with that of the session above it
+		run, err := tx.lastRun(r, r.Seq)
+		if err != nil && !errdefs.Internal.Is(err) {
+			return err
+		}
+		dir := run.Dir
+		if dir == "" && strings.Contains(r.Session, "/") {
+			made := journal.SessionCreated{}
+			data, err := tx.newest(r.num, 0, 1, made.Kind())
+			if err != nil {
+				return err
+			}
+			if d, broken := journal.DecodeData(made.Kind(), data); data != nil && broken == nil {
+				made = d.(journal.SessionCreated)
+			}
+			dir = dirs[made.TaskOf]
+		}
+		if dir == "" {
+			continue
+		}
+		dirs[r.Session] = dir
+		if err := tx.do(place, dir, r.num); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func TestTheFileIsPrivateAndItsDirectoriesAreMade(t *testing.T) {
 	if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the write-ahead log stays after the last Close")
 	}
-	if app, v, mode := raw(t, path, "PRAGMA application_id"), raw(t, path, "PRAGMA user_version"), raw(t, path, "PRAGMA journal_mode"); app != "1348564844" || v != "2" || mode != "wal" {
+	if app, v, mode := raw(t, path, "PRAGMA application_id"), raw(t, path, "PRAGMA user_version"), raw(t, path, "PRAGMA journal_mode"); app != "1348564844" || v != "3" || mode != "wal" {
 		t.Error(app, v, mode)
 	}
 }
@@ -152,7 +152,7 @@ func TestWhatIsNoJournalIsRefused(t *testing.T) {
 	}
 	newer := filepath.Join(dir, "newer.db")
 	must(t, open(t, newer).Close())
-	database("newer.db", "PRAGMA user_version=3")
+	database("newer.db", "PRAGMA user_version=4")
 	for name, c := range map[string]struct {
 		path  string
 		class *errdefs.Class
@@ -167,7 +167,7 @@ func TestWhatIsNoJournalIsRefused(t *testing.T) {
 		"a short text":       {file("short", "hi"), errdefs.Validation, "not a journal"},
 		"another's database": {database("other.db", "CREATE TABLE t(x)"), errdefs.Validation, "another program's"},
 		"another's id":       {database("id.db", "PRAGMA application_id=7"), errdefs.Validation, "another program's"},
-		"a newer one":        {newer, errdefs.NotAvailable, "version 3; this program knows up to 2"},
+		"a newer one":        {newer, errdefs.NotAvailable, "version 4; this program knows up to 3"},
 		"below a file":       {filepath.Join(file("f", ""), "j.db"), errdefs.NotAvailable, "directory"},
 	} {
 		before, _ := os.ReadFile(c.path)

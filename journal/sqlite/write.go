@@ -24,12 +24,12 @@ type row struct {
 
 // rowColumns are those that scan takes, given where seq and updated come from.
 func rowColumns(seq, updated string) string {
-	return "num, id, deleted, base_num, base, parent, " + seq + ", agent, user, status, created, " + updated + " AS updated, owner, until, holder"
+	return "num, id, deleted, base_num, base, parent, " + seq + ", agent, user, status, created, " + updated + " AS updated, owner, until, holder, dir"
 }
 
 func (r *row) scan(from interface{ Scan(...any) error }) error {
 	var created, updated int64
-	err := from.Scan(&r.num, &r.Session, &r.deleted, &r.baseNum, &r.base, &r.Parent, &r.Seq, &r.Agent, &r.User, &r.Status, &created, &updated, &r.owner, &r.until, &r.holder)
+	err := from.Scan(&r.num, &r.Session, &r.deleted, &r.baseNum, &r.base, &r.Parent, &r.Seq, &r.Agent, &r.User, &r.Status, &created, &updated, &r.owner, &r.until, &r.holder, &r.Dir)
 	r.Created, r.Updated = time.Unix(0, created).UTC(), time.Unix(0, updated).UTC()
 	return err
 }
@@ -66,14 +66,14 @@ func newWriting(c *conn) (*writing, error) {
 		{&tx.rollbackStmt, "ROLLBACK"},
 		{&tx.findStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE id = ? AND deleted = 0"},
 		{&tx.rowStmt, "SELECT " + rowColumns(lastSeq, "updated") + " FROM sessions WHERE num = ?"},
-		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base, seq, agent, user, created) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&tx.createStmt, "INSERT INTO sessions (id, base_num, base, seq, agent, user, dir, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.insertStmt, "INSERT INTO entries (id, time, run, kind, scope, op, ref, parts, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&tx.followStmt, "INSERT OR IGNORE INTO entries (id, time, run, kind, scope, op, ref, parts, data) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE num = ? AND deleted = 0"},
-		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, status = ?, created = ? WHERE num = ?"},
+		{&tx.updateStmt, "UPDATE sessions SET seq = ?, updated = ?, parent = ?, agent = ?, user = ?, dir = ?, status = ?, created = ? WHERE num = ?"},
 		{&tx.newestStmt, "SELECT data FROM entries WHERE id > ? AND id <= ? AND kind = ? ORDER BY id DESC LIMIT 1"},
 		{&tx.leaseStmt, "UPDATE sessions SET owner = ?, until = ?, holder = ? WHERE num = ?"},
 		{&tx.sharedStmt, "SELECT coalesce(max(base), 0) FROM sessions WHERE base_num = ? AND base_num > 0"},
-		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', status = '', owner = '', until = 0, holder = '' WHERE num = ?"},
+		{&tx.buryStmt, "UPDATE sessions SET deleted = 1, agent = '', user = '', dir = '', status = '', owner = '', until = 0, holder = '' WHERE num = ?"},
 		{&tx.removeStmt, "DELETE FROM sessions WHERE num = ?"},
 		{&tx.removeEntriesStmt, "DELETE FROM entries WHERE id > ? AND id <= ?"},
 
@@ -137,7 +137,7 @@ func (tx *writing) numbered(num int64) (r row, err error) {
 
 // create makes the row of a session that is about to have entries behind those that it shares.
 func (tx *writing) create(r row) (num int64, err error) {
-	res, err := tx.exec(tx.createStmt, r.Session, r.baseNum, r.base, r.Seq, r.Agent, r.User, r.Created.UnixNano())
+	res, err := tx.exec(tx.createStmt, r.Session, r.baseNum, r.base, r.Seq, r.Agent, r.User, r.Dir, r.Created.UnixNano())
 	if err != nil {
 		return 0, err
 	}
@@ -174,7 +174,7 @@ func (tx *writing) put(stmt driver.Stmt, num int64, e *encoded, more ...driver.V
 }
 
 func (tx *writing) update(r row) error {
-	return tx.do(tx.updateStmt, r.Seq, r.Updated.UnixNano(), r.Parent, r.Agent, r.User, r.Status, r.Created.UnixNano(), r.num)
+	return tx.do(tx.updateStmt, r.Seq, r.Updated.UnixNano(), r.Parent, r.Agent, r.User, r.Dir, r.Status, r.Created.UnixNano(), r.num)
 }
 
 // newest gives the data of a session's last own entry of a kind, after one number and up to another; nil when there is none.

@@ -90,7 +90,7 @@ type Server struct {
 	skills, skillTexts []string
 }
 
-// New makes a Server. The Runtime stays the caller's to close, after Close of the Server. It fails with errdefs.Validation where options contradict each other.
+// New makes a Server. It serves all sessions of the Runtime's journal to whoever can connect: give the Runtime what [journal.Within] makes of one that has other projects' sessions, too. The Runtime stays the caller's to close, after Close of the Server. It fails with errdefs.Validation where options contradict each other.
 func New(rt *pawl.Runtime, o Options) (*Server, error) {
 	o.Name, o.Agent = cmp.Or(o.Name, "pawl"), cmp.Or(o.Agent, "ask")
 	o.Description = cmp.Or(o.Description, "Give a task to an agent that works in a project directory with its own tools, and get its answer. It remembers what was said before in the same session.")

@@ -483,8 +483,8 @@ func (r *Runs) Close(ctx context.Context) {
 	r.writer.Close(context.WithoutCancel(ctx))
 }
 
-// TakeUp goes on with the runs that processes which died or were shut down have left, if they are mine, until as many are under way as may be. It leaves those alone that wait for a person's answer, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
-func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (sessions []string, err error) {
+// TakeUp goes on with the runs that processes which died or were shut down have left, until as many are under way as may be. It leaves those alone that wait for a person's answer, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
+func (r *Runs) TakeUp(ctx context.Context) (sessions []string, err error) {
 	var all []string
 	for _, status := range []string{"running", "interrupted"} {
 		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
@@ -495,7 +495,7 @@ func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (
 		}
 	}
 	for _, session := range all {
-		left, err := r.left(ctx, session, mine)
+		left, err := r.left(ctx, session)
 		if err != nil {
 			return sessions, err
 		}
@@ -516,9 +516,9 @@ func (r *Runs) TakeUp(ctx context.Context, mine func(journal.RunStarted) bool) (
 	return sessions, nil
 }
 
-// left reports whether the last run of a session is mine, and was left by its process, or waited for a person who has answered since.
-func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunStarted) bool) (left bool, err error) {
-	own, waits := false, false
+// left reports whether the last run of a session was left by its process, or waited for a person who has answered since.
+func (r *Runs) left(ctx context.Context, session string) (left bool, err error) {
+	waits := false
 	for e, err := range r.Journal().Read(ctx, session, 0) {
 		if err != nil {
 			return false, err
@@ -529,9 +529,7 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 				return false, nil
 			}
 			left = false // a fork's: what was under way is not its own
-		case journal.RunStarted:
-			own, left, waits = mine(d), true, false
-		case journal.Resumed:
+		case journal.RunStarted, journal.Resumed:
 			left, waits = true, false
 		case journal.Parked:
 			waits = d.Cause == string(engine.CauseAwaitingPerson)
@@ -540,8 +538,8 @@ func (r *Runs) left(ctx context.Context, session string, mine func(journal.RunSt
 			left = false
 		}
 	}
-	if !own || !left || !waits {
-		return own && left, nil
+	if !left || !waits {
+		return left, nil
 	}
 	pending, err := agent.Pending(ctx, r.Journal(), session)
 	return len(pending) == 0, err
