@@ -34,6 +34,8 @@ type Config struct {
 	Options []agent.RunOption
 	// Elsewhere is who does the work of runs, if it is not this process.
 	Elsewhere string
+	// Wait says that the Options have a run wait for a session that another process drives. Without it what a person says there is heard by the run under way.
+	Wait bool
 	// Alive reports whether a process drives a session.
 	Alive func(ctx context.Context, session string) bool
 }

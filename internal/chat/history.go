@@ -34,6 +34,7 @@ type past struct {
 	state   journal.State
 	pending []journal.Pending
 	alive   bool // a process drives it
+	unheard sayings
 }
 
 // read reads a session. One that is not there is empty.
@@ -53,6 +54,13 @@ func (u *ui) read(ctx context.Context, session string) (p past, err error) {
 		case journal.Said:
 			if e.Key.Op == "" && d.Message.Role() == message.RoleUser {
 				p.said = append(p.said, plain.Text(d.Message.Text()))
+			}
+			if e.Key.Op != "" && d.By != "pawl" && d.Message.Role() == message.RoleUser {
+				p.unheard = append(p.unheard, told{text: d.Message.Text(), at: e.Time})
+			}
+		case journal.ModelFinished:
+			for _, m := range d.Heard {
+				p.unheard.heard(m.Text())
 			}
 		}
 		if len(p.entries) >= 2*pastEntries {
@@ -94,6 +102,7 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 	}
 	p := m.past
 	u.session, u.spent, u.unfinished = m.session, p.state.Spent, p.state.Run != "" && !p.alive
+	u.seq, u.said = p.state.Seq, p.unheard
 	u.tell.reset()
 	u.edit.history = p.said
 	if p.state.Seq == 0 {
@@ -113,15 +122,20 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 	}
 	u.tell.line(faint, "session %s%s", plain.Line(m.session), what)
 	u.tell.print(lines...)
-	u.tellState(p)
-	return nil
+	return u.tellState(p)
 }
 
-// tellState says how a session stands, and what can be done.
-func (u *ui) tellState(p past) {
+// tellState says how a session stands, and what can be done, and shows what another process does there.
+func (u *ui) tellState(p past) tea.Cmd {
+	if !p.alive {
+		u.unheard()
+	}
 	switch {
+	case p.alive && u.Wait:
+		u.tell.line(yellow, "! another process is at work in this session: what is said here is the prompt of a run that waits for it")
 	case p.alive:
-		u.tell.line(yellow, "! another process is at work in this session: what is said here waits on record, and can't begin a run before that one ends")
+		u.tell.line(yellow, "! another process is at work in this session: its run hears what is said here before its next step")
+		return u.watch()
 	case len(p.pending) > 0:
 		u.tell.line(yellow, "! its run waits for %s · Enter asks again, or say something else", plural(len(p.pending), "answer"))
 	case u.unfinished:
@@ -130,6 +144,7 @@ func (u *ui) tellState(p past) {
 	default:
 		u.tell.line(faint, "· its last run: %s", plain.Line(p.state.Status))
 	}
+	return nil
 }
 
 func plural(n int, what string) string {

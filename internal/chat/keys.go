@@ -38,7 +38,7 @@ func (u *ui) key(k tea.KeyPressMsg) tea.Cmd {
 		return u.interrupt(false)
 	case "ctrl+d":
 		if len(u.edit.text) == 0 {
-			if u.run != nil {
+			if u.run != nil && !u.run.other {
 				u.hint = "a run is under way: Esc interrupts it, /quit ends it and leaves"
 				return nil
 			}
@@ -71,7 +71,7 @@ func (u *ui) paste(text string) {
 // interrupt is what Esc and Ctrl-C say: to a run that it stops behind its step, and said again that it stops at once; to what is typed that it goes; and, Ctrl-C, to an empty line that the person leaves.
 func (u *ui) interrupt(leaves bool) tea.Cmd {
 	switch {
-	case u.run != nil:
+	case u.run != nil && !u.run.other:
 		if u.run.stops++; u.run.stops == 1 {
 			u.run.host.interrupt()
 		} else {
@@ -79,6 +79,8 @@ func (u *ui) interrupt(leaves bool) tea.Cmd {
 		}
 	case len(u.edit.text) > 0:
 		u.edit.take()
+	case u.run != nil && !leaves:
+		u.hint = "the run is another process's: it is interrupted there"
 	case !leaves:
 	case u.busy != nil || time.Now().Before(u.gone):
 		u.end()
@@ -154,11 +156,15 @@ func (u *ui) command(name, arg string) tea.Cmd {
 	switch {
 	case i < 0:
 		u.tell.line(red, "✗ there is no command %s: see /help. To say it to the model, begin with a space", plain.Line(name))
-	case u.run != nil && !commands[i].busy:
+	case u.run != nil && !u.run.other && !commands[i].busy:
 		u.tell.line(red, "✗ %s: not while a run is under way: Esc interrupts it", name)
 	case arg != "" && commands[i].args == "":
 		u.tell.line(red, "✗ %s takes nothing: see /help", name)
 	default:
+		if u.run != nil && !commands[i].busy { // it goes on where it is
+			u.run.cancel()
+			u.run = nil
+		}
 		return commands[i].do(u, arg)
 	}
 	return nil
@@ -197,7 +203,7 @@ func (u *ui) setModel(name string) tea.Cmd {
 func (u *ui) fresh(string) tea.Cmd {
 	u.tell.reset()
 	u.session, u.spent, u.unfinished = "", journal.Spent{}, false
-	u.last, u.lastErr = nil, nil
+	u.last, u.lastErr, u.seq, u.said = nil, nil, 0, nil
 	u.tell.line(cyan, "· a new session")
 	return nil
 }

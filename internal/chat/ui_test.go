@@ -116,12 +116,12 @@ func TestAReplyThatIsTriedAgainIsNotJoined(t *testing.T) {
 func TestSteeringStandsWhereItIsHeard(t *testing.T) {
 	u := working(0)
 	now := time.Now()
-	u.run.said = []told{{text: "in time"}, {text: "too late"}}
-	u.run.recorded("in time", now)
+	u.said = []told{{text: "in time"}, {text: "too late"}}
+	u.said.recorded("in time", now)
 	entry := func(at time.Time, d journal.Data) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Time: at, Data: d}})
 	}
-	u.run.recorded("too late", now.Add(2*time.Millisecond)) // the entry that is told of now was written before
+	u.said.recorded("too late", now.Add(2*time.Millisecond)) // the entry that is told of now was written before
 	entry(now.Add(time.Millisecond), journal.ModelStarted{})
 	u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "First.\n\n"})
 	entry(now, journal.ModelFinished{Message: message.Assistant("First."), Heard: []message.Message{message.User("in time")}})
@@ -136,8 +136,8 @@ func TestSteeringStandsWhereItIsHeard(t *testing.T) {
 			at = i
 		}
 	}
-	if len(u.run.said) > 0 {
-		t.Errorf("%v", u.run.said)
+	if len(u.said) > 0 {
+		t.Errorf("%v", u.said)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}, Data: journal.ToolStarted{Call: journal.Called{ID: "c", Name: "bash", Input: `{"command":"` + strings.Repeat("漢", 300) + `"}`}}}})
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}}, Delta: event.ToolOutput, Text: strings.Repeat("漢", 300) + "\n"})
 		u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "words " + strings.Repeat("漢", 300)})
-		u.run.said = []told{{text: strings.Repeat("漢", 300)}}
+		u.said = []told{{text: strings.Repeat("漢", 300)}}
 		v := u.View()
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ToolFinished{Call: "c", Name: "bash", Content: strings.Repeat("漢", 300), IsError: true}}})
 		rows := strings.Split(v.Content, "\n")

@@ -113,10 +113,13 @@ func (u *ui) activity() (lines []string) {
 			}
 		}
 	}
-	for _, s := range r.said {
+	for _, s := range u.said {
 		if !s.shown {
 			row(yellow, "» "+plain.Line(s.text)+" · heard before the next step")
 		}
+	}
+	if r.prompt != "" && now.Sub(r.began) > time.Second {
+		row(yellow, "» "+plain.Line(r.prompt)+" · as soon as it can begin")
 	}
 	step := ""
 	switch {
@@ -133,10 +136,14 @@ func (u *ui) activity() (lines []string) {
 	default:
 		step = r.step + " · " + seconds(now.Sub(r.since))
 	}
-	switch r.stops {
-	case 0:
+	switch {
+	case r.other && len(r.tools) > 0:
+		step += " in another process"
+	case r.other:
+	case u.ask.question != nil: // what Esc does then stands below
+	case r.stops == 0:
 		step += " · Esc interrupts"
-	case 1:
+	case r.stops == 1:
 		step += " · stops behind this step · Esc stops it at once"
 	default:
 		step += " · is being stopped"
