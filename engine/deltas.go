@@ -45,8 +45,12 @@ func (d *Deltas) emit(ctx context.Context, kind event.Delta, stream, text string
 	_ = d.host.Publish(ctx, d.event)
 }
 
-// Waits publishes that the run waits for what no entry tells the beginning of.
-func (d *Deltas) Waits(ctx context.Context, what string) { d.Emit(ctx, event.Waiting, "", what) }
+// Waits publishes that the run waits for what no entry tells the beginning of, and how long at most; 0: that is not known.
+func (d *Deltas) Waits(ctx context.Context, what string, most time.Duration) {
+	d.event.Wait = most
+	defer func() { d.event.Wait = 0 }()
+	d.Emit(ctx, event.Waiting, "", what)
+}
 
 // Again publishes that the effect is tried again, after a wait, and why. The deltas from then on are of the next attempt.
 func (d *Deltas) Again(ctx context.Context, why string, wait time.Duration) {

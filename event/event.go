@@ -27,7 +27,7 @@ const (
 	ToolOutput     Delta = "tool.output"
 	Retry          Delta = "retry" // a model call is tried again: Text says why, Attempt is the next one; what came of it so far is void
 	Warning        Delta = "warning"
-	Waiting        Delta = "waiting"  // the run waits for what no entry tells the beginning of, such as a summary of its transcript: Text says for what
+	Waiting        Delta = "waiting"  // the run waits for what no entry tells the beginning of, such as a summary of its transcript, or a rate limit of our own: Text says for what
 	RunLeft        Delta = "run.left" // in place of the entry that ends a run here, when the journal did not take it; Text says why
 )
 

@@ -33,7 +33,10 @@ type StreamResult struct {
 	// Void says that the request is made again, and why. It comes alone, from wrappers only, before they wait. All that came before counts no
 	// more. Words are behind it only when whoever made the wrapper allowed that words are taken back.
 	Void error
-	Wait time.Duration // with Void: how long they wait; 0: they don't, or can't tell
+	// Held says that the request is not sent yet, since a limit on this side holds it back. It comes alone, from wrappers only, once that takes more than a second; the
+	// next piece, if only an empty one, says that it is sent.
+	Held bool
+	Wait time.Duration // with Void: how long they wait; 0: they don't, or can't tell. With Held: how long still, as things stand; 0: nobody knows
 }
 
 // Request is one call. It holds references only; building it costs the same at any length of history.

@@ -142,6 +142,7 @@ func (b *byTool) CompleteStream(ctx context.Context, req Request, cb StreamHandl
 	}
 	said := answer{of: o, call: -1}
 	return b.Model.CompleteStream(ctx, req, func(s StreamResult) error {
+		spoke := s.Text != "" || s.Input != ""
 		s.Text = ""
 		switch {
 		case s.Void != nil:
@@ -161,7 +162,7 @@ func (b *byTool) CompleteStream(ctx context.Context, req Request, cb StreamHandl
 			s.Response, more = said.whole(o.given(s.Response))
 			s.Text += more
 		}
-		if s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final && s.Void == nil {
+		if spoke && s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final {
 			return nil
 		}
 		return cb(s)

@@ -133,6 +133,20 @@ func TestAnAnswerByAToolIsShownAsItIsWritten(t *testing.T) {
 	}
 }
 
+// That a call is held back, and then sent, is told although nothing is said by it.
+func TestAnAnswerByAToolIsWaitedFor(t *testing.T) {
+	call := message.ToolCall{ID: "c", Name: model.OutputTool, Input: `{"n":1}`}
+	m := model.OutputByTool(written{pieces: append([]model.StreamResult{{Held: true, Wait: 3}, {}}, inputs(0, model.OutputTool, `{"n":`, `1}`)...), resp: replies(call)})
+	var got []model.StreamResult
+	err := m.CompleteStream(t.Context(), model.Request{Output: json.RawMessage(`{"type":"object"}`)}, func(s model.StreamResult) error {
+		got = append(got, s)
+		return nil
+	})
+	if err != nil || len(got) < 3 || !got[0].Held || got[0].Wait != 3 || got[1] != (model.StreamResult{}) {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
 // heard is a model without a native mode that keeps what it is asked.
 type heard struct {
 	calling

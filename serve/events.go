@@ -184,8 +184,9 @@ func told(e event.Event) ([]byte, error) {
 		Attempt   int          `json:"attempt"`
 		Stream    string       `json:"stream,omitempty"`
 		Text      string       `json:"text"`
+		WaitMS    int64        `json:"wait_ms,omitempty"` // of a retry and of waiting
 		ParentRun string       `json:"parent_run,omitempty"`
-	}{e.Delta, e.Session, e.Run, e.Seq, key, e.Attempt, e.Stream, e.Text, e.ParentRun})
+	}{e.Delta, e.Session, e.Run, e.Seq, key, e.Attempt, e.Stream, e.Text, e.Wait.Milliseconds(), e.ParentRun})
 }
 
 func escaped(name string) string { return url.PathEscape(name) }

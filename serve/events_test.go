@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,9 +16,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/pawl-dev/pawl/a2a"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/telemetry"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/resilience"
@@ -31,7 +35,7 @@ func flaky(t *testing.T) model.Model {
 		scripted.Turn{Text: "Half of this is said.", Error: &scripted.Failure{Status: 529, MidStream: true}},
 		scripted.Text("All of it is said."),
 	)
-	return resilience.Retry(resilience.RetryPolicy{Attempts: 3, Wait: time.Millisecond, Restart: true})(m)
+	return resilience.Retry(resilience.RetryPolicy{Attempts: 3, Wait: 20 * time.Millisecond, Restart: true, Rand: func() float64 { return 0.5 }})(m)
 }
 
 // What was said in vain is told to be void, and a reader who comes back in between is told so, once.
@@ -43,11 +47,59 @@ func TestARetryIsToldOnce(t *testing.T) {
 	if got := shown(whole); strings.Count(got, "retry 1 ") != 1 || !strings.Contains(got, `text.delta 0 "Half "`) || !strings.Contains(got, `text.delta 1 "All "`) {
 		t.Fatalf("it read\n%s", got)
 	}
+	for _, e := range whole {
+		if (e.Kind == "retry") != (e.WaitMS > 0) || e.WaitMS > 1000 {
+			t.Errorf("%v is to wait for %d ms", e, e.WaitMS)
+		}
+	}
 	for cut := 1; cut <= len(whole); cut++ {
 		first := p.follow(b.Events, "", cut)
 		if d := cmp.Diff(shown(whole), shown(append(first, p.follow(b.Events, first[cut-1].id, 0)...))); d != "" {
 			t.Fatalf("cut after %d:\n%s", cut, d)
 		}
+	}
+}
+
+// leased is a store whose session another driver has, who may be gone, for a time.
+type leased struct {
+	journal.Store
+	until atomic.Pointer[time.Time]
+}
+
+func (h *leased) Lease(ctx context.Context, session, owner string, until time.Time) error {
+	if end := h.until.Load(); end != nil && time.Now().Before(*end) {
+		return errdefs.Conflict.Errorf("held: %w", &journal.Leased{Owner: "another", Left: time.Until(*end)})
+	}
+	return h.Store.Lease(ctx, session, owner, until)
+}
+
+// Who follows a session is told that a run waits for it, and how long at most, although no entry says so.
+func TestAReaderIsToldWhatARunWaitsFor(t *testing.T) {
+	store := &leased{Store: journal.Memory()}
+	p := serves(t, store, scripted.New(scripted.Text("One."), scripted.Text("Two.")), serve.Options{})
+	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"First.","session":"s","wait":true}`)
+	end := time.Now().Add(700 * time.Millisecond)
+	store.until.Store(&end)
+	var began sync.WaitGroup
+	defer began.Wait()
+	began.Go(func() {
+		p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Second.","session":"s","run":"r2","wait":true}`)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	res := p.ask(ctx, "GET", "/v1/sessions/s/events", "")
+	defer func() { _ = res.Body.Close() }()
+	var told []sent
+	for e := range reads(t, res.Body) {
+		if e.Kind == "waiting" || e.Kind == "warning" || e.Run == "r2" {
+			told = append(told, e)
+		}
+		if e.Run == "r2" && e.Kind == "run.finished" {
+			break
+		}
+	}
+	if len(told) < 3 || told[0].Kind != "warning" || told[1].Kind != "waiting" || told[1].Run != "r2" || told[1].Text != "the session" || told[1].WaitMS <= 0 || told[1].WaitMS > 700 || told[2].Kind != "run.started" {
+		t.Errorf("it was told\n%s", shown(told))
 	}
 }
 
@@ -125,28 +177,49 @@ func TestReadersThatGoAwayLeaveNothing(t *testing.T) {
 	p.follow("/v1/sessions/s/events?run=r", "", 0)
 }
 
-// A run belongs to the trace of who asked for it.
+// A run belongs to the trace of who asked for it, by whichever door he came, and also when he does not wait for it.
 func TestARunIsInTheTraceOfWhoAskedForIt(t *testing.T) {
-	spans := tracetest.NewInMemoryExporter()
-	tp := trace.NewTracerProvider(trace.WithSyncer(spans))
-	tel, err := telemetry.New(telemetry.Config{TracerProvider: tp})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory(), agent.WithTracer(tel)), serve.Options{})
-	const id = "0af7651916cd43dd8448eb211c80319c"
-	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Hello.","wait":true}`, "Traceparent", "00-"+id+"-b7ad6b7169203331-01")
-	all := spans.GetSpans()
-	if len(all) < 2 {
-		t.Fatalf("%d spans", len(all))
-	}
-	for _, s := range all {
-		if s.SpanContext.TraceID().String() != id {
-			t.Errorf("span %s is in trace %s", s.Name, s.SpanContext.TraceID())
-		}
+	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for door, begin := range map[string]func(p *place){
+		"the run API": func(p *place) { p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Hello.","wait":true}`) },
+		"the run API, later": func(p *place) {
+			p.do(http.StatusAccepted, nil, "POST", "/v1/runs", `{"prompt":"Hello.","session":"s","run":"r"}`)
+			p.follow("/v1/sessions/s/events?run=r", "", 0)
+		},
+		"chat completions": func(p *place) {
+			p.do(http.StatusOK, nil, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hello."}]}`)
+		},
+		"AG-UI": func(p *place) {
+			p.ui(`{"threadId":"t","runId":"r","state":{},"messages":[{"id":"m","role":"user","content":"Hello."}],"tools":[],"context":[],"forwardedProps":{}}`)
+		},
+		"A2A": func(p *place) { peer{p, a2a.V1}.send(user("m1", "Hello.")) },
+	} {
+		t.Run(door, func(t *testing.T) {
+			spans := tracetest.NewInMemoryExporter()
+			tel, err := telemetry.New(telemetry.Config{TracerProvider: trace.NewTracerProvider(trace.WithSyncer(spans))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := loop.New(loop.Config{Model: scripted.New(scripted.Text("Hi."))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := open(t, serve.Of(agent.Agent{ID: "a"}, e, journal.Memory(), agent.WithTracer(tel)), serve.Options{})
+			p.header.Set("Traceparent", "00-"+id+"-"+parent+"-01")
+			begin(p)
+			if err := p.server.Close(); err != nil { // the run's own span ends behind its answer
+				t.Fatal(err)
+			}
+			below := map[string]int{}
+			for _, s := range spans.GetSpans() {
+				if s.SpanContext.TraceID().String() != id {
+					t.Errorf("span %s is in trace %s", s.Name, s.SpanContext.TraceID())
+				}
+				below[s.Parent.SpanID().String()]++
+			}
+			if len(below) != 2 || below[parent] != 1 {
+				t.Errorf("spans below others: %v: want one below %s, the run, and the rest below that", below, parent)
+			}
+		})
 	}
 }

@@ -134,6 +134,7 @@ type sent struct {
 	Seq            int64           `json:"seq"`
 	Attempt        int             `json:"attempt"`
 	Text           string          `json:"text"`
+	WaitMS         int64           `json:"wait_ms"`
 	Data           json.RawMessage `json:"data"`
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
+	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -436,7 +437,7 @@ func TestTheExamplesOfTheDocumentWork(t *testing.T) {
 	}
 }
 
-// The kinds of entries are those that there are.
+// The kinds of entries and of deltas are those that there are.
 func TestTheDocumentHasTheKindsOfEntries(t *testing.T) {
 	_, _, text := described(t)
 	var doc struct {
@@ -445,6 +446,11 @@ func TestTheDocumentHasTheKindsOfEntries(t *testing.T) {
 				Entry struct {
 					Properties struct {
 						Kind struct{ Enum []journal.Kind }
+					}
+				}
+				Delta struct {
+					Properties struct {
+						Kind struct{ Enum []event.Delta }
 					}
 				}
 			}
@@ -457,6 +463,9 @@ func TestTheDocumentHasTheKindsOfEntries(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]event.Delta{event.TextDelta, event.ReasoningDelta, event.ToolOutput, event.Retry, event.Waiting, event.Warning, event.RunLeft}, doc.Components.Schemas.Delta.Properties.Kind.Enum); d != "" {
 		t.Error(d)
 	}
 }

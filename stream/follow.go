@@ -301,14 +301,14 @@ func (f *follower) events(ctx context.Context, i Item) []event.Event {
 	}
 	like := event.Event{Entry: journal.Entry{Session: i.Session, Run: i.Run, Key: i.Key, Seq: i.Seq}, ParentRun: i.ParentRun}
 	events := make([]event.Event, 0, len(i.Runs)+1)
-	add := func(kind event.Delta, stream string, attempt int, text string) {
+	add := func(d Delta, attempt int) {
 		e := like
-		e.Delta, e.Stream, e.Attempt, e.Text = kind, stream, attempt, text
+		e.Delta, e.Stream, e.Attempt, e.Text, e.Wait = d.Kind, d.Stream, attempt, d.Text, d.Wait
 		events = append(events, e)
 	}
-	if i.Key == (journal.Key{}) { // no effect's: a warning
+	if i.Key == (journal.Key{}) { // no effect's: a warning, or the session is waited for
 		for d := range i.Deltas() {
-			add(d.Kind, d.Stream, d.Try, d.Text)
+			add(d, d.Try)
 		}
 		return events
 	}
@@ -327,16 +327,16 @@ func (f *follower) events(ctx context.Context, i Item) []event.Event {
 		whole = i.Lost == 0 && i.Part == 1
 		u.First = u.Top + 1
 		u.Top = u.First
-		add(event.Retry, "", u.First, cmp.Or(u.Why, "another worker took it up"))
+		add(Delta{Run{Kind: event.Retry}, cmp.Or(u.Why, "another worker took it up")}, u.First)
 		u.Why = ""
 	}
 	u.By, u.Attempt, u.Part = i.By, i.Attempt, i.Part
 	if !whole {
-		add(event.Warning, "", u.Top, "Some of what was said here is missing. The outcome will have it.")
+		add(Delta{Run{Kind: event.Warning}, "Some of what was said here is missing. The outcome will have it."}, u.Top)
 	}
 	for d := range i.Deltas() {
 		u.Top = max(u.Top, u.First+d.Try)
-		add(d.Kind, d.Stream, u.First+d.Try, d.Text)
+		add(d, u.First+d.Try)
 	}
 	f.keep(u)
 	return events

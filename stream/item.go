@@ -34,10 +34,11 @@ type Item struct {
 
 // Run is a stretch of an item's text.
 type Run struct {
-	Kind   event.Delta `json:"kind"`
-	Stream string      `json:"stream,omitempty"` // of a tool's output
-	Try    int         `json:"try,omitempty"`    // a model's own, within the attempt, from 0: what came of an earlier one is void
-	Bytes  int         `json:"bytes"`
+	Kind   event.Delta   `json:"kind"`
+	Stream string        `json:"stream,omitempty"` // of a tool's output
+	Try    int           `json:"try,omitempty"`    // a model's own, within the attempt, from 0: what came of an earlier one is void
+	Bytes  int           `json:"bytes"`
+	Wait   time.Duration `json:"wait,omitempty"` // as event.Event has it, from when it was said, in nanoseconds
 }
 
 // Delta is what a stretch says.

@@ -79,7 +79,7 @@ func TestAStoreGivesBackWhatItGot(t *testing.T) {
 		odd := "\x00 not \xff UTF-8, and é"
 		want := stream.Item{
 			Session: "s/é", Run: "r", Key: journal.Key{Scope: "a/b", Op: "tool", ID: "c1"}, Seq: 7, Behind: 9, ParentRun: "above", Attempt: 3, By: "me", Part: 1, Lost: 5, Text: odd + "!?",
-			Runs: []stream.Run{{event.ToolOutput, "stderr", 0, len(odd)}, {event.Retry, "", 2, 1}, {event.TextDelta, "", 2, 1}},
+			Runs: []stream.Run{{event.ToolOutput, "stderr", 0, len(odd), 0}, {event.Retry, "", 2, 1, 1500 * time.Millisecond}, {event.TextDelta, "", 2, 1, 0}},
 		}
 		end := item("s/é", "me", 2, "")
 		end.End = true

@@ -79,24 +79,24 @@ func (w *Writer) Begin(head Item) *Attempt {
 	return &Attempt{w: w, head: Item{Session: head.Session, Run: head.Run, Key: head.Key, Seq: head.Seq, Behind: max(head.Behind, head.Seq), ParentRun: head.ParentRun, Attempt: max(head.Attempt, 1), By: rand.Text()}}
 }
 
-// Add says something. It waits for nobody; after End it does nothing.
-func (a *Attempt) Add(kind event.Delta, stream string, try int, text string) {
+// Add says what a delta says; whose it is, the attempt knows. It waits for nobody; after End it does nothing.
+func (a *Attempt) Add(e event.Event) {
 	w := a.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case a.end || w.closed || text == "":
+	case a.end || w.closed || e.Text == "":
 		return
-	case a.lost > 0 || len(a.data)+len(text) > w.by.Pending || w.bytes+len(text) > w.by.All:
-		a.lost += int64(len(text))
+	case a.lost > 0 || len(a.data)+len(e.Text) > w.by.Pending || w.bytes+len(e.Text) > w.by.All:
+		a.lost += int64(len(e.Text))
 		return
 	}
-	a.data = append(a.data, text...)
-	w.bytes += len(text)
-	if n := len(a.runs) - 1; n >= 0 && joins(kind) && a.runs[n].Kind == kind && a.runs[n].Stream == stream && a.runs[n].Try == try {
-		a.runs[n].Bytes += len(text)
+	a.data = append(a.data, e.Text...)
+	w.bytes += len(e.Text)
+	if n := len(a.runs) - 1; n >= 0 && joins(e.Delta) && a.runs[n].Kind == e.Delta && a.runs[n].Stream == e.Stream && a.runs[n].Try == e.Attempt {
+		a.runs[n].Bytes += len(e.Text)
 	} else {
-		a.runs = append(a.runs, Run{kind, stream, try, len(text)})
+		a.runs = append(a.runs, Run{e.Delta, e.Stream, e.Attempt, len(e.Text), e.Wait})
 	}
 	if w.by.Every < 0 {
 		a.now()

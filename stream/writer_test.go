@@ -40,11 +40,11 @@ func TestAWriterGathers(t *testing.T) {
 		for n := range 1000 { // a token each ms
 			token := fmt.Sprint(n, " ")
 			want += token
-			a.Add(event.TextDelta, "", 0, token)
+			a.Add(event.Event{Delta: event.TextDelta, Text: token})
 			time.Sleep(time.Millisecond)
 		}
 		a.End()
-		a.Add(event.TextDelta, "", 0, "after the end")
+		a.Add(event.Event{Delta: event.TextDelta, Text: "after the end"})
 		if !a.Flush(t.Context()) {
 			t.Error("it is not there")
 		}
@@ -71,8 +71,8 @@ func TestMuchIsWrittenAtOnce(t *testing.T) {
 		w := stream.NewWriter(s, stream.Batching{}, nil)
 		began := time.Now()
 		a, silent := w.Begin(head), w.Begin(head)
-		a.Add(event.ToolOutput, "stdout", 0, strings.Repeat("x", 10<<10))
-		a.Add(event.ToolOutput, "stderr", 0, strings.Repeat("y", 10<<10))
+		a.Add(event.Event{Delta: event.ToolOutput, Stream: "stdout", Text: strings.Repeat("x", 10<<10)})
+		a.Add(event.Event{Delta: event.ToolOutput, Stream: "stderr", Text: strings.Repeat("y", 10<<10)})
 		synctest.Wait()
 		items := all(t, s, "s", 0)
 		if len(items) != 1 || len(items[0].Text) != 20<<10 || len(items[0].Runs) != 2 || time.Since(began) > 0 {
@@ -127,7 +127,7 @@ func TestAStoreThatIsGoneHoldsNobodyUp(t *testing.T) {
 		speak := func(lines int) {
 			for n := range lines {
 				line := fmt.Sprint(said.Len(), strings.Repeat("x", n%3*1000), "\n")
-				a.Add(event.TextDelta, "", 0, line)
+				a.Add(event.Event{Delta: event.TextDelta, Text: line})
 				said.WriteString(line)
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -183,8 +183,8 @@ func TestNothingIsThereTwiceWhenNobodyKnows(t *testing.T) {
 		for n := range 200 {
 			token := fmt.Sprint(n, " ")
 			want += token
-			a.Add(event.TextDelta, "", 0, token)
-			b.Add(event.TextDelta, "", 0, token)
+			a.Add(event.Event{Delta: event.TextDelta, Text: token})
+			b.Add(event.Event{Delta: event.TextDelta, Text: token})
 			time.Sleep(7 * time.Millisecond)
 		}
 		a.End()
@@ -204,7 +204,7 @@ func TestAWriterCloses(t *testing.T) {
 		var log bytes.Buffer
 		w := stream.NewWriter(f, stream.Batching{}, slog.New(slog.NewTextHandler(&log, nil)))
 		a := w.Begin(head)
-		a.Add(event.TextDelta, "", 0, "12345")
+		a.Add(event.Event{Delta: event.TextDelta, Text: "12345"})
 		waits, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if began := time.Now(); a.Flush(waits) || time.Since(began) != time.Second {
@@ -217,7 +217,7 @@ func TestAWriterCloses(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Second || !strings.Contains(log.String(), "bytes=5") {
 			t.Errorf("closed after %v: %s", took, &log)
 		}
-		a.Add(event.TextDelta, "", 0, "nobody hears")
+		a.Add(event.Event{Delta: event.TextDelta, Text: "nobody hears"})
 		a.End()
 		if a.Flush(t.Context()) {
 			t.Error("it is there?")
@@ -230,9 +230,9 @@ func TestADeltaCostsNothing(t *testing.T) {
 	s := &faulty{Store: stream.Memory(stream.Retention{}), hangs: true}
 	w := stream.NewWriter(s, stream.Batching{Every: time.Hour, Bytes: 1 << 30, Pending: 1 << 30}, slog.New(slog.DiscardHandler))
 	a := w.Begin(head)
-	a.Add(event.TextDelta, "", 0, "the first one")
+	a.Add(event.Event{Delta: event.TextDelta, Text: "the first one"})
 	if n := testing.AllocsPerRun(20_000, func() {
-		a.Add(event.TextDelta, "", 0, "word ")
+		a.Add(event.Event{Delta: event.TextDelta, Text: "word "})
 	}); n != 0 {
 		t.Errorf("%v allocations a delta", n)
 	}
@@ -272,7 +272,7 @@ func TestAServerThatIsGoneForAWhile(t *testing.T) {
 		for n := 0; time.Now().Before(until); n++ {
 			token := fmt.Sprint(n, " ")
 			want.WriteString(token)
-			a.Add(event.TextDelta, "", 0, token)
+			a.Add(event.Event{Delta: event.TextDelta, Text: token})
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -294,7 +294,7 @@ func TestAWriterThatDoesNotGather(t *testing.T) {
 	w := stream.NewWriter(s, stream.Batching{Every: -1}, nil)
 	a := w.Begin(head)
 	for n, token := range []string{"one ", "two ", "three"} {
-		a.Add(event.TextDelta, "", 0, token)
+		a.Add(event.Event{Delta: event.TextDelta, Text: token})
 		if items := all(t, s, "s", 0); len(items) != n+1 || items[n].Text != token {
 			t.Fatalf("after %q: %+v", token, items)
 		}

@@ -53,7 +53,7 @@ func (s *speaking) Publish(_ context.Context, e event.Event) error {
 	case e.Delta == event.RunLeft: // it is left to a workflow, or to the next attempt
 		return nil
 	}
-	s.to(e).Add(e.Delta, e.Stream, e.Attempt, e.Text)
+	s.to(e).Add(e)
 	return nil
 }
 

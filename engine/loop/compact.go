@@ -79,7 +79,7 @@ func (l *Engine) compact(ctx context.Context, run *engine.Run, host engine.Host,
 		return failed(err)
 	}
 	deltas := engine.DeltasOf(run, host, e.Key(), 0)
-	deltas.Waits(ctx, "a summary of the transcript")
+	deltas.Waits(ctx, "a summary of the transcript", 0)
 	began := time.Now()
 	req := l.summarizing(e.Messages.Slice(0, edit.From))
 	resp, _, err := l.complete(ctx, &req, nil)

@@ -22,6 +22,7 @@ type stream struct {
 	text      []byte  // in a room
 	room      *[]byte // from the first text on: a call that waits for its model needs none
 	reasoning bool    // some was shown
+	held      bool    // the request is not sent yet, and who listens was told so
 	final     *model.Response
 }
 
@@ -37,6 +38,13 @@ func (s *stream) take(ctx context.Context, to *engine.Deltas, r model.StreamResu
 	if r.Void != nil {
 		*s = stream{text: s.text[:0], room: s.room}
 		to.Again(ctx, r.Void.Error(), r.Wait)
+		return
+	}
+	if s.held && !r.Held {
+		to.Waits(ctx, "the model", 0)
+	}
+	if s.held = r.Held; s.held {
+		to.Waits(ctx, "the rate limit", r.Wait)
 		return
 	}
 	s.reasoning = s.reasoning || r.Reasoning != ""

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -57,6 +59,22 @@ func talkTo(t *testing.T, script string, flags ...string) *conversation {
 	}
 	c.begin(c.args...)
 	return c
+}
+
+// another is somebody else at the same session, at a terminal of his own.
+func (c *conversation) another(flags ...string) *conversation {
+	c.t.Helper()
+	sockets, err := os.MkdirTemp("", "tmux")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	d := &conversation{t: c.t, tmux: c.tmux, socket: filepath.Join(sockets, "s"), dir: c.dir, journal: c.journal, args: append(slices.Clip(c.args), flags...)}
+	c.t.Cleanup(func() {
+		_, _ = d.does("kill-server")
+		_ = os.RemoveAll(sockets)
+	})
+	d.begin(d.args...)
+	return d
 }
 
 // begin starts a program in a terminal of its own; what the one before left is gone.
@@ -424,6 +442,124 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 	c.ready()
 	c.types("y")
 	c.sees("· goes on", "✓ bash git init six", "All asked.")
+}
+
+// A call is approved with its like, for the session: the next one is not asked about, and one that is not its like is.
+func TestACallIsApprovedWithItsLike(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: c1, name: bash, input: {command: "git init one"}}]
+- tool_calls: [{id: c2, name: bash, input: {command: "git init two"}}]
+- tool_calls: [{id: c3, name: bash, input: {command: "touch three"}}]
+- text: "Done."
+- tool_calls: [{id: c4, name: bash, input: {command: "git init four"}}]
+- text: "Done again."
+`, atOnce)
+	c.says("begin")
+	c.sees("? run bash", "| command: git init one")
+	c.ready()
+	c.bottom("[r] for the session Bash(git init:*)")
+	c.types("r")
+	c.sees("→ yes, and for the session Bash(git init:*)", "✓ bash git init one", "✓ bash git init two", "| command: touch three")
+	c.ready()
+	c.types("y")
+	c.sees("✓ bash touch three", "Done.")
+	c.rests()
+	c.presses("C-d")
+	c.sees("exit=0")
+	c.begin(c.args...) // it is on record
+	c.says("again")
+	screen := c.sees("> again", "✓ bash git init four", "Done again.")
+	if strings.Count(screen, "? run bash") != 2 {
+		t.Errorf("it was asked:\n%s", screen)
+	}
+	for _, name := range []string{"one", "two", "three", "four"} {
+		if _, err := os.Stat(filepath.Join(c.dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Who comes to a session that another process drives is told so, and sees that he waits, if he wants to.
+func TestASecondConversationWaitsForTheSession(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: b, name: bash, input: {command: "`+untilGo+`"}}]
+- text: "The first one's answer."
+- text: "The second one's answer."
+`, atOnce, free)
+	c.says("begin")
+	c.sees("bash until")
+	d := c.another()
+	d.sees("session s", "> begin", "! another process is at work in this session")
+	d.says("me too")
+	d.sees("✗", "is being driven by somebody else")
+	d.presses("C-d")
+	d.sees("exit=1")
+	d.begin(append(slices.Clip(d.args), "--wait")...)
+	d.sees("! another process is at work in this session")
+	d.says("me too")
+	d.sees("! waiting for the session")
+	d.bottom("waiting for the session: 2 s · Esc interrupts")
+	c.makes("go")
+	c.sees("✓ bash", "The first one's answer.")
+	d.sees("The second one's answer.", "✓ ")
+	if screen := d.rests(); strings.Contains(screen, "Esc interrupts") || strings.Count(screen, "waiting for the session") != 1 {
+		t.Errorf("it still waits:\n%s", screen)
+	}
+	show, err := exec.Command(c.args[0], "sessions", "show", "s", "--journal", c.journal).Output()
+	if _, after, ok := strings.Cut(string(show), "The first one's answer."); err != nil || !ok || !strings.Contains(after, "me too") || !strings.Contains(after, "The second one's answer.") {
+		t.Errorf("%v\n%s", err, show)
+	}
+}
+
+// A summary of the transcript takes its time, and a person sees that it does, and what came of it.
+func TestACompactionIsSeen(t *testing.T) {
+	t.Parallel()
+	summarize := make(chan struct{})
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Stream bool }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
+		said, usage := `"content":"Said."`, 100
+		switch n := asked.Add(1); {
+		case n < 5:
+			said = fmt.Sprintf(`"tool_calls":[{"index":0,"id":"c%d","type":"function","function":{"name":"bash","arguments":"{\"command\":\"seq %d 900\"}"}}]`, n, n)
+			if usage = 1000; n == 4 { // more than there is room for
+				usage = 1_000_000
+			}
+		case n == 5:
+			select {
+			case <-summarize:
+			case <-r.Context().Done():
+				return
+			}
+			said = `"content":"Numbers were counted."`
+		}
+		end := "stop"
+		if strings.HasPrefix(said, `"tool`) {
+			end = "tool_calls"
+		}
+		tokens := fmt.Sprintf(`"usage":{"prompt_tokens":%d,"completion_tokens":10,"total_tokens":%d}`, usage, usage+10)
+		if !in.Stream {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant",%s},"finish_reason":%q}],%s}`, said, end, tokens)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{%s},\"finish_reason\":%q}]}\n\ndata: {\"choices\":[],%s}\n\ndata: [DONE]\n\n", said, end, tokens)
+	}))
+	t.Cleanup(server.Close)
+	c := talkTo(t, "", "--model", "openai/gpt-5", "--base-url", server.URL+"/v1", atOnce, free)
+	c.says("count")
+	c.bottom("waiting for a summary of the transcript: 2 s · Esc interrupts")
+	close(summarize)
+	c.sees("✓ bash seq 4 900", "≈ compacted: ", "tokens are some", "the last 6 messages stay as they are", "Said.", "✓ ")
+	if screen := c.rests(); strings.Contains(screen, "waiting for a summary") || strings.Contains(screen, "Numbers were counted.") {
+		t.Errorf("it still waits, or the summary is told as an answer:\n%s", screen)
+	}
 }
 
 // What a person typed before the question could be read is no answer to it, and is there again when it is answered.

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/pack"
 )
 
-func packCommand(s streams) *cobra.Command {
+func packCommand(s streams, p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pack",
 		Short:   "Check, show and try PromptPack files",
@@ -25,7 +25,7 @@ func packCommand(s streams) *cobra.Command {
 			return usage("pack what? validate FILE, show FILE, or run FILE PROMPT TEXT")
 		},
 	}
-	cmd.AddCommand(packValidateCommand(s), packShowCommand(s), packRunCommand(s))
+	cmd.AddCommand(packValidateCommand(s), packShowCommand(s), packRunCommand(s, p))
 	return cmd
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
+	"github.com/pawl-dev/pawl/internal/cli/otlp"
 	"github.com/pawl-dev/pawl/internal/near"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model"
@@ -27,13 +28,14 @@ import (
 
 // packRun is what pack run is told.
 type packRun struct {
+	program            Program
 	model, baseURL     string
 	vars, tools, allow []string
 	workflow           bool
 }
 
-func packRunCommand(s streams) *cobra.Command {
-	var r packRun
+func packRunCommand(s streams, p Program) *cobra.Command {
+	r := packRun{program: p}
 	cmd := &cobra.Command{
 		Use:   "run [flags] FILE PROMPT TEXT",
 		Short: "Say something by a prompt of a pack, or by its workflow",
@@ -82,9 +84,14 @@ The exit code is 1 when the turn failed or a validator blocked the answer, whose
 
 // run takes the turn. What is found before it is wrong use.
 func (r packRun) run(ctx context.Context, s streams, file, prompt, text string) (code int, err error) {
+	ctx = otlp.Caller(ctx)
+	tracer, err := r.program.traces.Tracer()
+	if err != nil {
+		return exitUsage, err
+	}
 	host := &lineHost{}
 	store := journal.Memory()
-	conv, err := r.open(file, prompt, pawl.WithHost(host), pawl.WithJournal(store))
+	conv, err := r.open(file, prompt, pawl.WithHost(host), pawl.WithJournal(store), pawl.WithRunOptions(agent.WithTracer(tracer)))
 	if err != nil {
 		return exitUsage, unwrapped(err)
 	}

@@ -89,7 +89,7 @@ func (p Program) run(ctx context.Context, s streams, args []string) int {
 	root.SetErr(s.err)
 	started := false // whether a command's own code took over, and with it the last line of --json
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
-	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s, p), chatCommand(s, p), resumeCommand(s, p), serveCommand(s, p), workerCommand(s, p), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s, p), packCommand(s), graphCommand(s, p), modelsCommand(s), doctorCommand(s), versionCommand(s, p)) //nolint:contextcheck // cobra hands it on
+	root.AddCommand(demoCommand(s), demoActCommand(s), runCommand(s, p), chatCommand(s, p), resumeCommand(s, p), serveCommand(s, p), workerCommand(s, p), replayCommand(s), approveCommand(s), rejectCommand(s), answerCommand(s), sessionsCommand(s), permissionsCommand(s), trustCommand(s), mcpCommand(s, p), packCommand(s, p), graphCommand(s, p), modelsCommand(s), doctorCommand(s), versionCommand(s, p)) //nolint:contextcheck // cobra hands it on
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitCompleted

@@ -339,3 +339,26 @@ func TestGraphsAndScriptsAreOneTraceToo(t *testing.T) {
 		})
 	}
 }
+
+// The turn of a pack lies in the trace of who asked for it.
+func TestATurnOfAPackIsInItsCallersTrace(t *testing.T) {
+	c, w := newCollector(t), newWorld(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.http)
+	t.Setenv("TRACEPARENT", "00-"+callersTrace+"-"+callersSpan+"-01")
+	pack := w.file("flow.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {
+"ask": {"id": "ask", "name": "Ask", "version": "1.0.0", "system_template": "You ask."}, "tell": {"id": "tell", "name": "Tell", "version": "1.0.0", "system_template": "You tell."}},
+"workflow": {"version": 1, "entry": "start", "states": {"start": {"prompt_task": "ask", "on_event": {"Known": "end"}}, "end": {"prompt_task": "tell"}}}}`)
+	script := w.file("s.yaml", `turns: [{tool_calls: [{name: workflow__transition, input: {event: Known, context: "x"}}]}, {text: "It is told."}]`)
+	if r := w.pawl("pack", "run", "--workflow", "--model", "scripted/"+script, pack, "go"); r.code != exitCompleted || strings.Contains(r.err, "OpenTelemetry") {
+		t.Fatalf("%+v", r)
+	}
+	all, _ := c.spans()
+	want := "pawl: invoke_agent p\n  pawl: chat SCRIPT\n  pawl: chat SCRIPT\n  pawl: execute_tool workflow__transition\n"
+	if got := strings.ReplaceAll(tree(all, callersSpan), script, "SCRIPT"); got != want || all[0].Trace != callersTrace {
+		t.Errorf("in %s, below the caller's span:\n%s", all[0].Trace, got)
+	}
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	if r := w.pawl("pack", "run", "--workflow", "--model", "scripted/"+script, pack, "go"); r.code != exitUsage || !strings.Contains(r.err, "zipkin") {
+		t.Errorf("%+v", r)
+	}
+}

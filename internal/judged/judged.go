@@ -118,6 +118,7 @@ func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.S
 			j = r.judge()
 			return cb(s)
 		}
+		spoke := s.Text != ""
 		s.Text = j.take(s.Text)
 		if s.Final && s.Response != nil {
 			s.Text += j.rest(s.Response.Message.Text())
@@ -127,7 +128,7 @@ func (r ruled) CompleteStream(ctx context.Context, req model.Request, cb model.S
 			}
 			s.Text += j.shown.String()[shown:]
 		}
-		if s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final {
+		if spoke && s.Text == "" && s.Reasoning == "" && s.Input == "" && !s.Final {
 			return nil
 		}
 		return cb(s)

@@ -66,3 +66,22 @@ func TestAReplyThatBeginsAnewIsJudgedAnew(t *testing.T) {
 		})
 	}
 }
+
+// That a call is held back, and then sent, is told although nothing is said by it.
+func TestAWaitPassesThrough(t *testing.T) {
+	g, err := guard.New(guard.Config{Type: "banned_words", FailOnViolation: true, Params: guard.Params{"words": []any{"secret plan"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := judged.Rules{MaxRounds: 1, Guards: []*guard.Guard{g}, Found: func(context.Context, *guard.Violation, ...*guard.Violation) {}}.Middleware(pieces{
+		{Held: true, Wait: 3}, {}, {Text: "Hello."}, {Final: true, Response: &model.Response{Message: message.Assistant("Hello."), Stop: model.StopEnd}},
+	})
+	var got []model.StreamResult
+	err = m.CompleteStream(t.Context(), model.Request{Messages: message.NewHistory(message.User("go"))}, func(s model.StreamResult) error {
+		got = append(got, s)
+		return nil
+	})
+	if err != nil || len(got) < 3 || !got[0].Held || got[0].Wait != 3 || got[1] != (model.StreamResult{}) {
+		t.Errorf("%v: %+v", err, got)
+	}
+}

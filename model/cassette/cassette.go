@@ -107,7 +107,7 @@ func (r *Recorder) CompleteStream(ctx context.Context, req model.Request, cb mod
 	x := &exchange{Exchange: n, Call: callStream}
 	var reply *model.Response
 	err = r.m.CompleteStream(ctx, req, func(p model.StreamResult) error {
-		if !p.Final || p.Text != "" || p.Reasoning != "" || p.Input != "" {
+		if !p.Held && (!p.Final || p.Text != "" || p.Reasoning != "" || p.Input != "") { // a limit on this side is not the model's
 			said := piece{Text: p.Text, Reasoning: p.Reasoning, Input: p.Input, Tool: p.Tool, Call: p.Call}
 			if p.Void != nil {
 				said.Void = newErrorDoc(nil, p.Void, r.scrub)

@@ -60,7 +60,7 @@ func TestNoSecretIsWrittenAndTheReplayMatchesAllTheSame(t *testing.T) {
 			return nil, nil, &model.Error{Provider: ofEnvironment, Message: all, Code: ofAForm, Err: errAll}
 		}
 		half := len(all) / 2 // in the middle of one
-		pieces := []model.StreamResult{{Text: all[:5]}, {Reasoning: all[:half]}, {Text: all[5:]}, {}, {Reasoning: all[half:]}, {Input: all[:half], Tool: "t"}, {Input: "x", Tool: "u", Call: 1}, {Input: all[half:], Tool: "t"}}
+		pieces := []model.StreamResult{{Held: true}, {Text: all[:5]}, {Reasoning: all[:half]}, {Text: all[5:]}, {}, {Reasoning: all[half:]}, {Input: all[:half], Tool: "t"}, {Input: "x", Tool: "u", Call: 1}, {Input: all[half:], Tool: "t"}}
 		return pieces, &model.Response{Message: message.New(message.RoleAssistant, parts...), Reason: all, ID: ofEnvironment, Model: ofEnvironment}, nil
 	}}
 	request := func(m message.Message) model.Request {

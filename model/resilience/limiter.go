@@ -55,7 +55,7 @@ func NewLimiter(p LimiterPolicy) *Limiter {
 
 // Middleware holds each call back until there is room for it, which ends at once with the call's context. A request counts when it is let
 // through, and its tokens by an estimate, without the reply; once the reply is there, by its usage. Of a call that fails the estimate
-// stands. A request that is larger than a burst waits until nothing is in use, and those after it until its tokens have accrued.
+// stands. To whoever streams, a call that is held back for more than a second says so ([model.StreamResult].Held). A request that is larger than a burst waits until nothing is in use, and those after it until its tokens have accrued.
 //
 // When the provider refuses a call with errdefs.RateLimit and a RetryAfter, all calls wait for so long, up to a minute.
 func (l *Limiter) Middleware() model.Middleware {
@@ -69,7 +69,7 @@ type limited struct {
 
 // Complete implements model.Model.
 func (m *limited) Complete(ctx context.Context, req model.Request) (*model.Response, error) {
-	n, err := m.begin(ctx, req)
+	n, err := m.begin(ctx, req, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (m *limited) Complete(ctx context.Context, req model.Request) (*model.Respo
 
 // CompleteStream implements model.Model.
 func (m *limited) CompleteStream(ctx context.Context, req model.Request, cb model.StreamHandler) error {
-	n, err := m.begin(ctx, req)
+	n, err := m.begin(ctx, req, cb)
 	if err != nil {
 		return err
 	}
@@ -104,12 +104,18 @@ type sized struct {
 	tokens int // below 0: not yet
 }
 
-// begin waits for room, and gives what was taken of the tokens.
-func (m *limited) begin(ctx context.Context, req model.Request) (n int, err error) {
+// begin waits for room, and gives what was taken of the tokens. cb is told of a long wait; nil: nobody is.
+func (m *limited) begin(ctx context.Context, req model.Request, cb model.StreamHandler) (n int, err error) {
 	s := sized{req, -1}
-	err = m.limiter.wait(ctx, &s)
+	told, err := m.limiter.wait(ctx, &s, cb)
+	if told && err == nil {
+		err = cb(model.StreamResult{}) // it is sent now
+	}
 	return max(0, s.tokens), err
 }
+
+// longHeld is when whoever waits for a call is told that it is held back.
+const longHeld = time.Second
 
 // lock locks, with the size of s known if it is needed. Estimating is outside of the lock: it may take a while.
 func (l *Limiter) lock(s *sized) {
@@ -119,14 +125,15 @@ func (l *Limiter) lock(s *sized) {
 	}
 }
 
-func (l *Limiter) wait(ctx context.Context, s *sized) error {
+// wait waits until the call may go, and reports whether cb was told.
+func (l *Limiter) wait(ctx context.Context, s *sized, cb model.StreamHandler) (told bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	l.lock(s)
 	if len(l.queue) == 0 && l.take(s.tokens) == 0 {
 		l.mu.Unlock()
-		return nil
+		return false, nil
 	}
 	w := &waiter{make(chan struct{}, 1)}
 	if l.queue = append(l.queue, w); len(l.queue) == 1 {
@@ -136,27 +143,38 @@ func (l *Limiter) wait(ctx context.Context, s *sized) error {
 	defer l.leave(w)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	long := time.NewTimer(longHeld)
+	defer long.Stop()
+	var until time.Time // it may go, as things stand; zero: others are before it
 	for first := false; ; {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return told, ctx.Err()
 		case <-w.look:
 			first = true
 		case <-timer.C:
+		case <-long.C:
+			if told = cb != nil; told {
+				if err := cb(model.StreamResult{Held: true, Wait: max(0, time.Until(until))}); err != nil {
+					return told, err
+				}
+			}
+			continue
 		}
 		if !first {
 			continue // an hour in the queue
 		}
 		if err := ctx.Err(); err != nil { // both came at once
-			return err
+			return told, err
 		}
 		l.lock(s)
 		d := l.take(s.tokens)
 		l.mu.Unlock()
 		if d == 0 {
-			return nil
+			return told, nil
 		}
 		timer.Reset(d)
+		until = time.Now().Add(d)
 	}
 }
 

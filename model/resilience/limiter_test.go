@@ -3,6 +3,7 @@ package resilience_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -273,4 +274,65 @@ func TestACancelledCallIsNotLetThrough(t *testing.T) {
 	if _, err := resilience.NewLimiter(resilience.LimiterPolicy{}).Middleware()(m).Complete(ctx, hi); !errors.Is(err, context.Canceled) || len(m.at) > 0 {
 		t.Error(err)
 	}
+}
+
+// Who streams hears that a call is held back, once that takes a second, and that it is sent then; of a shorter wait he hears nothing.
+func TestWhoStreamsHearsThatACallIsHeldBack(t *testing.T) {
+	for perMinute, want := range map[int][]string{
+		20: {"1: held, 2s more", "3: sent", "3: x"}, // a request each 3 s
+		75: {"1: x"},
+	} {
+		inBubble(t, func() {
+			l := resilience.NewLimiter(resilience.LimiterPolicy{Requests: perMinute, Burst: -1})
+			m := model.Wrap(plays(says("x")), l.Middleware())
+			if _, err := m.Complete(context.Background(), hi); err != nil {
+				t.Error(err)
+			}
+			began := time.Now()
+			var got []string
+			err := m.CompleteStream(context.Background(), hi, func(s model.StreamResult) error {
+				what := s.Text
+				switch {
+				case s.Held:
+					what = fmt.Sprintf("held, %v more", s.Wait.Round(time.Second))
+				case s.Final && s.Text == "":
+					return nil
+				case s.Text == "":
+					what = "sent"
+				}
+				got = append(got, fmt.Sprintf("%d: %s", int(time.Since(began).Round(time.Second)/time.Second), what))
+				return nil
+			})
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d a minute: %q, %v: want %q", perMinute, got, err, want)
+			}
+		})
+	}
+}
+
+// Behind others nobody knows how long it takes, and a handler that wants no more ends the wait, with its own error and its place given up.
+func TestAHandlerMayEndTheWait(t *testing.T) {
+	inBubble(t, func() {
+		l := resilience.NewLimiter(resilience.LimiterPolicy{Requests: 1, Burst: -1})
+		m := model.Wrap(plays(says("x")), l.Middleware())
+		if _, err := m.Complete(context.Background(), hi); err != nil {
+			t.Error(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = m.Complete(context.Background(), hi) })
+		synctest.Wait()
+		began, enough := time.Now(), errors.New("enough")
+		if err := m.CompleteStream(context.Background(), hi, func(s model.StreamResult) error {
+			if !s.Held || s.Wait != 0 {
+				t.Errorf("%+v", s)
+			}
+			return enough
+		}); !errors.Is(err, enough) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		wg.Wait()
+		if took := time.Since(began); took > time.Minute+time.Second {
+			t.Errorf("the one before it took %v", took)
+		}
+	})
 }

@@ -14,7 +14,10 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/pawl-dev/pawl/engine/telemetry"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/serve/mcp"
@@ -225,6 +228,32 @@ func TestNoMoreRequestsAreServedThanMayBe(t *testing.T) {
 		t.Error(res.Status)
 	}
 	_ = first.Body.Close()
+}
+
+// Over HTTP a call is in the trace of its request's header, unless it names another one itself.
+func TestARunOverHTTPBelongsToTheTraceOfItsRequest(t *testing.T) {
+	const request, own = "0af7651916cd43dd8448eb211c80319c", "4bf92f3577b34da6a3ce929d0e0e4736"
+	for meta, want := range map[string]string{``: request, `,"_meta":{"traceparent":"00-` + own + `-00f067aa0ba902b7-01"}`: own} {
+		rec := tracetest.NewInMemoryExporter()
+		tracer, err := telemetry.New(telemetry.Config{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(rec))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := noProject(nil, "")
+		o.Tracer = tracer
+		srv := newPlace(t, o, mcp.Options{}).listen(mcp.HTTP{})
+		session := begin(t, srv.URL)
+		answered(t, post(t, srv.URL, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"hi"}`+meta+`}}`, session, "Traceparent: 00-"+request+"-b7ad6b7169203331-01").Body, "2")
+		spans := rec.GetSpans()
+		if len(spans) == 0 {
+			t.Error("no spans")
+		}
+		for _, s := range spans {
+			if got := s.SpanContext.TraceID().String(); got != want {
+				t.Errorf("with %q, %s is in %s, want %s", meta, s.Name, got, want)
+			}
+		}
+	}
 }
 
 // A client that goes in mid-stream loses nothing: with sessions the run goes to its end, and the rest of the stream is there for who comes back; without, it is left open. The DELETE of a session leaves it open, too.

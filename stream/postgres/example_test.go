@@ -38,7 +38,7 @@ func Example() {
 
 	w := stream.NewWriter(here, stream.Batching{}, nil)
 	a := w.Begin(stream.Item{Session: "chat", Run: "r", Key: journal.Key{Op: "model", ID: "1"}})
-	a.Add(event.TextDelta, "", 0, "Good evening.")
+	a.Add(event.Event{Delta: event.TextDelta, Text: "Good evening."})
 	a.End()
 	w.Close(ctx) // waits until it is there
 

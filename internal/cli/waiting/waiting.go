@@ -21,7 +21,7 @@ const (
 	Tool   Kind = "tool"   // a tool, What is its name
 	Start  Kind = "start"  // an MCP server that starts, What is its name
 	Worker Kind = "worker" // somebody who does the run elsewhere
-	Other  Kind = "other"  // what What says, such as the session that another process drives, or a summary of the transcript
+	Other  Kind = "other"  // what What says, such as the session that another process drives, a summary of the transcript, or a rate limit of our own
 )
 
 // Wait is one thing that is waited for.

@@ -56,6 +56,9 @@ func TestWhatEventsSayIsWaitedFor(t *testing.T) {
 		"a run that is over":        {[]event.Event{entry(call, journal.ToolStarted{}), entry(journal.Key{}, journal.RunFinished{})}, ""},
 		"a run that is left":        {[]event.Event{entry(call, journal.ToolStarted{}), delta(journal.Key{}, event.RunLeft, "x", 0)}, ""},
 		"a run that is interrupted": {[]event.Event{entry(call, journal.ToolStarted{}), entry(journal.Key{}, journal.Parked{})}, ""},
+		"held back":                 {[]event.Event{entry(reply, journal.ModelStarted{}), delta(reply, event.Waiting, "the rate limit", 12*time.Second)}, "waiting for the rate limit: 9 s, at most 3 s more"},
+		"held back, then sent":      {[]event.Event{entry(reply, journal.ModelStarted{}), delta(reply, event.Waiting, "the rate limit", time.Second), delta(reply, event.Waiting, "the model", 0)}, "waiting for the model: 8 s"},
+		"held back, then words":     {[]event.Event{entry(reply, journal.ModelStarted{}), delta(reply, event.Waiting, "the rate limit", time.Second), delta(reply, event.TextDelta, "I", 0)}, ""},
 		"a task and its model":      {[]event.Event{entry(call, journal.ToolStarted{Call: journal.Called{Name: "task"}}), below}, "task: 10 s | waiting for the model: 9 s"},
 		"no worker, as it is here":  {[]event.Event{entry(journal.Key{}, journal.RunStarted{})}, ""},
 	} {

@@ -158,10 +158,12 @@ func (e *Encoder) delta(v event.Event) {
 		e.close()
 	case event.Warning:
 		e.custom("pawl.warning", map[string]string{"text": v.Text})
+	case event.Waiting:
+		e.custom("pawl.waiting", waits(v, map[string]any{"text": v.Text}))
 	case event.ToolOutput:
 		e.custom("pawl.tool_output", map[string]string{"toolCallId": v.Key.ID, "stream": v.Stream, "text": v.Text})
 	case event.Retry:
-		e.custom("pawl.retry", map[string]any{"step": v.Key.String(), "attempt": v.Attempt, "text": v.Text})
+		e.custom("pawl.retry", waits(v, map[string]any{"step": v.Key.String(), "attempt": v.Attempt, "text": v.Text}))
 		if r := e.replies[v.Key]; r != nil {
 			e.void(v.Key, r, v.Attempt)
 		}
@@ -371,6 +373,14 @@ func plain(v any) (out json.RawMessage, err error) {
 
 func pointer(name string) string {
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// waits puts how long is waited, in milliseconds, with what a delta says, if it is known.
+func waits(v event.Event, said map[string]any) map[string]any {
+	if v.Wait > 0 {
+		said["waitMs"] = v.Wait.Milliseconds()
+	}
+	return said
 }
 
 func (e *Encoder) custom(name string, v any) {

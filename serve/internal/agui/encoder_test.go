@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +53,8 @@ func TestWhatARunHasBesideReplies(t *testing.T) {
 		entry(model1, journal.ModelFinished{Message: message.Assistant("Right.")}),
 		{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}}, Delta: event.ToolOutput, Stream: "stdout", Text: "out"},
 		{Entry: journal.Entry{Run: "r"}, Delta: event.Warning, Text: "Mind."},
+		{Entry: journal.Entry{Run: "r"}, Delta: event.Waiting, Text: "the session", Wait: 10 * time.Second},
+		{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "compact", ID: "2"}}, Delta: event.Waiting, Text: "a summary"},
 		{Entry: journal.Entry{Run: "another", Key: model1}, Delta: event.TextDelta, Text: "no"},
 		entry(journal.Key{Op: "model", ID: "2"}, journal.ModelStarted{}),
 		{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "model", ID: "2"}}, Delta: event.ReasoningDelta, Text: "Hm"},
@@ -82,6 +85,8 @@ func TestWhatARunHasBesideReplies(t *testing.T) {
 {"type":"STEP_FINISHED","stepName":"model/1"}
 {"type":"CUSTOM","name":"pawl.tool_output","value":{"stream":"stdout","text":"out","toolCallId":"c"}}
 {"type":"CUSTOM","name":"pawl.warning","value":{"text":"Mind."}}
+{"type":"CUSTOM","name":"pawl.waiting","value":{"text":"the session","waitMs":10000}}
+{"type":"CUSTOM","name":"pawl.waiting","value":{"text":"a summary"}}
 {"type":"STEP_STARTED","stepName":"model/2"}
 {"type":"REASONING_START","messageId":"r/model/2/reasoning"}
 {"type":"REASONING_MESSAGE_START","messageId":"r/model/2/reasoning","role":"reasoning"}

@@ -40,7 +40,7 @@ func (h *host) Publish(_ context.Context, e event.Event) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if e.Data == nil {
-		h.to(e).Add(e.Delta, e.Stream, e.Attempt, e.Text)
+		h.to(e).Add(e)
 		return nil
 	}
 	h.at[e.Session] = e.Seq
