@@ -480,36 +480,59 @@ func TestACallIsApprovedWithItsLike(t *testing.T) {
 	}
 }
 
-// Who comes to a session that another process drives is told so, and sees that he waits, if he wants to.
-func TestASecondConversationWaitsForTheSession(t *testing.T) {
+// Who comes to a session that another process drives sees what that does, and is heard by its run; or, if he wants to, waits for the session.
+func TestASecondConversationJoinsOrWaits(t *testing.T) {
 	t.Parallel()
 	c := talkTo(t, `turns:
 - tool_calls: [{id: b, name: bash, input: {command: "`+untilGo+`"}}]
-- text: "The first one's answer."
-- text: "The second one's answer."
+- text: "The first answer."
+- tool_calls: [{id: b2, name: bash, input: {command: "until [ -f on ]; do sleep 0.02; done; echo went on"}}]
+- text: "The second answer."
+- text: "The third answer."
+- text: "The fourth answer."
 `, atOnce, free)
 	c.says("begin")
 	c.sees("bash until")
 	d := c.another()
 	d.sees("session s", "> begin", "! another process is at work in this session")
 	d.says("me too")
-	d.sees("✗", "is being driven by somebody else")
-	d.presses("C-d")
-	d.sees("exit=1")
-	d.begin(append(slices.Clip(d.args), "--wait")...)
-	d.sees("! another process is at work in this session")
-	d.says("me too")
-	d.sees("! waiting for the session")
-	d.bottom("waiting for the session: 2 s · Esc interrupts")
+	d.bottom("» me too · heard before the next step")
+	d.bottom("in another process")
+	d.presses("Escape")
+	d.bottom("it is interrupted there")
 	c.makes("go")
-	c.sees("✓ bash", "The first one's answer.")
-	d.sees("The second one's answer.", "✓ ")
-	if screen := d.rests(); strings.Contains(screen, "Esc interrupts") || strings.Count(screen, "waiting for the session") != 1 {
+	c.sees("✓ bash", "The first answer.", "> me too", "✓ ") // whom others tell something knows it by what heard it
+	screen := d.sees("✓ bash", "> me too", "The first answer.")
+	if strings.Count(screen, "> begin") != 1 || strings.Count(screen, "me too") != 1 || strings.Contains(screen, "driver") {
+		t.Errorf("it stands there twice, or in words of nobody's:\n%s", screen)
+	}
+	c.says("again")
+	c.sees("bash until [ -f on ]")
+	d.types("and I") // while nothing was watched
+	d.presses("Enter")
+	d.sees("> again", "» and I · heard before the next step")
+	w := c.another("--wait")
+	w.sees("! another process is at work in this session")
+	w.says("and he")
+	w.sees("! waiting for the session: another process drives it")
+	w.bottom("waiting for the session: 2 s · Esc interrupts")
+	w.bottom("» and he · as soon as it can begin")
+	c.makes("on")
+	c.sees("The second answer.", "> and I")
+	d.sees("> and I", "The second answer.")
+	w.sees("> and he", "The third answer.", "✓ ")
+	if screen := w.rests(); strings.Contains(screen, "Esc interrupts") || strings.Count(screen, "waiting for the session") != 1 || strings.Count(screen, "and he") != 1 {
 		t.Errorf("it still waits:\n%s", screen)
 	}
+	d.presses("C-d")
+	d.sees("exit=0")
 	show, err := exec.Command(c.args[0], "sessions", "show", "s", "--journal", c.journal).Output()
-	if _, after, ok := strings.Cut(string(show), "The first one's answer."); err != nil || !ok || !strings.Contains(after, "me too") || !strings.Contains(after, "The second one's answer.") {
-		t.Errorf("%v\n%s", err, show)
+	rest := string(show)
+	for _, text := range []string{"me too", "The first answer.", "and I", "The second answer.", "and he", "The third answer."} {
+		_, after, ok := strings.Cut(rest, text)
+		if rest = after; !ok {
+			t.Errorf("%q is not in its place: %v\n%s", text, err, show)
+		}
 	}
 }
 
