@@ -53,7 +53,7 @@ func (u *ui) read(ctx context.Context, session string) (p past, err error) {
 			continue
 		case journal.Said:
 			if e.Key.Op == "" && d.Message.Role() == message.RoleUser {
-				p.said = append(p.said, plain.Text(d.Message.Text()))
+				p.said = append(p.said, plain.Typed(d.Message.Text()))
 			}
 			if e.Key.Op != "" && d.By != "pawl" && d.Message.Role() == message.RoleUser {
 				p.unheard = append(p.unheard, told{text: d.Message.Text(), at: e.Time})
