@@ -439,6 +439,8 @@ func TestAProposedRuleCoversTheCallAndItsLike(t *testing.T) {
 		"mcp__db__query":                     "mcp__db__query",
 		"task Reviewer":                      "task(reviewer)",
 		"edit out/file":                      "",
+		"edit .agents/x.md":                  "",
+		"write .git/hooks/post-commit":       "",
 		`deploy {"path":"../outside/file"}`:  "deploy",
 		"bash go test .; $(rm -rf x)":        "",
 		"bash npm run build":                 "Bash(npm run:*)",
