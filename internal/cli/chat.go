@@ -123,7 +123,7 @@ func (c common) conversation(ctx context.Context, s streams) (left chat.Left, er
 		Store: store, Session: c.session, Options: opts, Wait: c.wait,
 		Open: at.open, Elsewhere: elsewhere,
 		Message: func(text string, files []string) (message.Message, error) {
-			m, err := said(text, files)
+			m, err := said(text, "@", files)
 			if err == nil {
 				err = admitted(at.current(), m)
 			}
