@@ -141,6 +141,27 @@ func TestSteeringStandsWhereItIsHeard(t *testing.T) {
 	}
 }
 
+// Lines are printed into the space above what stands there, which may be higher still than what is to stand there.
+func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
+	u := newUI(context.Background(), Config{})
+	u.resize(80, 20)
+	u.edit.insert(strings.Repeat("a line\n", 10))
+	u.View()
+	high := u.stands.lines
+	u.edit.take()
+	u.View()
+	u.tell.print(make([]string, 100)...)
+	u.flush()
+	if n := 100 - len(u.out); high < 6 || n != 20-high-1 {
+		t.Errorf("%d lines were printed above %d of 20", n, high)
+	}
+	u.stands.at = u.stands.at.Add(-drawn)
+	u.View()
+	if u.stands.lines >= high {
+		t.Error("what was higher counts for ever")
+	}
+}
+
 // No line of the view or above it is wider than the terminal, whatever the width and whatever is shown.
 func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 	for _, width := range []int{20, 33, 80, 200} {

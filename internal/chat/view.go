@@ -17,7 +17,7 @@ const mostOpen = 4 << 10
 // View is what stands at the bottom: what still changes, what goes on, what can be typed, and what it is about.
 func (u *ui) View() tea.View {
 	if u.quit && u.run == nil {
-		u.shown = 0
+		u.stands = height{}
 		return tea.NewView("")
 	}
 	var lines []string
@@ -47,10 +47,27 @@ func (u *ui) View() tea.View {
 		lines, cursor = u.typed(lines)
 	}
 	lines = append(lines, u.status())
-	u.shown = len(lines)
+	u.stands = u.stands.with(len(lines), time.Now())
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.Cursor = cursor
 	return v
+}
+
+// height is how many lines stand at the bottom, and when that was made.
+type height struct {
+	lines int
+	at    time.Time
+}
+
+// drawn is how long it takes, at most, until what was made stands there: three frames.
+const drawn = 100 * time.Millisecond
+
+// with is the height once there is a view of so many lines. One that was higher may stand there still.
+func (h height) with(lines int, now time.Time) height {
+	if lines < h.lines && now.Sub(h.at) < drawn {
+		return h
+	}
+	return height{lines, now}
 }
 
 // replyLines shows the end of the reply under way: most lines at most.

@@ -585,6 +585,63 @@ func TestACompactionIsSeen(t *testing.T) {
 	}
 }
 
+// What stood at the bottom and was higher than what stands there now leaves nothing, on the screen and above it.
+func TestNothingOfWhatWasHigherStays(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: c1, name: bash, input: {command: "git init one", description: "a\nb"}}]
+- text: "Done."
+`, atOnce)
+	c.sees("/help", "\n>")
+	c.must("resize-window", "-t", "x", "-x", "90", "-y", "14")
+	c.types("aaa")
+	c.presses("C-j")
+	c.types("bbb")
+	c.presses("C-j")
+	c.types("ccc")
+	c.presses("Enter")
+	c.sees("? run bash", "| command: git init one")
+	c.ready()
+	for range 3 {
+		c.types("e")
+		c.bottom("the input that it is to run with")
+		c.presses("Escape")
+		c.bottom("[y]es")
+	}
+	c.types("e")
+	c.bottom("the input that it is to run with")
+	for range 4 {
+		c.presses("C-j")
+	}
+	c.types("zzz")
+	c.presses("Enter")
+	c.sees("that is no JSON object", "zzz")
+	c.presses("Escape")
+	c.bottom("[y]es")
+	c.types("e")
+	c.bottom("the input that it is to run with")
+	c.presses("C-e", "C-j", "C-j", "C-j", "Enter")
+	c.sees("→ yes, with another input:", "✓ bash git init one", "Done.")
+	c.rests()
+	c.presses("Up")
+	c.bottom("  ccc")
+	c.presses("Down")
+	c.bottom("\n>\n")
+	c.presses("Up")
+	c.bottom("  ccc")
+	c.presses("C-c")
+	c.bottom("\n>\n")
+	screen := c.screen()
+	for text, times := range map[string]int{"aaa": 1, "ccc": 1, "zzz": 0, "no JSON": 0, "waits for your answer": 0, "the input that": 0, "[y]es": 0, "\n> ": 1, "scripted/": 2, "\n>": 2, "{": 1, "}": 1} {
+		if n := strings.Count(screen, text); n != times {
+			t.Errorf("%q stands there %d times, want %d", text, n, times)
+		}
+	}
+	if t.Failed() {
+		t.Log(screen)
+	}
+}
+
 // What a person typed before the question could be read is no answer to it, and is there again when it is answered.
 func TestWhatIsTypedIsNoAnswerToAQuestionThatComesUp(t *testing.T) {
 	t.Parallel()
