@@ -38,7 +38,7 @@ type ui struct {
 	width, height int
 	out           []string // lines that are to be printed
 	printing      bool
-	stands        height // of the view
+	high          height // of the view
 	quit          bool
 
 	edit   editor
@@ -273,7 +273,7 @@ func (u *ui) flush() tea.Cmd {
 		}
 		return nil
 	}
-	n := min(max(u.height-u.stands.lines-1, 1), len(u.out))
+	n := min(max(u.height-u.high.lines-1, 1), len(u.out))
 	text := strings.Join(u.out[:n], "\n")
 	if text == "" {
 		text = " " // nothing at all would not be printed

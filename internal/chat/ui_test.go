@@ -147,7 +147,7 @@ func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
 	u.resize(80, 20)
 	u.edit.insert(strings.Repeat("a line\n", 10))
 	u.View()
-	high := u.stands.lines
+	high := u.high.lines
 	u.edit.take()
 	u.View()
 	u.tell.print(make([]string, 100)...)
@@ -155,9 +155,9 @@ func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
 	if n := 100 - len(u.out); high < 6 || n != 20-high-1 {
 		t.Errorf("%d lines were printed above %d of 20", n, high)
 	}
-	u.stands.at = u.stands.at.Add(-drawn)
+	u.high.at = u.high.at.Add(-drawn)
 	u.View()
-	if u.stands.lines >= high {
+	if u.high.lines >= high {
 		t.Error("what was higher counts for ever")
 	}
 }

@@ -17,7 +17,7 @@ const mostOpen = 4 << 10
 // View is what stands at the bottom: what still changes, what goes on, what can be typed, and what it is about.
 func (u *ui) View() tea.View {
 	if u.quit && u.run == nil {
-		u.stands = height{}
+		u.high = height{}
 		return tea.NewView("")
 	}
 	var lines []string
@@ -47,7 +47,7 @@ func (u *ui) View() tea.View {
 		lines, cursor = u.typed(lines)
 	}
 	lines = append(lines, u.status())
-	u.stands = u.stands.with(len(lines), time.Now())
+	u.high = u.high.with(len(lines), time.Now())
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.Cursor = cursor
 	return v
