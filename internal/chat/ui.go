@@ -85,8 +85,8 @@ type run struct {
 	step    string // what it does
 	since   time.Time
 	tools   []*call
-	put     map[string]bool // questions that it was told of, by their ids
-	text    string          // the last reply, as far as it is known
+	put     map[string]int // by the ids of questions: how often their entries were told of, less how often they were put
+	text    string         // the last reply, as far as it is known
 }
 
 // sayings are what was said to a run, the oldest first.
@@ -375,7 +375,7 @@ func (u *ui) resume() tea.Cmd {
 // begin has a run under way.
 func (u *ui) begin(r run) (context.Context, *run) {
 	ctx, cancel := context.WithCancel(u.ctx)
-	r.host, r.cancel, r.put, r.began, r.since = newHost(u.send), cancel, map[string]bool{}, time.Now(), time.Now()
+	r.host, r.cancel, r.put, r.began, r.since = newHost(u.send), cancel, map[string]int{}, time.Now(), time.Now()
 	u.run, u.tell.apart = &r, false
 	return ctx, u.run
 }
@@ -548,7 +548,7 @@ func (u *ui) event(e event.Event) {
 		u.delta(e, own)
 		return
 	}
-	came := false
+	came, told := false, false
 	switch d := e.Data.(type) {
 	case journal.Said:
 		if e.ParentRun == "" && e.Key.Op == "" {
@@ -589,7 +589,9 @@ func (u *ui) event(e event.Event) {
 	case journal.ToolFinished:
 		r.tools = slices.DeleteFunc(r.tools, func(c *call) bool { return c.run == e.Run && c.id == d.Call })
 	case journal.Asked:
-		r.put[d.ID] = true
+		if r.put[d.ID]++; r.put[d.ID] <= 0 {
+			told = true
+		}
 	case journal.Compacted:
 		u.spent = u.spent.Plus(journal.SpentBy(journal.ModelFinished{Usage: d.Usage, CostMicros: d.CostMicros}))
 		u.spent.Steps--
@@ -597,7 +599,9 @@ func (u *ui) event(e event.Event) {
 	if e.Session == u.session {
 		u.seq = max(u.seq, e.Seq)
 	}
-	u.tell.entry(e, came)
+	if !told {
+		u.tell.entry(e, came)
+	}
 }
 
 func (r *run) doing(step string) { r.step, r.since = step, time.Now() }

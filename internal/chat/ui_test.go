@@ -19,7 +19,7 @@ import (
 func working(entries int) *ui {
 	u := newUI(context.Background(), Config{Colour: true})
 	u.resize(100, 30)
-	u.run = &run{host: newHost(nil), put: map[string]bool{}}
+	u.run = &run{host: newHost(nil), put: map[string]int{}}
 	at := func(i int, op, id string, d journal.Data) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Seq: int64(i), Key: journal.Key{Op: op, ID: id}, Data: d}})
 		u.printed()

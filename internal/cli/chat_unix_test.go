@@ -428,6 +428,11 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 	c.ready()
 	c.types("l")
 	c.sees("it waits for an answer · Enter asks again")
+	for _, once := range []string{"| Which colour?", "| command: git init one", "| command: git init six"} {
+		if screen := c.screen(); strings.Count(screen, once) != 1 {
+			t.Errorf("%q does not stand there once:\n%s", once, screen)
+		}
+	}
 	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "edited": true, "four": true, "six": false} {
 		if _, err := os.Stat(filepath.Join(c.dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
