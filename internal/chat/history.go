@@ -88,7 +88,7 @@ func (u *ui) load(session string) tea.Cmd {
 	ctx := u.ctx
 	u.do(func() tea.Msg {
 		p, err := u.read(ctx, session)
-		return loadedMsg{session, p, err}
+		return loadedMsg{session, "", p, err}
 	})
 	return u.wait("reading the session")
 }
@@ -105,6 +105,7 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 	u.seq, u.said = p.state.Seq, p.unheard
 	u.tell.reset()
 	u.edit.history = p.said
+	u.giveBack(m.prompt)
 	if p.state.Seq == 0 {
 		u.tell.line(faint, "a new session: %s", plain.Line(m.session))
 		return nil

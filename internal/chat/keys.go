@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // leaving is how long a first Ctrl-C waits for the second one that leaves.
@@ -134,7 +136,7 @@ func init() { //nolint:gochecknoinits // help lists the commands, and is one
 		{"/model", "[PROVIDER/NAME]", "the model, or another one from the next run on, in the same session", false, (*ui).setModel},
 		{"/sessions", "", "the last sessions of this project, to pick one", false, (*ui).listSessions},
 		{"/new", "", "a new session", false, (*ui).fresh},
-		{"/fork", "[SEQ]", "goes on in a copy of this session up to an entry (#12), or all of it; this one stays as it is", false, (*ui).fork},
+		{"/fork", "[SEQ]", "goes on in a copy of this session: before a prompt (#12), which can be changed, or of all of it; this one stays as it is", false, (*ui).fork},
 		{"/resume", "", "goes on with a run that was interrupted", false, func(u *ui, _ string) tea.Cmd {
 			if !u.unfinished {
 				u.tell.line(faint, "there is no unfinished run in this session")
@@ -224,14 +226,31 @@ func (u *ui) fork(arg string) tea.Cmd {
 	}
 	ctx, store, session := u.ctx, u.Store, u.session
 	u.do(func() tea.Msg {
+		prompt := promptAt(ctx, store, session, at)
+		if prompt != "" { // it is said anew
+			at--
+		}
 		name, err := journal.Fork(ctx, store, session, at, "")
 		if err != nil {
 			return tellMsg{err: fmt.Errorf("/fork: %w", err)}
 		}
 		p, err := u.read(ctx, name)
-		return loadedMsg{name, p, err}
+		return loadedMsg{name, prompt, p, err}
 	})
 	return u.wait("forking")
+}
+
+// promptAt is the prompt that an entry of a session is; "" when it is something else.
+func promptAt(ctx context.Context, store journal.Store, session string, at int64) string {
+	if at > 1 {
+		for e, err := range store.Read(ctx, session, at-1) {
+			if d, ok := e.Data.(journal.Said); ok && err == nil && e.Seq == at && e.Key.Op == "" && d.Message.Role() == message.RoleUser {
+				return plain.Typed(d.Message.Text())
+			}
+			break
+		}
+	}
+	return ""
 }
 
 // picker is a list of sessions.

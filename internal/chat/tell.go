@@ -106,7 +106,11 @@ func (t *teller) entry(e event.Event, came bool) {
 	case journal.Board:
 		t.apart = t.apart || lead == ""
 	case journal.RunFinished:
-		if d.Status != "completed" {
+		switch d.Status {
+		case "completed":
+		case "canceled": // why is a matter of programs
+			t.line(yellow, "%s· canceled", lead)
+		default:
 			t.line(yellow, "%s· the run %s%s", lead, plain.Line(d.Status), because(d.Error))
 		}
 	case journal.Parked:
@@ -258,15 +262,29 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	}
 	t.print(t.style(colour, fit(lead+mark+" "+summary(call.Name, call.Input, t.width-len(lead)-len(took)-4), t.width-2-len(took))) + t.style(faint, took))
 	lines := strings.Split(strings.Trim(plain.Text(d.Content), "\n"), "\n")
-	var shown []string
+	shown, above := lines, false // what is left out stands above what is shown
 	switch {
 	case d.IsError:
-		shown = lines[max(len(lines)-errorLines, 0):]
+		shown, above = end(lines, errorLines), true
 	case d.Name == "edit" || d.Name == "write":
-		shown = lines[:min(len(lines), diffLines)]
+		if len(lines) > diffLines+1 {
+			shown = lines[:diffLines]
+		}
 	case d.Name == "read" || d.Name == "grep" || d.Name == "glob" || d.Name == "web_fetch": // for the model, not for people
+		shown = nil
 	default:
-		shown = lines[max(len(lines)-1, 0):]
+		shown, above = end(lines, 1), true
+	}
+	left := len(lines) - len(shown)
+	more := func() {
+		if len(shown) == 0 {
+			t.line(faint, "%s    … %s · Ctrl-O unfolds", lead, plural(left, "line"))
+		} else if left > 0 {
+			t.line(faint, "%s    … %d more lines · Ctrl-O unfolds", lead, left)
+		}
+	}
+	if above {
+		more()
 	}
 	for _, l := range shown {
 		if l = strings.ReplaceAll(l, "\t", "    "); strings.TrimSpace(l) == "" && len(shown) == 1 {
@@ -274,8 +292,8 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 		}
 		t.print(lead + "    " + t.style(diffColour(d, l), fit(l, t.width-6-len(lead))))
 	}
-	if left := len(lines) - len(shown); left > 0 {
-		t.line(faint, "%s    … %d more lines · Ctrl-O unfolds", lead, left)
+	if !above {
+		more()
 	}
 	t.keep(fold{call.Name + " " + plain.Members(call.Input), d.Content})
 	if d.Warning != "" {
@@ -284,6 +302,14 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	if d.Ends != "" {
 		t.line(yellow, "%s  ! a hook ended the run: %s", lead, plain.Line(d.Ends))
 	}
+}
+
+// end is the last lines of some: so many, and one more where that is all.
+func end(lines []string, most int) []string {
+	if len(lines) <= most+1 {
+		return lines
+	}
+	return lines[len(lines)-most:]
 }
 
 // fit is the beginning of a line: most columns at most, but some in any case.

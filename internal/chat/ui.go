@@ -122,6 +122,7 @@ type (
 	}
 	loadedMsg struct {
 		session string
+		prompt  string // to be changed, and said
 		past    past
 		err     error
 	}
@@ -588,6 +589,8 @@ func (u *ui) event(e event.Event) {
 		r.tools = append(r.tools, &call{run: e.Run, id: d.Call.ID, what: u.tell.whose(e) + summary(d.Call.Name, d.Call.Input, u.width-24), since: time.Now()})
 	case journal.ToolFinished:
 		r.tools = slices.DeleteFunc(r.tools, func(c *call) bool { return c.run == e.Run && c.id == d.Call })
+	case journal.RunFinished:
+		told = own && !r.other // by its result
 	case journal.Asked:
 		if r.put[d.ID]++; r.put[d.ID] <= 0 {
 			told = true
@@ -731,9 +734,11 @@ func (u *ui) result(r *run, res *agent.Result) {
 	case res.Status == agent.StatusInterrupted:
 		u.tell.line(yellow, "· Enter goes on, or say something else · %s", spent)
 	case res.Status == agent.StatusCanceled:
-		u.tell.line(yellow, "· what was done is kept · %s", spent)
+		u.tell.line(yellow, "· canceled: what was done is kept · %s", spent)
 	case res.Err != nil:
 		u.problem(res.Err)
+	default:
+		u.tell.line(yellow, "· the run %s · %s", plain.Line(string(res.Status)), spent)
 	}
 	u.unheard()
 }

@@ -221,6 +221,17 @@ func (c *conversation) written() string {
 	return string(b)
 }
 
+// onRecord waits until a text is in the session.
+func (c *conversation) onRecord(text string) {
+	c.t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		if out, _ := exec.Command(c.args[0], "sessions", "export", "s", "--journal", c.journal).Output(); strings.Contains(string(out), text) {
+			return
+		}
+	}
+	c.t.Fatalf("%q is not on record", text)
+}
+
 func (c *conversation) file(name string) string {
 	b, _ := os.ReadFile(filepath.Join(c.dir, name))
 	return string(b)
@@ -254,7 +265,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 `, atOnce, free)
 	c.sees("pawl chat · scripted/", "/help")
 	c.says("hello 漢字")
-	screen := c.sees("> hello 漢字", "A bold word, and code.", "• one", "• two", "a │ b", "Now the file:", "✓ write poem.txt", "✓ edit poem.txt", "-violets", "+tulips", "✓ bash seq 1 30", "30", "29 more lines · Ctrl-O unfolds", "It is written.", "120 tokens")
+	screen := c.sees("> hello 漢字", "A bold word, and code.", "• one", "• two", "a │ b", "Now the file:", "✓ write poem.txt", "✓ edit poem.txt", "-violets", "+tulips", "✓ bash seq 1 30", "… 29 more lines · Ctrl-O unfolds", "30", "It is written.", "120 tokens")
 	if strings.Contains(screen, "**") || strings.Contains(screen, "\n    17\n") {
 		t.Errorf("it is no Markdown, or not folded:\n%s", screen)
 	}
@@ -288,12 +299,12 @@ func TestAConversationAtATerminal(t *testing.T) {
 	if number == nil {
 		t.Fatalf("a prompt has no number:\n%s", c.screen())
 	}
-	at, _ := strconv.Atoi(number[1])
-	c.says(fmt.Sprintf("/fork #%d", at-2))
+	c.says("/fork #" + number[1])
 	c.sees("session s-fork", "> hello 漢字", "It is written.")
+	c.bottom("> who are you?") // to be changed
 	c.bottom("s-fork")
-	c.says("go another way")
-	c.sees("> go another way", "I am the other one.")
+	c.says(" And whose?")
+	c.sees("> who are you? And whose?", "I am the other one.")
 
 	c.says("/sessions")
 	c.sees("Up, Down choose")
@@ -306,7 +317,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	show, err := exec.Command(c.args[0], "sessions", "show", "s-fork", "--journal", c.journal).Output()
-	if err != nil || strings.Contains(string(show), "who are you?") || !strings.Contains(string(show), "go another way") {
+	if err != nil || strings.Count(string(show), "who are you?") != 1 || !strings.Contains(string(show), "And whose?") {
 		t.Errorf("%v\n%s", err, show)
 	}
 }
@@ -696,10 +707,16 @@ func TestARunIsInterruptedAndGoesOnAndIsStoppedAtOnce(t *testing.T) {
 	c.sees("bash sleep 1000")
 	c.presses("C-c")
 	c.bottom("stops behind this step")
+	c.says("and mind me")
+	c.bottom("» and mind me · heard before the next step")
+	c.onRecord("and mind me")
 	c.presses("C-c")
-	c.sees("what was done is kept")
+	c.sees("· canceled: what was done is kept", "· not heard yet, the next run hears it: and mind me")
 	c.says("are you there?")
-	c.sees("> are you there?", "Still here.", "✓ ")
+	c.sees("> are you there?", "> and mind me", "Still here.", "✓ ")
+	if screen := c.rests(); strings.Contains(screen, "the run canceled") || strings.Count(screen, "> and mind me") != 1 {
+		t.Errorf("it is told twice:\n%s", screen)
+	}
 	c.types("some words")
 	c.bottom("> some words")
 	c.presses("C-c") // takes away what is typed, and nothing else
