@@ -162,6 +162,31 @@ func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
 	}
 }
 
+// Ctrl-O is for what does not stand there already.
+func TestWhatIsShownWholeIsNotFolded(t *testing.T) {
+	for name, c := range map[string]struct {
+		input, content string
+		shown          string
+		folds          int
+	}{
+		"a line":          {`{"command":"ls"}`, "one\n", "✓ bash ls\n    one", 0},
+		"two lines":       {`{"command":"ls"}`, "one\ntwo\n", "✓ bash ls\n    one\n    two", 0},
+		"three":           {`{"command":"ls"}`, "one\ntwo\nthree\n", "✓ bash ls\n    … 2 more lines · Ctrl-O unfolds\n    three", 1},
+		"a wide line":     {`{"command":"ls"}`, strings.Repeat("a", 200), "✓ bash ls\n    " + strings.Repeat("a", 93) + "…", 1},
+		"an input of two": {`{"command":"ls","timeout":3}`, "one\n", "✓ bash ls\n    one", 1},
+	} {
+		u := working(0)
+		send := func(d journal.Data) {
+			u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}, Data: d}})
+		}
+		send(journal.ToolStarted{Call: journal.Called{ID: "c", Name: "bash", Input: c.input}})
+		send(journal.ToolFinished{Call: "c", Name: "bash", Content: c.content, Outcome: journal.OutcomeOK})
+		if text := ours.ReplaceAllString(strings.Join(u.printed(), "\n"), ""); text != c.shown || len(u.tell.folds) != c.folds {
+			t.Errorf("%s: %d folds:\n%s\nwant\n%s", name, len(u.tell.folds), text, c.shown)
+		}
+	}
+}
+
 // No line of the view or above it is wider than the terminal, whatever the width and whatever is shown.
 func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 	for _, width := range []int{20, 33, 80, 200} {
