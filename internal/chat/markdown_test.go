@@ -10,16 +10,19 @@ import (
 
 func TestMarkdownAsPeopleSeeIt(t *testing.T) {
 	for text, want := range map[string]string{
-		"# Head *line* #":                   "^1;36mHead ^0m^1;36;3mline^0m",
-		"a **b** __c__ *d* _e_ ~~f~~ `g*h`": "a ^1mb^0m ^1mc^0m ^3md^0m ^3me^0m ^9mf^0m ^36mg*h^0m",
-		"snake_case_name 2 * 3 * 4 **":      "snake_case_name 2 * 3 * 4 **",
-		`\*no\*`:                            "*no*",
-		"- a\n  1. b\n- [x] c\n- [ ] d":     "• a\n  1. b\n☑ c\n☐ d",
-		"> said":                            "^2m│ ^0msaid",
-		"[here](https://a.example/x \"t\")": "^4mhere^0m^2m (https://a.example/x)^0m",
-		"```go\n*a*\n\n# b\n```\nc":         "  ^36m*a*^0m\n  \n  ^36m# b^0m\nc",
-		"a &lt;b&gt; &amp;c; &#27;[31m":     "a <b> &c; &#27;[31m",
-		"|a|b|\n|-|-|\n|1|`x|y`|":           "^1ma^0m^2m │ ^0m^1mb^0m\n^2m───────────^0m\n1^2m │ ^0m`x^2m │ ^0my`^0m",
+		"# Head *line* #":                                     "^1;36mHead ^0m^1;36;3mline^0m",
+		"a **b** __c__ *d* _e_ ~~f~~ `g*h`":                   "a ^1mb^0m ^1mc^0m ^3md^0m ^3me^0m ^9mf^0m ^36mg*h^0m",
+		"snake_case_name 2 * 3 * 4 **":                        "snake_case_name 2 * 3 * 4 **",
+		`\*no\*`:                                              "*no*",
+		"- a\n  1. b\n- [x] c\n- [ ] d":                       "• a\n  1. b\n☑ c\n☐ d",
+		"> said":                                              "^2m│ ^0msaid",
+		"[here](https://a.example/x \"t\")":                   "^4mhere^0m^2m (https://a.example/x)^0m",
+		"```go\n*a*\n\n# b\n```\nc":                           "  ^36m*a*^0m\n  \n  ^36m# b^0m\nc",
+		"a &lt;b&gt; &amp;c; &#27;[31m":                       "a <b> &c; &#27;[31m",
+		"|a|b|\n|-|-|\n|1|`x|y`|":                             "^1ma^0m^2m │ ^0m^1mb^0m\n^2m───────────^0m\n1^2m │ ^0m`x^2m │ ^0my`^0m",
+		"|a|b|c|\n|:-|--:|:-:|\n|left|right|middle|\n|1|2|3|": "^1ma^0m   ^2m │ ^0m    ^1mb^0m^2m │ ^0m  ^1mc^0m\n^2m─────────────────────^0m\nleft^2m │ ^0mright^2m │ ^0mmiddle^0m\n1   ^2m │ ^0m    2^2m │ ^0m  3^0m",
+		"|a|b|\n|-|-|\n|one|" + strings.Repeat("word ", 9) + "|\n|x|y|": "^1ma^0m  ^2m │ ^0m^1mb^0m\n^2m───────────────────────────────────────^0m\n" +
+			"one^2m │ ^0mword word word word word word^0m\n   ^2m │ ^0mword word word^0m\nx  ^2m │ ^0my^0m",
 	} {
 		got := strings.Join(newMarkdown(40, true).lines(text), "\n")
 		if got = strings.ReplaceAll(got, "\x1b[", "^"); got != want {

@@ -181,11 +181,17 @@ func (c *conversation) ready() {
 func (c *conversation) rests() string {
 	c.t.Helper()
 	c.sees("✓ ")
+	return c.rested()
+}
+
+// rested waits until nothing is under way.
+func (c *conversation) rested() string {
+	c.t.Helper()
 	screen := ""
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		screen = c.screen()
 		rows := strings.Split(strings.TrimRight(screen, "\n "), "\n")
-		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") {
+		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") && !strings.Contains(rows[n-3], "another process · ") {
 			return screen
 		}
 	}
@@ -518,7 +524,8 @@ func TestASecondConversationJoinsOrWaits(t *testing.T) {
 	d.bottom("it is interrupted there")
 	c.makes("go")
 	c.sees("✓ bash", "The first answer.", "> me too", "✓ ") // whom others tell something knows it by what heard it
-	screen := d.sees("✓ bash", "> me too", "The first answer.")
+	d.sees("✓ bash", "> me too", "The first answer.")
+	screen := d.rested()
 	if strings.Count(screen, "> begin") != 1 || strings.Count(screen, "me too") != 1 || strings.Contains(screen, "driver") {
 		t.Errorf("it stands there twice, or in words of nobody's:\n%s", screen)
 	}
@@ -775,7 +782,7 @@ func TestNothingThatOthersWroteSteersTheTerminal(t *testing.T) {
 	text = strings.ReplaceAll(text, `\u202e`, `\u202E`)
 	c := talkTo(t, `turns:
 - text: `+text+`
-  tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; sleep 1.2; cat nasty >&2; exit 3"}}]
+  tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; seq 9; sleep 1.2; cat nasty >&2; exit 3"}}]
 - tool_calls: [{id: c, name: `+text+`, input: {`+text+`: `+text+`}}]
 - tool_calls: [{id: q, name: ask_user, input: {question: `+text+`}}]
 - text: "SURVIVED"
