@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 
@@ -319,14 +321,70 @@ var blanks = regexp.MustCompile(` {8,}`)
 
 // wrap breaks lines at width columns, takes away what pads them, and ends each with the terminal's own colours.
 func wrap(text string, width int) (lines []string) {
-	text = strings.ReplaceAll(text, "\t", "    ")
-	if fits := len(text) <= width && !strings.Contains(text, "\n"); !fits {
-		text = lipgloss.Wrap(blanks.ReplaceAllStringFunc(text, func(s string) string { return s[:min(len(s), max(width/2, 1))] }), width, "")
-	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, closed(line))
+	text = strings.TrimRight(strings.ReplaceAll(text, "\t", "    "), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > width && lipgloss.Width(line) > width {
+			lines = append(lines, broken(line, width)...)
+		} else {
+			lines = append(lines, closed(line))
+		}
 	}
 	return lines
+}
+
+// closing are signs that no line begins with, where words are not set apart by blanks.
+const closing = "、。，．：；！？）」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ"
+
+// broken breaks a line that is too wide: behind blanks and hyphens, and between signs of writing that has none; a word that is wider than a line is broken anywhere. Colours take no room, and go on behind a break.
+func broken(line string, width int) (lines []string) {
+	line = blanks.ReplaceAllStringFunc(line, func(s string) string { return s[:min(len(s), max(width/2, 1))] })
+	type place struct {
+		at, column int
+		colour     string // that is on there
+	}
+	var from, last, before place // where the line under way began, and where it can end: last, and before that
+	column, colour := 0, ""
+	cut := func(to place, next int) {
+		lines = append(lines, closed(from.colour+line[from.at:to.at]))
+		from = place{next, to.column, to.colour}
+		last, before = from, from
+	}
+	for i := 0; i < len(line); {
+		if line[i] == '\x1b' {
+			n := max(strings.IndexByte(line[i:], 'm')+1, 1)
+			if colour = line[i : i+n]; colour == "\x1b[0m" {
+				colour = ""
+			}
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line[i:])
+		here := place{i, column, colour}
+		w := columns(r)
+		if r == '\ufe0f' { // what stands before it is an emoji, and may be wider for that
+			w = 1
+		}
+		if strings.ContainsRune(closing, r) && last.at == i {
+			last = before
+		}
+		switch {
+		case column-from.column+w <= width || w == 0 || column == from.column:
+		case r == ' ':
+			cut(here, i+n)
+			from.column++
+		case last.at > from.at:
+			cut(last, last.at)
+		default:
+			cut(here, i)
+		}
+		if i, column = i+n, column+w; r == ' ' && from.at == i-n && len(lines) > 0 { // no line but the first is indented
+			from.at, from.column = i, column
+		}
+		if r == ' ' || r == '-' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || strings.ContainsRune(closing, r) {
+			before, last = last, place{i, column, colour}
+		}
+	}
+	return append(lines, closed(from.colour+line[from.at:]))
 }
 
 // closed is a line without what pads it, behind which there are the terminal's own colours.

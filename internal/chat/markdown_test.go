@@ -34,6 +34,25 @@ func TestMarkdownAsPeopleSeeIt(t *testing.T) {
 	}
 }
 
+func TestLinesAreBrokenWhereWordsEnd(t *testing.T) {
+	for text, want := range map[string]string{
+		"one two three":               "one two|three",
+		"one two  three":              "one two|three",
+		"onetwothreefour":             "onetwothre|efour",
+		"well-known words":            "well-known|words",
+		"000000000 -":                 "000000000|-",
+		"ab 漢字漢字漢字漢字":                 "ab 漢字漢|字漢字漢字",
+		"漢字漢字漢。字":                     "漢字漢字|漢。字",
+		"\x1b[1mone two three\x1b[0m": "\x1b[1mone two\x1b[0m|\x1b[1mthree\x1b[0m",
+		"one \x1b[1mtwo\x1b[0m three": "one \x1b[1mtwo\x1b[0m|three",
+		"  one two three":             "  one two|three",
+	} {
+		if got := strings.Join(wrap(text, 10), "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 var ours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 // Whatever a model writes: no line is wider than the terminal, and nothing but our own colours steers it.
@@ -42,6 +61,8 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("\x1b]0;t\x07\u009b2J\u0085 **a\x1b[5m** `\x1bc`")
 	f.Add("| 漢字 | b |\n|---|---|\n| `a` | " + strings.Repeat("漢", 60))
 	f.Add(strings.Repeat("*_`[", 300))
+	f.Add("00000000000000000000000000000 -")
+	f.Add("漢字**漢字 。漢字 - 漢字**漢字漢字漢字漢字👩‍👩‍👧‍👦漢字")
 	f.Add("- " + strings.Repeat("x", 200) + "\n" + strings.Repeat(" ", 90) + "- y\n> " + strings.Repeat("z ", 90))
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, colour := range []bool{true, false} {
