@@ -462,6 +462,14 @@ func TestAProposedRuleCoversTheCallAndItsLike(t *testing.T) {
 	}
 }
 
+func TestAReasonCallsAToolByItsName(t *testing.T) {
+	u := call("webfetch https://example.com/x")
+	u.Call.Name, u.Tool.Name = "web_fetch", "web_fetch"
+	if d := judged(t, judging(t, permission.Config{Dir: project(t)}), u); d.Verdict != hook.Ask || !strings.Contains(d.Reason, "no rule is about web_fetch") {
+		t.Errorf("%v %q", d.Verdict, d.Reason)
+	}
+}
+
 func TestAModeIsReadInAnyCase(t *testing.T) {
 	for name, want := range map[string]permission.Mode{"": permission.ModeDefault, "acceptedits": permission.ModeAcceptEdits, "PLAN": permission.ModePlan, "bypassPermissions": permission.ModeBypass} {
 		if m, err := permission.ParseMode(name); err != nil || m != want {
