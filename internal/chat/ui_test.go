@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
@@ -160,6 +162,28 @@ func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
 	if u.high.lines >= high {
 		t.Error("what was higher counts for ever")
 	}
+}
+
+// Who is a moment too late with a prompt has it back, is told why in words of his own world, and sees what the other one does.
+func TestAPromptThatAnotherProcessForestalledIsGivenBack(t *testing.T) {
+	store := journal.Memory()
+	if err := store.Append(t.Context(), "s", 0, journal.Entry{Session: "s", Seq: 1, Data: journal.SessionCreated{}}, journal.Entry{Session: "s", Seq: 2, Run: "r", Data: journal.RunStarted{}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	u := newUI(ctx, Config{Store: store, Session: "s", Alive: func(context.Context, string) bool { return true }})
+	sent := make(chan tea.Msg, 100)
+	u.send = func(m tea.Msg) { sent <- m }
+	_, r := u.begin(run{prompt: "what was typed", step: "starting"})
+	r.cancel()
+	u.update(doneMsg{err: errdefs.Conflict.Errorf("agent: session s is driven by driver-x")})
+	u.update(<-sent)
+	text := strings.Join(u.printed(), "\n")
+	if u.edit.String() != "what was typed" || strings.Contains(text, "driver-x") || !strings.Contains(text, "another process is at work") || u.run == nil || !u.run.other {
+		t.Errorf("%q %q %+v", u.edit.String(), text, u.run)
+	}
+	cancel()
+	u.work.Wait()
 }
 
 // Ctrl-O is for what does not stand there already.
