@@ -386,7 +386,7 @@ func TestCallsThatCannotRunAreSaid(t *testing.T) {
 }
 
 func TestTheTerminalIsNotSteeredByWhatAModelSays(t *testing.T) {
-	if got := printable("a\x1b[2Jb\tc\nd\u202e\r\x07é"); got != "a[2Jb\tc\ndé" {
+	if got := printable("a\x1b[2Jb\tc\nd\u202e\r\x07é"); got != "ab\tc\ndé" {
 		t.Errorf("%q", got)
 	}
 }
