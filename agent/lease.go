@@ -124,7 +124,7 @@ func (c *config) take(ctx context.Context, l *lease, session, run string) error 
 		if !engine.Listening(c.host) {
 			return
 		}
-		e := event.Event{Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent, Text: "waiting for the session: " + why.Error()}
+		e := event.Event{Entry: journal.Entry{Session: session, Run: run}, Delta: event.Warning, ParentRun: c.parent, Text: "waiting for the session: another process drives it"}
 		engine.Publish(ctx, c.host, e)
 		e.Delta, e.Text = event.Waiting, "the session"
 		if held := (*journal.Leased)(nil); errors.As(why, &held) && !c.wait { // else he may renew it

@@ -439,6 +439,8 @@ func TestAProposedRuleCoversTheCallAndItsLike(t *testing.T) {
 		"mcp__db__query":                     "mcp__db__query",
 		"task Reviewer":                      "task(reviewer)",
 		"edit out/file":                      "",
+		"edit .agents/x.md":                  "",
+		"write .git/hooks/post-commit":       "",
 		`deploy {"path":"../outside/file"}`:  "deploy",
 		"bash go test .; $(rm -rf x)":        "",
 		"bash npm run build":                 "Bash(npm run:*)",
@@ -457,6 +459,14 @@ func TestAProposedRuleCoversTheCallAndItsLike(t *testing.T) {
 		if d := judged(t, judging(t, permission.Config{Dir: dir, Allow: []string{rule}}), u); d.Verdict != hook.Allow {
 			t.Errorf("%s does not allow %s: %v", rule, s, d)
 		}
+	}
+}
+
+func TestAReasonCallsAToolByItsName(t *testing.T) {
+	u := call("webfetch https://example.com/x")
+	u.Call.Name, u.Tool.Name = "web_fetch", "web_fetch"
+	if d := judged(t, judging(t, permission.Config{Dir: project(t)}), u); d.Verdict != hook.Ask || !strings.Contains(d.Reason, "no rule is about web_fetch") {
+		t.Errorf("%v %q", d.Verdict, d.Reason)
 	}
 }
 

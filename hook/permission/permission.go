@@ -454,7 +454,7 @@ func (j *judge) mode(c *permit.Call, def tool.Definition) (ok bool, reason strin
 	case j.p.Fence && !def.OpenWorld && !def.Destructive && !c.Remote():
 		return true, "a tool of this process that neither destroys nor reaches out"
 	}
-	return false, "no rule is about " + c.Tool()
+	return false, "no rule is about " + cmp.Or(def.Name, c.Tool()) // rules take either spelling, people know the first
 }
 
 // ProposeRule gives an allow rule that covers a call and its like, for a person to approve for a session or to write down, such as Bash(go test:*); "" when only the

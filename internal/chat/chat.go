@@ -36,6 +36,8 @@ type Config struct {
 	Elsewhere string
 	// Here is the person's own project, where the conversation is opened in another one, that of its session's unfinished run; else "".
 	Here string
+	// Wait says that the Options have a run wait for a session that another process drives. Without it what a person says there is heard by the run under way.
+	Wait bool
 	// Alive reports whether a process drives a session.
 	Alive func(ctx context.Context, session string) bool
 }

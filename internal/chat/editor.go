@@ -30,7 +30,7 @@ type row struct{ from, to int }
 // insert puts in a text that was typed or pasted.
 func (e *editor) insert(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	r := []rune(plain.Text(text))
+	r := []rune(plain.Typed(text))
 	e.text = slices.Insert(e.text, e.at, r...)
 	e.at += len(r)
 	e.rows = nil
@@ -236,15 +236,21 @@ func (e *editor) show(width, most int) (lines []string, x, y int) {
 		first = min(max(y-most+1, 0), len(rows)-most)
 	}
 	for _, r := range rows[first:min(first+most, len(rows))] {
-		lines = append(lines, strings.ReplaceAll(string(e.text[r.from:r.to]), "\t", " "))
+		lines = append(lines, seen.Replace(plain.Text(string(e.text[r.from:r.to]))))
 	}
 	return lines, x, y - first
 }
 
+// seen has what is typed as it is counted: what is joined to one sign is two columns at some terminals, and more at others.
+var seen = strings.NewReplacer("\t", " ", "\u200d", "")
+
 // columns is how many of them a character takes.
 func columns(r rune) int {
-	if r == '\t' || r < 0x7f {
+	switch {
+	case r == '\t' || r < 0x7f:
 		return 1
+	case !plain.Shown(r):
+		return 0
 	}
 	return lipgloss.Width(string(r))
 }

@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+func TestWhatIsTypedGoesOutAsItWasTyped(t *testing.T) {
+	const typed = "fam👨\u200d👩 rlm\u200f می\u200cخواهم"
+	var e editor
+	e.insert(typed + "\x1b")
+	if got := e.take(); got != typed {
+		t.Errorf("%q, want %q", got, typed)
+	}
+	e.insert(typed)
+	if lines, x, _ := e.show(40, 1); strings.ContainsAny(lines[0], "\u200d\u200f") || x != 3+4+1+3+1+7 {
+		t.Errorf("%q at %d: more steers the terminal than is counted", lines, x)
+	}
+}
+
 func TestTheEditor(t *testing.T) {
 	for _, c := range []struct{ keys, want string }{
 		{"a b c left backspace", "a|c"},

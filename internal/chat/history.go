@@ -34,6 +34,7 @@ type past struct {
 	state   journal.State
 	pending []journal.Pending
 	alive   bool // a process drives it
+	unheard sayings
 }
 
 // read reads a session. One that is not there is empty.
@@ -52,7 +53,14 @@ func (u *ui) read(ctx context.Context, session string) (p past, err error) {
 			continue
 		case journal.Said:
 			if e.Key.Op == "" && d.Message.Role() == message.RoleUser {
-				p.said = append(p.said, plain.Text(d.Message.Text()))
+				p.said = append(p.said, plain.Typed(d.Message.Text()))
+			}
+			if e.Key.Op != "" && d.By != "pawl" && d.Message.Role() == message.RoleUser {
+				p.unheard = append(p.unheard, told{text: d.Message.Text(), at: e.Time})
+			}
+		case journal.ModelFinished:
+			for _, m := range d.Heard {
+				p.unheard.heard(m.Text())
 			}
 		}
 		if len(p.entries) >= 2*pastEntries {
@@ -80,7 +88,7 @@ func (u *ui) load(session string) tea.Cmd {
 	ctx := u.ctx
 	u.do(func() tea.Msg {
 		p, err := u.read(ctx, session)
-		return loadedMsg{session, p, err}
+		return loadedMsg{session, "", p, err}
 	})
 	return u.wait("reading the session")
 }
@@ -94,11 +102,13 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 	}
 	p := m.past
 	u.session, u.spent, u.unfinished, u.elsewhere = m.session, p.state.Spent, p.state.Run != "" && !p.alive, ""
+	u.seq, u.said = p.state.Seq, p.unheard
 	if u.unfinished && p.state.Dir != "" && p.state.Dir != u.rt.Dir() { // it would be done here, with what may be done here
 		u.unfinished, u.elsewhere = false, p.state.Dir
 	}
 	u.tell.reset()
 	u.edit.history = p.said
+	u.giveBack(m.prompt)
 	if p.state.Seq == 0 {
 		u.tell.line(faint, "a new session: %s", plain.Line(m.session))
 		return nil
@@ -116,18 +126,23 @@ func (u *ui) loaded(m loadedMsg) tea.Cmd {
 	}
 	u.tell.line(faint, "session %s%s", plain.Line(m.session), what)
 	u.tell.print(lines...)
-	u.tellState(p)
-	return nil
+	return u.tellState(p)
 }
 
-// tellState says how a session stands, and what can be done.
-func (u *ui) tellState(p past) {
-	if dir := p.state.Dir; dir != "" && dir != u.rt.Dir() && u.elsewhere == "" {
+// tellState says how a session stands, and what can be done, and shows what another process does there.
+func (u *ui) tellState(p past) tea.Cmd {
+	if dir := p.state.Dir; dir != "" && dir != u.rt.Dir() && u.elsewhere == "" && !p.alive {
 		u.tell.line(yellow, "! its last run was in %s · what is said here is done in %s", plain.Line(dir), plain.Line(u.rt.Dir()))
 	}
+	if !p.alive {
+		u.unheard()
+	}
 	switch {
+	case p.alive && u.Wait:
+		u.tell.line(yellow, "! another process is at work in this session: what is said here is the prompt of a run that waits for it")
 	case p.alive:
-		u.tell.line(yellow, "! another process is at work in this session: nothing that is said here begins a run before that one ends")
+		u.tell.line(yellow, "! another process is at work in this session: its run hears what is said here before its next step")
+		return u.watch()
 	case u.elsewhere != "":
 		u.tellElsewhere()
 	case len(p.pending) > 0:
@@ -138,6 +153,7 @@ func (u *ui) tellState(p past) {
 	default:
 		u.tell.line(faint, "· its last run: %s", plain.Line(p.state.Status))
 	}
+	return nil
 }
 
 // tellElsewhere says where an unfinished run can be gone on with.

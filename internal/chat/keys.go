@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/plain"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // leaving is how long a first Ctrl-C waits for the second one that leaves.
@@ -38,7 +40,7 @@ func (u *ui) key(k tea.KeyPressMsg) tea.Cmd {
 		return u.interrupt(false)
 	case "ctrl+d":
 		if len(u.edit.text) == 0 {
-			if u.run != nil {
+			if u.run != nil && !u.run.other {
 				u.hint = "a run is under way: Esc interrupts it, /quit ends it and leaves"
 				return nil
 			}
@@ -71,7 +73,7 @@ func (u *ui) paste(text string) {
 // interrupt is what Esc and Ctrl-C say: to a run that it stops behind its step, and said again that it stops at once; to what is typed that it goes; and, Ctrl-C, to an empty line that the person leaves.
 func (u *ui) interrupt(leaves bool) tea.Cmd {
 	switch {
-	case u.run != nil:
+	case u.run != nil && !u.run.other:
 		if u.run.stops++; u.run.stops == 1 {
 			u.run.host.interrupt()
 		} else {
@@ -79,6 +81,8 @@ func (u *ui) interrupt(leaves bool) tea.Cmd {
 		}
 	case len(u.edit.text) > 0:
 		u.edit.take()
+	case u.run != nil && !leaves:
+		u.hint = "the run is another process's: it is interrupted there"
 	case !leaves:
 	case u.busy != nil || time.Now().Before(u.gone):
 		u.end()
@@ -135,7 +139,7 @@ func init() { //nolint:gochecknoinits // help lists the commands, and is one
 		{"/model", "[PROVIDER/NAME]", "the model, or another one from the next run on, in the same session", false, (*ui).setModel},
 		{"/sessions", "", "the last sessions of this project, to pick one", false, (*ui).listSessions},
 		{"/new", "", "a new session", false, (*ui).fresh},
-		{"/fork", "[SEQ]", "goes on in a copy of this session up to an entry (#12), or all of it; this one stays as it is", false, (*ui).fork},
+		{"/fork", "[SEQ]", "goes on in a copy of this session: before a prompt (#12), which can be changed, or of all of it; this one stays as it is", false, (*ui).fork},
 		{"/resume", "", "goes on with a run that was interrupted", false, func(u *ui, _ string) tea.Cmd {
 			if u.elsewhere != "" {
 				u.tellElsewhere()
@@ -161,11 +165,15 @@ func (u *ui) command(name, arg string) tea.Cmd {
 	switch {
 	case i < 0:
 		u.tell.line(red, "✗ there is no command %s: see /help. To say it to the model, begin with a space", plain.Line(name))
-	case u.run != nil && !commands[i].busy:
+	case u.run != nil && !u.run.other && !commands[i].busy:
 		u.tell.line(red, "✗ %s: not while a run is under way: Esc interrupts it", name)
 	case arg != "" && commands[i].args == "":
 		u.tell.line(red, "✗ %s takes nothing: see /help", name)
 	default:
+		if u.run != nil && !commands[i].busy { // it goes on where it is
+			u.run.cancel()
+			u.run = nil
+		}
 		return commands[i].do(u, arg)
 	}
 	return nil
@@ -204,7 +212,7 @@ func (u *ui) setModel(name string) tea.Cmd {
 func (u *ui) fresh(string) tea.Cmd {
 	u.tell.reset()
 	u.session, u.spent, u.unfinished, u.elsewhere = "", journal.Spent{}, false, ""
-	u.last, u.lastErr = nil, nil
+	u.last, u.lastErr, u.seq, u.said = nil, nil, 0, nil
 	u.tell.line(cyan, "· a new session")
 	return nil
 }
@@ -225,14 +233,31 @@ func (u *ui) fork(arg string) tea.Cmd {
 	}
 	ctx, store, session := u.ctx, u.Store, u.session
 	u.do(func() tea.Msg {
+		prompt := promptAt(ctx, store, session, at)
+		if prompt != "" { // it is said anew
+			at--
+		}
 		name, err := journal.Fork(ctx, store, session, at, "")
 		if err != nil {
 			return tellMsg{err: fmt.Errorf("/fork: %w", err)}
 		}
 		p, err := u.read(ctx, name)
-		return loadedMsg{name, p, err}
+		return loadedMsg{name, prompt, p, err}
 	})
 	return u.wait("forking")
+}
+
+// promptAt is the prompt that an entry of a session is; "" when it is something else.
+func promptAt(ctx context.Context, store journal.Store, session string, at int64) string {
+	if at > 1 {
+		for e, err := range store.Read(ctx, session, at-1) {
+			if d, ok := e.Data.(journal.Said); ok && err == nil && e.Seq == at && e.Key.Op == "" && d.Message.Role() == message.RoleUser {
+				return plain.Typed(d.Message.Text())
+			}
+			break
+		}
+	}
+	return ""
 }
 
 // picker is a list of sessions.

@@ -2,7 +2,10 @@ package chat
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 
@@ -54,12 +57,12 @@ func (m *markdown) lines(text string) (out []string) {
 		case rule.MatchString(line):
 			out = append(out, m.style(faint, strings.Repeat("─", min(m.width, 40))))
 		case i+1 < len(src) && strings.Contains(line, "|") && separator.MatchString(src[i+1]):
-			rows := [][]string{cells(line)}
+			rows, separator := [][]string{cells(line)}, cells(src[i+1])
 			for i += 2; i < len(src) && strings.Contains(src[i], "|"); i++ {
 				rows = append(rows, cells(src[i]))
 			}
 			i--
-			out = m.table(out, rows)
+			out = m.table(out, rows, separator)
 		case quote.MatchString(line):
 			out = m.put(out, m.style(faint, "│ "), m.style(faint, "│ "), m.inline(quote.FindStringSubmatch(line)[1]))
 		case listItem.MatchString(line):
@@ -101,10 +104,12 @@ func cells(row string) (all []string) {
 	return all
 }
 
-// table sets cells below each other, where there is room for that.
-func (m *markdown) table(out []string, rows [][]string) []string {
+// leastCell is what a column of a table that is too wide keeps, at least.
+const leastCell = 6
+
+// table sets cells below each other, as the separator below the first row says. A table that is too wide has its widest columns broken; one of too many columns is not set at all.
+func (m *markdown) table(out []string, rows [][]string, separator []string) []string {
 	var widths []int
-	total := 0
 	for i, row := range rows {
 		for j, c := range row {
 			codes := []string{}
@@ -118,21 +123,69 @@ func (m *markdown) table(out []string, rows [][]string) []string {
 			widths[j] = max(widths[j], lipgloss.Width(row[j]))
 		}
 	}
-	for _, w := range widths {
-		total += w + 3
-	}
+	between := m.style(faint, " │ ")
+	total, set := narrow(widths, m.width-3*(len(widths)-1))
 	for i, row := range rows {
-		for j, c := range row {
-			if total-3 <= m.width && j < len(row)-1 {
-				row[j] = c + strings.Repeat(" ", widths[j]-lipgloss.Width(c))
-			}
+		if set {
+			out = append(out, aligned(row, widths, separator, between)...)
+		} else {
+			out = m.put(out, "", "  ", strings.Join(row, between))
 		}
-		out = m.put(out, "", "  ", strings.Join(row, m.style(faint, " │ ")))
 		if i == 0 {
-			out = append(out, m.style(faint, strings.Repeat("─", max(min(total-3, m.width), 1))))
+			out = append(out, m.style(faint, strings.Repeat("─", max(min(total+3*(len(widths)-1), m.width), 1))))
 		}
 	}
 	return out
+}
+
+// narrow makes the widest columns narrower until there is room for all, and reports whether there is.
+func narrow(widths []int, room int) (total int, ok bool) {
+	for i := range widths {
+		widths[i] = min(widths[i], max(room, leastCell))
+		total += widths[i]
+	}
+	for ; total > room; total-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= leastCell {
+			return total, false
+		}
+		widths[widest]--
+	}
+	return total, true
+}
+
+// aligned is a row of a table, of as many lines as its highest cell.
+func aligned(row []string, widths []int, separator []string, between string) (lines []string) {
+	broken := make([][]string, len(row))
+	height := 1
+	for j, c := range row {
+		if broken[j] = []string{c}; lipgloss.Width(c) > widths[j] {
+			broken[j] = wrap(c, widths[j])
+		}
+		height = max(height, len(broken[j]))
+	}
+	for k := range height {
+		var line strings.Builder
+		for j, cell := range broken {
+			text := ""
+			if k < len(cell) {
+				text = cell[k]
+			}
+			left, right := 0, max(widths[j]-lipgloss.Width(text), 0)
+			if j < len(separator) && strings.HasSuffix(separator[j], ":") {
+				if left = right; strings.HasPrefix(separator[j], ":") {
+					left /= 2
+				}
+				right -= left
+			}
+			line.WriteString(strings.Repeat(" ", left) + text)
+			if j < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", right) + between)
+			}
+		}
+		lines = append(lines, closed(line.String()))
+	}
+	return lines
 }
 
 func (m *markdown) style(code, text string) string {
@@ -268,15 +321,76 @@ var blanks = regexp.MustCompile(` {8,}`)
 
 // wrap breaks lines at width columns, takes away what pads them, and ends each with the terminal's own colours.
 func wrap(text string, width int) (lines []string) {
-	text = strings.ReplaceAll(text, "\t", "    ")
-	if fits := len(text) <= width && !strings.Contains(text, "\n"); !fits {
-		text = lipgloss.Wrap(blanks.ReplaceAllStringFunc(text, func(s string) string { return s[:min(len(s), max(width/2, 1))] }), width, "")
-	}
-	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		if line = strings.TrimRight(line, " "); strings.Contains(line, "\x1b") && !strings.HasSuffix(line, "\x1b[0m") {
-			line += "\x1b[0m"
+	text = strings.TrimRight(strings.ReplaceAll(text, "\t", "    "), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > width && lipgloss.Width(line) > width {
+			lines = append(lines, broken(line, width)...)
+		} else {
+			lines = append(lines, closed(line))
 		}
-		lines = append(lines, line)
 	}
 	return lines
+}
+
+// closing are signs that no line begins with, where words are not set apart by blanks.
+const closing = "、。，．：；！？）」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ"
+
+// broken breaks a line that is too wide: behind blanks and hyphens, and between signs of writing that has none; a word that is wider than a line is broken anywhere. Colours take no room, and go on behind a break.
+func broken(line string, width int) (lines []string) {
+	line = blanks.ReplaceAllStringFunc(line, func(s string) string { return s[:min(len(s), max(width/2, 1))] })
+	type place struct {
+		at, column int
+		colour     string // that is on there
+	}
+	var from, last, before place // where the line under way began, and where it can end: last, and before that
+	column, colour := 0, ""
+	cut := func(to place, next int) {
+		lines = append(lines, closed(from.colour+line[from.at:to.at]))
+		from = place{next, to.column, to.colour}
+		last, before = from, from
+	}
+	for i := 0; i < len(line); {
+		if line[i] == '\x1b' {
+			n := max(strings.IndexByte(line[i:], 'm')+1, 1)
+			if colour = line[i : i+n]; colour == "\x1b[0m" {
+				colour = ""
+			}
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line[i:])
+		here := place{i, column, colour}
+		w := columns(r)
+		if r == '\ufe0f' { // what stands before it is an emoji, and may be wider for that
+			w = 1
+		}
+		if strings.ContainsRune(closing, r) && last.at == i {
+			last = before
+		}
+		switch {
+		case column-from.column+w <= width || w == 0 || column == from.column:
+		case r == ' ':
+			cut(here, i+n)
+			from.column++
+		case last.at > from.at:
+			cut(last, last.at)
+		default:
+			cut(here, i)
+		}
+		if i, column = i+n, column+w; r == ' ' && from.at == i-n && len(lines) > 0 { // no line but the first is indented
+			from.at, from.column = i, column
+		}
+		if r == ' ' || r == '-' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || strings.ContainsRune(closing, r) {
+			before, last = last, place{i, column, colour}
+		}
+	}
+	return append(lines, closed(from.colour+line[from.at:]))
+}
+
+// closed is a line without what pads it, behind which there are the terminal's own colours.
+func closed(line string) string {
+	if line = strings.TrimRight(line, " "); strings.Contains(line, "\x1b") && !strings.HasSuffix(line, "\x1b[0m") {
+		line += "\x1b[0m"
+	}
+	return line
 }

@@ -46,7 +46,8 @@ func (u *ui) question(q *question) tea.Cmd {
 		q.reply <- answer{err: errLater}
 		return nil
 	}
-	if u.drain(); !u.run.put[q.ID] { // the question's own text comes first; one of before is put again
+	u.drain()
+	if u.run.put[q.ID]--; u.run.put[q.ID] < 0 { // what is asked stands above the answer: its entry may be told later, or was of before
 		u.tell.asked("", q.Asked)
 	}
 	u.asked = append(u.asked, q)

@@ -106,7 +106,11 @@ func (t *teller) entry(e event.Event, came bool) {
 	case journal.Board:
 		t.apart = t.apart || lead == ""
 	case journal.RunFinished:
-		if d.Status != "completed" {
+		switch d.Status {
+		case "completed":
+		case "canceled": // why is a matter of programs
+			t.line(yellow, "%s· canceled", lead)
+		default:
 			t.line(yellow, "%s· the run %s%s", lead, plain.Line(d.Status), because(d.Error))
 		}
 	case journal.Parked:
@@ -226,10 +230,14 @@ func (t *teller) words(lead, text string) {
 		return
 	}
 	lines := strings.Split(strings.TrimSpace(plain.Text(text)), "\n")
-	for _, l := range lines[:min(len(lines), 3)] {
+	first := lines
+	if len(lines) > 4 {
+		first = lines[:3]
+	}
+	for _, l := range first {
 		t.line(faint, "%s%s", lead, l)
 	}
-	if len(lines) > 3 {
+	if len(lines) > len(first) {
 		t.keep(fold{lead + "what it said", text})
 		t.line(faint, "%s… %d more lines · Ctrl-O unfolds", lead, len(lines)-3)
 	}
@@ -256,34 +264,61 @@ func (t *teller) result(lead string, e event.Event, d journal.ToolFinished) {
 	if d.Outcome != journal.OutcomeOK && d.Outcome != journal.OutcomeError {
 		took += " · " + string(d.Outcome)
 	}
-	t.print(t.style(colour, fit(lead+mark+" "+summary(call.Name, call.Input, t.width-len(lead)-len(took)-4), t.width-2-len(took))) + t.style(faint, took))
+	head, whole := inShort(call.Name, call.Input, t.width-len(lead)-len(took)-4)
+	t.print(t.style(colour, fit(lead+mark+" "+head, t.width-2-len(took))) + t.style(faint, took))
 	lines := strings.Split(strings.Trim(plain.Text(d.Content), "\n"), "\n")
-	var shown []string
+	shown, above := lines, false // what is left out stands above what is shown
 	switch {
 	case d.IsError:
-		shown = lines[max(len(lines)-errorLines, 0):]
+		shown, above = end(lines, errorLines), true
 	case d.Name == "edit" || d.Name == "write":
-		shown = lines[:min(len(lines), diffLines)]
+		if len(lines) > diffLines+1 {
+			shown = lines[:diffLines]
+		}
 	case d.Name == "read" || d.Name == "grep" || d.Name == "glob" || d.Name == "web_fetch": // for the model, not for people
+		shown = nil
 	default:
-		shown = lines[max(len(lines)-1, 0):]
+		shown, above = end(lines, 1), true
+	}
+	left := len(lines) - len(shown)
+	more := func() {
+		if len(shown) == 0 && d.Content != "" {
+			t.line(faint, "%s    … %s · Ctrl-O unfolds", lead, plural(left, "line"))
+		} else if left > 0 {
+			t.line(faint, "%s    … %d more lines · Ctrl-O unfolds", lead, left)
+		}
+	}
+	if above {
+		more()
 	}
 	for _, l := range shown {
 		if l = strings.ReplaceAll(l, "\t", "    "); strings.TrimSpace(l) == "" && len(shown) == 1 {
 			continue
 		}
-		t.print(lead + "    " + t.style(diffColour(d, l), fit(l, t.width-6-len(lead))))
+		line := fit(l, t.width-6-len(lead))
+		whole = whole && line == l
+		t.print(lead + "    " + t.style(diffColour(d, l), line))
 	}
-	if left := len(lines) - len(shown); left > 0 {
-		t.line(faint, "%s    … %d more lines · Ctrl-O unfolds", lead, left)
+	if !above {
+		more()
 	}
-	t.keep(fold{call.Name + " " + plain.Members(call.Input), d.Content})
+	if !whole || left > 0 {
+		t.keep(fold{call.Name + " " + plain.Members(call.Input), d.Content})
+	}
 	if d.Warning != "" {
 		t.line(yellow, "%s  ! %s", lead, plain.Line(d.Warning))
 	}
 	if d.Ends != "" {
 		t.line(yellow, "%s  ! a hook ended the run: %s", lead, plain.Line(d.Ends))
 	}
+}
+
+// end is the last lines of some: so many, and one more where that is all.
+func end(lines []string, most int) []string {
+	if len(lines) <= most+1 {
+		return lines
+	}
+	return lines[len(lines)-most:]
 }
 
 // fit is the beginning of a line: most columns at most, but some in any case.
@@ -415,6 +450,12 @@ func (t *teller) unfold() bool {
 
 // summary is a call in a line: of the tools that everybody knows what they are about, of others the input.
 func summary(name, input string, most int) string {
+	text, _ := inShort(name, input, most)
+	return text
+}
+
+// inShort is summary, and reports whether that is all of the call.
+func inShort(name, input string, most int) (text string, whole bool) {
 	var in map[string]json.RawMessage
 	about := input
 	if json.Unmarshal([]byte(input), &in) == nil {
@@ -426,8 +467,9 @@ func summary(name, input string, most int) string {
 			}
 		}
 	}
-	text := plain.EscapedLine(name + " " + about)
-	return fit(text, most)
+	all := plain.EscapedLine(name + " " + about)
+	text = fit(all, most)
+	return text, text == all && (about == input || len(in) == 1)
 }
 
 // millis is a time, for people.

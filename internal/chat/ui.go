@@ -1,8 +1,10 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +38,7 @@ type ui struct {
 	width, height int
 	out           []string // lines that are to be printed
 	printing      bool
-	shown         int // lines of the view
+	high          height // of the view
 	quit          bool
 
 	edit   editor
@@ -49,6 +51,8 @@ type ui struct {
 	gone   time.Time // until then another Ctrl-C leaves
 	hint   string
 	notice []string // prompts that wait to be said: the run that was to hear them ended
+	said   sayings  // to a run, and not heard yet, as far as it is known
+	seq    int64    // of the session: what is on record up to here was shown
 
 	unfinished bool   // the session has a run that can be gone on with
 	elsewhere  string // the directory of the session's unfinished run, which is another one's, and is not gone on with here; else ""
@@ -67,6 +71,8 @@ type busy struct {
 // run is a stretch of a run.
 type run struct {
 	host    *host
+	other   bool   // another process drives it: what it does is told by the journal
+	prompt  string // what it was begun with, until that is on record
 	cancel  context.CancelFunc
 	stops   int // how often it was asked to stop
 	began   time.Time
@@ -80,12 +86,13 @@ type run struct {
 	step    string // what it does
 	since   time.Time
 	tools   []*call
-	put     map[string]bool // questions that it was told of, by their ids
-	said    []told          // steering that was not heard yet, as far as it is known
-	text    string          // the last reply, as far as it is known
+	put     map[string]int // by the ids of questions: how often their entries were told of, less how often they were put
+	text    string         // the last reply, as far as it is known
 }
 
-// told is what was said to a run.
+// sayings are what was said to a run, the oldest first.
+type sayings []told
+
 type told struct {
 	text  string
 	at    time.Time // since when it is on record; zero: it is not yet
@@ -116,12 +123,19 @@ type (
 	}
 	loadedMsg struct {
 		session string
+		prompt  string // to be changed, and said
 		past    past
 		err     error
 	}
 	doneMsg struct {
 		res *agent.Result
 		err error
+	}
+	standsMsg struct { // how the session stands, behind a run that told of no end
+		run  *run // that was watched; nil: none, one could not begin
+		past past
+		err  error
+		why  error // it could not
 	}
 	steeredMsg struct {
 		text string
@@ -131,6 +145,7 @@ type (
 	madeMsg struct { // a message of what was typed
 		text    string
 		message message.Message
+		alive   bool // another process drives the session
 		err     error
 	}
 	tellMsg struct { // lines of a command's
@@ -202,6 +217,8 @@ func (u *ui) update(msg tea.Msg) tea.Cmd {
 		}
 	case doneMsg:
 		return u.done(msg)
+	case standsMsg:
+		return u.stands(msg)
 	case madeMsg:
 		return u.made(msg)
 	case steeredMsg:
@@ -258,7 +275,7 @@ func (u *ui) flush() tea.Cmd {
 		}
 		return nil
 	}
-	n := min(max(u.height-u.shown-1, 1), len(u.out))
+	n := min(max(u.height-u.high.lines-1, 1), len(u.out))
 	text := strings.Join(u.out[:n], "\n")
 	if text == "" {
 		text = " " // nothing at all would not be printed
@@ -314,9 +331,10 @@ func (u *ui) problem(err error) {
 
 // say makes a message of a text, with the files that it names, and sends it.
 func (u *ui) say(text string) tea.Cmd {
+	ctx, session, idle := u.ctx, u.session, u.run == nil
 	u.do(func() tea.Msg {
 		m, err := u.Message(text, attached(text))
-		return madeMsg{text, m, err}
+		return madeMsg{text, m, err == nil && idle && session != "" && u.Alive(ctx, session), err}
 	})
 	return nil
 }
@@ -326,19 +344,27 @@ func (u *ui) made(m madeMsg) tea.Cmd {
 	switch {
 	case m.err != nil:
 		u.problem(m.err)
-		if len(u.edit.text) == 0 {
-			u.edit.set(m.text) // to be mended
-		}
+		u.giveBack(m.text) // to be mended
 		return nil
 	case u.quit || u.rt == nil:
 		return nil
 	case u.run != nil:
 		return u.steer(m.message)
+	case m.alive && !u.Wait:
+		watching := u.watch()
+		return tea.Batch(watching, u.steer(m.message))
 	}
 	u.unfinished, u.elsewhere = false, ""
-	return u.start(func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
+	return u.start(m.message.Text(), func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 		return rt.Run(ctx, pawl.Request{Request: agent.Request{Message: m.message}, SessionID: u.session}, opts...)
 	})
+}
+
+// giveBack has a text in the input line again, if there is none.
+func (u *ui) giveBack(text string) {
+	if len(u.edit.text) == 0 {
+		u.edit.set(text)
+	}
 }
 
 // resume goes on with the session's unfinished run.
@@ -346,30 +372,115 @@ func (u *ui) resume() tea.Cmd {
 	session := u.session
 	u.unfinished = false
 	u.tell.line(cyan, "· goes on")
-	return u.start(func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
+	return u.start("", func(ctx context.Context, rt *pawl.Runtime, opts ...agent.RunOption) (*agent.Result, error) {
 		return rt.Resume(ctx, session, opts...)
 	})
 }
 
-// start runs something in the Runtime.
-func (u *ui) start(f func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) tea.Cmd {
+// begin has a run under way.
+func (u *ui) begin(r run) (context.Context, *run) {
 	ctx, cancel := context.WithCancel(u.ctx)
-	r := &run{host: newHost(u.send), cancel: cancel, put: map[string]bool{}, began: time.Now(), step: "starting", since: time.Now()}
-	u.run, u.tell.apart = r, false
+	r.host, r.cancel, r.put, r.began, r.since = newHost(u.send), cancel, map[string]int{}, time.Now(), time.Now()
+	u.run, u.tell.apart = &r, false
+	return ctx, u.run
+}
+
+// start runs something in the Runtime.
+func (u *ui) start(prompt string, f func(context.Context, *pawl.Runtime, ...agent.RunOption) (*agent.Result, error)) tea.Cmd {
+	ctx, r := u.begin(run{prompt: prompt, step: "starting"})
 	opts := append(slices.Clip(u.Options), agent.WithEngineHost(r.host))
 	rt := u.rt
 	u.do(func() tea.Msg {
-		defer cancel()
+		defer r.cancel()
 		res, err := f(ctx, rt, opts...)
 		return doneMsg{res, err}
 	})
 	return u.animate()
 }
 
+// looking is how often it is looked whether another process drives the session still.
+const looking = 300 * time.Millisecond
+
+// watch shows what another process does in the session, until it has left that.
+func (u *ui) watch() tea.Cmd {
+	ctx, r := u.begin(run{other: true, step: "at work in another process"})
+	session, seq := u.session, u.seq
+	u.do(func() tea.Msg {
+		defer r.cancel()
+		following, stop := context.WithCancel(ctx)
+		var alive sync.WaitGroup
+		alive.Go(func() {
+			defer stop()
+			for u.Alive(following, session) {
+				select {
+				case <-following.Done():
+					return
+				case <-time.After(looking):
+				}
+			}
+		})
+		tell := func(entries iter.Seq2[journal.Entry, error]) (err error) {
+			for e, err := range entries {
+				if err != nil {
+					return err
+				}
+				seq = e.Seq
+				_ = r.host.Publish(ctx, event.Event{Entry: e}) // into a list
+			}
+			return nil
+		}
+		err := tell(journal.Follow(following, u.Store, session, seq))
+		stop()
+		if alive.Wait(); err == nil && ctx.Err() == nil {
+			err = tell(u.Store.Read(ctx, session, seq)) // its last words
+		}
+		p, failed := u.read(ctx, session)
+		return standsMsg{r, p, cmp.Or(err, failed), nil}
+	})
+	return u.animate()
+}
+
+// stands says how the session stands when a run is over that did not tell its end, or never began.
+func (u *ui) stands(m standsMsg) tea.Cmd {
+	switch {
+	case m.run != u.run: // it was left
+		return nil
+	case u.run != nil:
+		u.drain()
+		u.ended()
+	}
+	u.run, u.waits = nil, waiting.Waits{Elsewhere: u.Elsewhere}
+	if u.quit {
+		return nil
+	}
+	if m.err != nil {
+		u.problem(m.err)
+		return nil
+	}
+	u.spent, u.unfinished = m.past.state.Spent, m.past.state.Run != "" && !m.past.alive
+	if m.why != nil && !m.past.alive {
+		u.problem(m.why)
+	}
+	if next := u.tellState(m.past); next != nil {
+		return next
+	}
+	return u.late()
+}
+
+// late says what came too late for the run that is over.
+func (u *ui) late() tea.Cmd {
+	if len(u.notice) == 0 || u.quit {
+		return nil
+	}
+	text := strings.Join(u.notice, "\n")
+	u.notice = nil
+	return u.say(text)
+}
+
 // steer says something to the run under way.
 func (u *ui) steer(m message.Message) tea.Cmd {
 	text, session := m.Text(), u.session
-	u.run.said = append(u.run.said, told{text: text})
+	u.said = append(u.said, told{text: text})
 	ctx, store := u.ctx, u.Store
 	u.do(func() tea.Msg {
 		err := agent.Steer(ctx, store, session, m)
@@ -381,14 +492,10 @@ func (u *ui) steer(m message.Message) tea.Cmd {
 // steered has what came too late for a run be the next prompt.
 func (u *ui) steered(m steeredMsg) tea.Cmd {
 	if m.err == nil {
-		if u.run != nil {
-			u.run.recorded(m.text, m.at)
-		}
+		u.said.recorded(m.text, m.at)
 		return nil
 	}
-	if u.run != nil {
-		u.run.heard(m.text)
-	}
+	u.said.heard(m.text)
 	if !errdefs.Conflict.Is(m.err) {
 		u.problem(m.err)
 		return nil
@@ -401,16 +508,16 @@ func (u *ui) steered(m steeredMsg) tea.Cmd {
 }
 
 // recorded says since when a text is on record.
-func (r *run) recorded(text string, at time.Time) {
-	if i := slices.IndexFunc(r.said, func(s told) bool { return s.text == text && s.at.IsZero() }); i >= 0 {
-		r.said[i].at = at
+func (all sayings) recorded(text string, at time.Time) {
+	if i := slices.IndexFunc(all, func(s told) bool { return s.text == text && s.at.IsZero() }); i >= 0 {
+		all[i].at = at
 	}
 }
 
 // hears has the texts that a model call is about to hear, as they were on record before it began, and were not shown.
-func (r *run) hears(began time.Time) (texts []string) {
-	for i := range r.said {
-		if s := &r.said[i]; !s.shown && !s.at.IsZero() && !s.at.After(began) {
+func (all sayings) hears(began time.Time) (texts []string) {
+	for i := range all {
+		if s := &all[i]; !s.shown && !s.at.IsZero() && !s.at.After(began) {
 			s.shown, texts = true, append(texts, s.text)
 		}
 	}
@@ -418,13 +525,13 @@ func (r *run) hears(began time.Time) (texts []string) {
 }
 
 // heard says that a text was heard, and reports whether it was shown already.
-func (r *run) heard(text string) (shown bool) {
-	i := slices.IndexFunc(r.said, func(s told) bool { return s.text == text })
+func (all *sayings) heard(text string) (shown bool) {
+	i := slices.IndexFunc(*all, func(s told) bool { return s.text == text })
 	if i < 0 {
 		return false
 	}
-	shown = r.said[i].shown
-	r.said = slices.Delete(r.said, i, i+1)
+	shown = (*all)[i].shown
+	*all = slices.Delete(*all, i, i+1)
 	return shown
 }
 
@@ -446,8 +553,12 @@ func (u *ui) event(e event.Event) {
 		u.delta(e, own)
 		return
 	}
-	came := false
+	came, told := false, false
 	switch d := e.Data.(type) {
+	case journal.Said:
+		if e.ParentRun == "" && e.Key.Op == "" {
+			r.prompt = ""
+		}
 	case journal.RunStarted:
 		if e.ParentRun == "" {
 			u.session = e.Session
@@ -459,7 +570,7 @@ func (u *ui) event(e event.Event) {
 		}
 	case journal.ModelStarted:
 		if own { // what it hears stands before its reply, as in the transcript
-			for _, text := range r.hears(e.Time) {
+			for _, text := range u.said.hears(e.Time) {
 				u.tell.user(message.User(text), 0)
 			}
 		}
@@ -470,7 +581,7 @@ func (u *ui) event(e event.Event) {
 			u.ended()
 			r.text = d.Message.Text()
 			r.doing("preparing")
-			d.Heard = slices.DeleteFunc(slices.Clone(d.Heard), func(m message.Message) bool { return r.heard(m.Text()) })
+			d.Heard = slices.DeleteFunc(slices.Clone(d.Heard), func(m message.Message) bool { return u.said.heard(m.Text()) })
 			e.Data = d
 		}
 	case journal.ModelFailed:
@@ -482,13 +593,22 @@ func (u *ui) event(e event.Event) {
 		r.tools = append(r.tools, &call{run: e.Run, id: d.Call.ID, what: u.tell.whose(e) + summary(d.Call.Name, d.Call.Input, u.width-24), since: time.Now()})
 	case journal.ToolFinished:
 		r.tools = slices.DeleteFunc(r.tools, func(c *call) bool { return c.run == e.Run && c.id == d.Call })
+	case journal.RunFinished:
+		told = own && !r.other // by its result
 	case journal.Asked:
-		r.put[d.ID] = true
+		if r.put[d.ID]++; r.put[d.ID] <= 0 {
+			told = true
+		}
 	case journal.Compacted:
 		u.spent = u.spent.Plus(journal.SpentBy(journal.ModelFinished{Usage: d.Usage, CostMicros: d.CostMicros}))
 		u.spent.Steps--
 	}
-	u.tell.entry(e, came)
+	if e.Session == u.session {
+		u.seq = max(u.seq, e.Seq)
+	}
+	if !told {
+		u.tell.entry(e, came)
+	}
 }
 
 func (r *run) doing(step string) { r.step, r.since = step, time.Now() }
@@ -582,16 +702,22 @@ func (u *ui) done(m doneMsg) tea.Cmd {
 		u.unfinished = res.Status == agent.StatusInterrupted
 		u.result(r, res)
 	} else if m.err != nil && !u.quit {
-		u.problem(m.err)
+		u.giveBack(r.prompt)
 		if r.session(u) {
-			return u.load(u.session)
+			return u.look(m.err)
 		}
+		u.problem(m.err)
 	}
-	if len(u.notice) > 0 && !u.quit {
-		text := strings.Join(u.notice, "\n")
-		u.notice = nil
-		return u.say(text)
-	}
+	return u.late()
+}
+
+// look says how the session stands, where a run could not begin.
+func (u *ui) look(why error) tea.Cmd {
+	ctx, session := u.ctx, u.session
+	u.do(func() tea.Msg {
+		p, err := u.read(ctx, session)
+		return standsMsg{nil, p, err, why}
+	})
 	return nil
 }
 
@@ -612,12 +738,19 @@ func (u *ui) result(r *run, res *agent.Result) {
 	case res.Status == agent.StatusInterrupted:
 		u.tell.line(yellow, "· Enter goes on, or say something else · %s", spent)
 	case res.Status == agent.StatusCanceled:
-		u.tell.line(yellow, "· what was done is kept · %s", spent)
+		u.tell.line(yellow, "· canceled: what was done is kept · %s", spent)
 	case res.Err != nil:
 		u.problem(res.Err)
+	default:
+		u.tell.line(yellow, "· the run %s · %s", plain.Line(string(res.Status)), spent)
 	}
-	for _, s := range r.said {
-		u.tell.line(yellow, "· not heard yet: %s", plain.Clip(plain.Line(s.text), 160))
+	u.unheard()
+}
+
+// unheard says what becomes of what no run has heard yet.
+func (u *ui) unheard() {
+	for _, s := range u.said {
+		u.tell.line(yellow, "· not heard yet, the next run hears it: %s", plain.Clip(plain.Line(s.text), 160))
 	}
 }
 

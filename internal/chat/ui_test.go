@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/journal"
@@ -19,7 +21,7 @@ import (
 func working(entries int) *ui {
 	u := newUI(context.Background(), Config{Colour: true})
 	u.resize(100, 30)
-	u.run = &run{host: newHost(nil), put: map[string]bool{}}
+	u.run = &run{host: newHost(nil), put: map[string]int{}}
 	at := func(i int, op, id string, d journal.Data) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Seq: int64(i), Key: journal.Key{Op: op, ID: id}, Data: d}})
 		u.printed()
@@ -116,12 +118,12 @@ func TestAReplyThatIsTriedAgainIsNotJoined(t *testing.T) {
 func TestSteeringStandsWhereItIsHeard(t *testing.T) {
 	u := working(0)
 	now := time.Now()
-	u.run.said = []told{{text: "in time"}, {text: "too late"}}
-	u.run.recorded("in time", now)
+	u.said = []told{{text: "in time"}, {text: "too late"}}
+	u.said.recorded("in time", now)
 	entry := func(at time.Time, d journal.Data) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Time: at, Data: d}})
 	}
-	u.run.recorded("too late", now.Add(2*time.Millisecond)) // the entry that is told of now was written before
+	u.said.recorded("too late", now.Add(2*time.Millisecond)) // the entry that is told of now was written before
 	entry(now.Add(time.Millisecond), journal.ModelStarted{})
 	u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "First.\n\n"})
 	entry(now, journal.ModelFinished{Message: message.Assistant("First."), Heard: []message.Message{message.User("in time")}})
@@ -136,8 +138,76 @@ func TestSteeringStandsWhereItIsHeard(t *testing.T) {
 			at = i
 		}
 	}
-	if len(u.run.said) > 0 {
-		t.Errorf("%v", u.run.said)
+	if len(u.said) > 0 {
+		t.Errorf("%v", u.said)
+	}
+}
+
+// Lines are printed into the space above what stands there, which may be higher still than what is to stand there.
+func TestWhatIsPrintedPushesNothingOfTheViewUp(t *testing.T) {
+	u := newUI(context.Background(), Config{})
+	u.resize(80, 20)
+	u.edit.insert(strings.Repeat("a line\n", 10))
+	u.View()
+	high := u.high.lines
+	u.edit.take()
+	u.View()
+	u.tell.print(make([]string, 100)...)
+	u.flush()
+	if n := 100 - len(u.out); high < 6 || n != 20-high-1 {
+		t.Errorf("%d lines were printed above %d of 20", n, high)
+	}
+	u.high.at = u.high.at.Add(-drawn)
+	u.View()
+	if u.high.lines >= high {
+		t.Error("what was higher counts for ever")
+	}
+}
+
+// Who is a moment too late with a prompt has it back, is told why in words of his own world, and sees what the other one does.
+func TestAPromptThatAnotherProcessForestalledIsGivenBack(t *testing.T) {
+	store := journal.Memory()
+	if err := store.Append(t.Context(), "s", 0, journal.Entry{Session: "s", Seq: 1, Data: journal.SessionCreated{}}, journal.Entry{Session: "s", Seq: 2, Run: "r", Data: journal.RunStarted{}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	u := newUI(ctx, Config{Store: store, Session: "s", Alive: func(context.Context, string) bool { return true }})
+	sent := make(chan tea.Msg, 100)
+	u.send = func(m tea.Msg) { sent <- m }
+	_, r := u.begin(run{prompt: "what was typed", step: "starting"})
+	r.cancel()
+	u.update(doneMsg{err: errdefs.Conflict.Errorf("agent: session s is driven by driver-x")})
+	u.update(<-sent)
+	text := strings.Join(u.printed(), "\n")
+	if u.edit.String() != "what was typed" || strings.Contains(text, "driver-x") || !strings.Contains(text, "another process is at work") || u.run == nil || !u.run.other {
+		t.Errorf("%q %q %+v", u.edit.String(), text, u.run)
+	}
+	cancel()
+	u.work.Wait()
+}
+
+// Ctrl-O is for what does not stand there already.
+func TestWhatIsShownWholeIsNotFolded(t *testing.T) {
+	for name, c := range map[string]struct {
+		input, content string
+		shown          string
+		folds          int
+	}{
+		"a line":          {`{"command":"ls"}`, "one\n", "✓ bash ls\n    one", 0},
+		"two lines":       {`{"command":"ls"}`, "one\ntwo\n", "✓ bash ls\n    one\n    two", 0},
+		"three":           {`{"command":"ls"}`, "one\ntwo\nthree\n", "✓ bash ls\n    … 2 more lines · Ctrl-O unfolds\n    three", 1},
+		"a wide line":     {`{"command":"ls"}`, strings.Repeat("a", 200), "✓ bash ls\n    " + strings.Repeat("a", 93) + "…", 1},
+		"an input of two": {`{"command":"ls","timeout":3}`, "one\n", "✓ bash ls\n    one", 1},
+	} {
+		u := working(0)
+		send := func(d journal.Data) {
+			u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}, Data: d}})
+		}
+		send(journal.ToolStarted{Call: journal.Called{ID: "c", Name: "bash", Input: c.input}})
+		send(journal.ToolFinished{Call: "c", Name: "bash", Content: c.content, Outcome: journal.OutcomeOK})
+		if text := ours.ReplaceAllString(strings.Join(u.printed(), "\n"), ""); text != c.shown || len(u.tell.folds) != c.folds {
+			t.Errorf("%s: %d folds:\n%s\nwant\n%s", name, len(u.tell.folds), text, c.shown)
+		}
 	}
 }
 
@@ -152,7 +222,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}, Data: journal.ToolStarted{Call: journal.Called{ID: "c", Name: "bash", Input: `{"command":"` + strings.Repeat("漢", 300) + `"}`}}}})
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Key: journal.Key{Op: "tool", ID: "c"}}, Delta: event.ToolOutput, Text: strings.Repeat("漢", 300) + "\n"})
 		u.event(event.Event{Entry: journal.Entry{Run: "r"}, Delta: event.TextDelta, Text: "words " + strings.Repeat("漢", 300)})
-		u.run.said = []told{{text: strings.Repeat("漢", 300)}}
+		u.said = []told{{text: strings.Repeat("漢", 300)}}
 		v := u.View()
 		u.event(event.Event{Entry: journal.Entry{Run: "r", Data: journal.ToolFinished{Call: "c", Name: "bash", Content: strings.Repeat("漢", 300), IsError: true}}})
 		rows := strings.Split(v.Content, "\n")

@@ -17,7 +17,7 @@ const mostOpen = 4 << 10
 // View is what stands at the bottom: what still changes, what goes on, what can be typed, and what it is about.
 func (u *ui) View() tea.View {
 	if u.quit && u.run == nil {
-		u.shown = 0
+		u.high = height{}
 		return tea.NewView("")
 	}
 	var lines []string
@@ -47,10 +47,27 @@ func (u *ui) View() tea.View {
 		lines, cursor = u.typed(lines)
 	}
 	lines = append(lines, u.status())
-	u.shown = len(lines)
+	u.high = u.high.with(len(lines), time.Now())
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.Cursor = cursor
 	return v
+}
+
+// height is how many lines stand at the bottom, and when that was made.
+type height struct {
+	lines int
+	at    time.Time
+}
+
+// drawn is how long it takes, at most, until what was made stands there: three frames.
+const drawn = 100 * time.Millisecond
+
+// with is the height once there is a view of so many lines. One that was higher may stand there still.
+func (h height) with(lines int, now time.Time) height {
+	if lines < h.lines && now.Sub(h.at) < drawn {
+		return h
+	}
+	return height{lines, now}
 }
 
 // replyLines shows the end of the reply under way: most lines at most.
@@ -113,10 +130,13 @@ func (u *ui) activity() (lines []string) {
 			}
 		}
 	}
-	for _, s := range r.said {
+	for _, s := range u.said {
 		if !s.shown {
 			row(yellow, "» "+plain.Line(s.text)+" · heard before the next step")
 		}
+	}
+	if r.prompt != "" && now.Sub(r.began) > time.Second {
+		row(yellow, "» "+plain.Line(r.prompt)+" · as soon as it can begin")
 	}
 	step := ""
 	switch {
@@ -133,10 +153,14 @@ func (u *ui) activity() (lines []string) {
 	default:
 		step = r.step + " · " + seconds(now.Sub(r.since))
 	}
-	switch r.stops {
-	case 0:
+	switch {
+	case r.other && len(r.tools) > 0:
+		step += " in another process"
+	case r.other:
+	case u.ask.question != nil: // what Esc does then stands below
+	case r.stops == 0:
 		step += " · Esc interrupts"
-	case 1:
+	case r.stops == 1:
 		step += " · stops behind this step · Esc stops it at once"
 	default:
 		step += " · is being stopped"

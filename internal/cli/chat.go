@@ -129,10 +129,10 @@ func (c common) conversation(ctx context.Context, s streams) (left chat.Left, er
 	}
 	left, err = chat.Run(ctx, chat.Config{
 		In: s.in.(*os.File), Out: s.out.(*os.File), Colour: coloured(s.out), // a terminal is a file
-		Store: store, Session: c.session, Options: opts,
+		Store: store, Session: c.session, Options: opts, Wait: c.wait,
 		Open: at.open, Elsewhere: elsewhere, Here: here,
 		Message: func(text string, files []string) (message.Message, error) {
-			m, err := said(text, files)
+			m, err := said(text, "@", files)
 			if err == nil {
 				err = admitted(at.current(), m)
 			}

@@ -185,11 +185,17 @@ func (c *conversation) ready() {
 func (c *conversation) rests() string {
 	c.t.Helper()
 	c.sees("✓ ")
+	return c.rested()
+}
+
+// rested waits until nothing is under way.
+func (c *conversation) rested() string {
+	c.t.Helper()
 	screen := ""
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		screen = c.screen()
 		rows := strings.Split(strings.TrimRight(screen, "\n "), "\n")
-		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") {
+		if n := len(rows); n > 2 && strings.HasPrefix(rows[n-2], ">") && !strings.Contains(rows[n-3], "Esc") && !strings.Contains(rows[n-3], "another process · ") {
 			return screen
 		}
 	}
@@ -225,6 +231,17 @@ func (c *conversation) written() string {
 	return string(b)
 }
 
+// onRecord waits until a text is in the session.
+func (c *conversation) onRecord(text string) {
+	c.t.Helper()
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
+		if out, _ := exec.Command(c.args[0], "sessions", "export", "s", "--journal", c.journal).Output(); strings.Contains(string(out), text) {
+			return
+		}
+	}
+	c.t.Fatalf("%q is not on record", text)
+}
+
 func (c *conversation) file(name string) string {
 	b, _ := os.ReadFile(filepath.Join(c.dir, name))
 	return string(b)
@@ -258,7 +275,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 `, atOnce, free)
 	c.sees("pawl chat · scripted/", "/help")
 	c.says("hello 漢字")
-	screen := c.sees("> hello 漢字", "A bold word, and code.", "• one", "• two", "a │ b", "Now the file:", "✓ write poem.txt", "✓ edit poem.txt", "-violets", "+tulips", "✓ bash seq 1 30", "30", "29 more lines · Ctrl-O unfolds", "It is written.", "120 tokens")
+	screen := c.sees("> hello 漢字", "A bold word, and code.", "• one", "• two", "a │ b", "Now the file:", "✓ write poem.txt", "✓ edit poem.txt", "-violets", "+tulips", "✓ bash seq 1 30", "… 29 more lines · Ctrl-O unfolds", "30", "It is written.", "120 tokens")
 	if strings.Contains(screen, "**") || strings.Contains(screen, "\n    17\n") {
 		t.Errorf("it is no Markdown, or not folded:\n%s", screen)
 	}
@@ -292,12 +309,12 @@ func TestAConversationAtATerminal(t *testing.T) {
 	if number == nil {
 		t.Fatalf("a prompt has no number:\n%s", c.screen())
 	}
-	at, _ := strconv.Atoi(number[1])
-	c.says(fmt.Sprintf("/fork #%d", at-2))
+	c.says("/fork #" + number[1])
 	c.sees("session s-fork", "> hello 漢字", "It is written.")
+	c.bottom("> who are you?") // to be changed
 	c.bottom("s-fork")
-	c.says("go another way")
-	c.sees("> go another way", "I am the other one.")
+	c.says(" And whose?")
+	c.sees("> who are you? And whose?", "I am the other one.")
 
 	c.says("/sessions")
 	c.sees("Up, Down choose")
@@ -310,7 +327,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	show, err := exec.Command(c.args[0], "sessions", "show", "s-fork", "--journal", c.journal).Output()
-	if err != nil || strings.Contains(string(show), "who are you?") || !strings.Contains(string(show), "go another way") {
+	if err != nil || strings.Count(string(show), "who are you?") != 1 || !strings.Contains(string(show), "And whose?") {
 		t.Errorf("%v\n%s", err, show)
 	}
 }
@@ -432,6 +449,11 @@ func TestQuestionsAreAnsweredInPlace(t *testing.T) {
 	c.ready()
 	c.types("l")
 	c.sees("it waits for an answer · Enter asks again")
+	for _, once := range []string{"| Which colour?", "| command: git init one", "| command: git init six"} {
+		if screen := c.screen(); strings.Count(screen, once) != 1 {
+			t.Errorf("%q does not stand there once:\n%s", once, screen)
+		}
+	}
 	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "edited": true, "four": true, "six": false} {
 		if _, err := os.Stat(filepath.Join(c.dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
@@ -484,36 +506,60 @@ func TestACallIsApprovedWithItsLike(t *testing.T) {
 	}
 }
 
-// Who comes to a session that another process drives is told so, and sees that he waits, if he wants to.
-func TestASecondConversationWaitsForTheSession(t *testing.T) {
+// Who comes to a session that another process drives sees what that does, and is heard by its run; or, if he wants to, waits for the session.
+func TestASecondConversationJoinsOrWaits(t *testing.T) {
 	t.Parallel()
 	c := talkTo(t, `turns:
 - tool_calls: [{id: b, name: bash, input: {command: "`+untilGo+`"}}]
-- text: "The first one's answer."
-- text: "The second one's answer."
+- text: "The first answer."
+- tool_calls: [{id: b2, name: bash, input: {command: "until [ -f on ]; do sleep 0.02; done; echo went on"}}]
+- text: "The second answer."
+- text: "The third answer."
+- text: "The fourth answer."
 `, atOnce, free)
 	c.says("begin")
 	c.sees("bash until")
 	d := c.another()
 	d.sees("session s", "> begin", "! another process is at work in this session")
 	d.says("me too")
-	d.sees("✗", "is being driven by somebody else")
-	d.presses("C-d")
-	d.sees("exit=1")
-	d.begin(append(slices.Clip(d.args), "--wait")...)
-	d.sees("! another process is at work in this session")
-	d.says("me too")
-	d.sees("! waiting for the session")
-	d.bottom("waiting for the session: 2 s · Esc interrupts")
+	d.bottom("» me too · heard before the next step")
+	d.bottom("in another process")
+	d.presses("Escape")
+	d.bottom("it is interrupted there")
 	c.makes("go")
-	c.sees("✓ bash", "The first one's answer.")
-	d.sees("The second one's answer.", "✓ ")
-	if screen := d.rests(); strings.Contains(screen, "Esc interrupts") || strings.Count(screen, "waiting for the session") != 1 {
+	c.sees("✓ bash", "The first answer.", "> me too", "✓ ") // whom others tell something knows it by what heard it
+	d.sees("✓ bash", "> me too", "The first answer.")
+	screen := d.rested()
+	if strings.Count(screen, "> begin") != 1 || strings.Count(screen, "me too") != 1 || strings.Contains(screen, "driver") {
+		t.Errorf("it stands there twice, or in words of nobody's:\n%s", screen)
+	}
+	c.says("again")
+	c.sees("bash until [ -f on ]")
+	d.types("and I") // while nothing was watched
+	d.presses("Enter")
+	d.sees("> again", "» and I · heard before the next step")
+	w := c.another("--wait")
+	w.sees("! another process is at work in this session")
+	w.says("and he")
+	w.sees("! waiting for the session: another process drives it")
+	w.bottom("waiting for the session: 2 s · Esc interrupts")
+	w.bottom("» and he · as soon as it can begin")
+	c.makes("on")
+	c.sees("The second answer.", "> and I")
+	d.sees("> and I", "The second answer.")
+	w.sees("> and he", "The third answer.", "✓ ")
+	if screen := w.rests(); strings.Contains(screen, "Esc interrupts") || strings.Count(screen, "waiting for the session") != 1 || strings.Count(screen, "and he") != 1 {
 		t.Errorf("it still waits:\n%s", screen)
 	}
+	d.presses("C-d")
+	d.sees("exit=0")
 	show, err := exec.Command(c.args[0], "sessions", "show", "s", "--journal", c.journal).Output()
-	if _, after, ok := strings.Cut(string(show), "The first one's answer."); err != nil || !ok || !strings.Contains(after, "me too") || !strings.Contains(after, "The second one's answer.") {
-		t.Errorf("%v\n%s", err, show)
+	rest := string(show)
+	for _, text := range []string{"me too", "The first answer.", "and I", "The second answer.", "and he", "The third answer."} {
+		_, after, ok := strings.Cut(rest, text)
+		if rest = after; !ok {
+			t.Errorf("%q is not in its place: %v\n%s", text, err, show)
+		}
 	}
 }
 
@@ -566,6 +612,63 @@ func TestACompactionIsSeen(t *testing.T) {
 	}
 }
 
+// What stood at the bottom and was higher than what stands there now leaves nothing, on the screen and above it.
+func TestNothingOfWhatWasHigherStays(t *testing.T) {
+	t.Parallel()
+	c := talkTo(t, `turns:
+- tool_calls: [{id: c1, name: bash, input: {command: "git init one", description: "a\nb"}}]
+- text: "Done."
+`, atOnce)
+	c.sees("/help", "\n>")
+	c.must("resize-window", "-t", "x", "-x", "90", "-y", "14")
+	c.types("aaa")
+	c.presses("C-j")
+	c.types("bbb")
+	c.presses("C-j")
+	c.types("ccc")
+	c.presses("Enter")
+	c.sees("? run bash", "| command: git init one")
+	c.ready()
+	for range 3 {
+		c.types("e")
+		c.bottom("the input that it is to run with")
+		c.presses("Escape")
+		c.bottom("[y]es")
+	}
+	c.types("e")
+	c.bottom("the input that it is to run with")
+	for range 4 {
+		c.presses("C-j")
+	}
+	c.types("zzz")
+	c.presses("Enter")
+	c.sees("that is no JSON object", "zzz")
+	c.presses("Escape")
+	c.bottom("[y]es")
+	c.types("e")
+	c.bottom("the input that it is to run with")
+	c.presses("C-e", "C-j", "C-j", "C-j", "Enter")
+	c.sees("→ yes, with another input:", "✓ bash git init one", "Done.")
+	c.rests()
+	c.presses("Up")
+	c.bottom("  ccc")
+	c.presses("Down")
+	c.bottom("\n>\n")
+	c.presses("Up")
+	c.bottom("  ccc")
+	c.presses("C-c")
+	c.bottom("\n>\n")
+	screen := c.screen()
+	for text, times := range map[string]int{"aaa": 1, "ccc": 1, "zzz": 0, "no JSON": 0, "waits for your answer": 0, "the input that": 0, "[y]es": 0, "\n> ": 1, "scripted/": 2, "\n>": 2, "{": 1, "}": 1} {
+		if n := strings.Count(screen, text); n != times {
+			t.Errorf("%q stands there %d times, want %d", text, n, times)
+		}
+	}
+	if t.Failed() {
+		t.Log(screen)
+	}
+}
+
 // What a person typed before the question could be read is no answer to it, and is there again when it is answered.
 func TestWhatIsTypedIsNoAnswerToAQuestionThatComesUp(t *testing.T) {
 	t.Parallel()
@@ -615,10 +718,16 @@ func TestARunIsInterruptedAndGoesOnAndIsStoppedAtOnce(t *testing.T) {
 	c.sees("bash sleep 1000")
 	c.presses("C-c")
 	c.bottom("stops behind this step")
+	c.says("and mind me")
+	c.bottom("» and mind me · heard before the next step")
+	c.onRecord("and mind me")
 	c.presses("C-c")
-	c.sees("what was done is kept")
+	c.sees("· canceled: what was done is kept", "· not heard yet, the next run hears it: and mind me")
 	c.says("are you there?")
-	c.sees("> are you there?", "Still here.", "✓ ")
+	c.sees("> are you there?", "> and mind me", "Still here.", "✓ ")
+	if screen := c.rests(); strings.Contains(screen, "the run canceled") || strings.Count(screen, "> and mind me") != 1 {
+		t.Errorf("it is told twice:\n%s", screen)
+	}
 	c.types("some words")
 	c.bottom("> some words")
 	c.presses("C-c") // takes away what is typed, and nothing else
@@ -677,7 +786,7 @@ func TestNothingThatOthersWroteSteersTheTerminal(t *testing.T) {
 	text = strings.ReplaceAll(text, `\u202e`, `\u202E`)
 	c := talkTo(t, `turns:
 - text: `+text+`
-  tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; sleep 1.2; cat nasty >&2; exit 3"}}]
+  tool_calls: [{id: a, name: bash, input: {command: "cat nasty; touch \"$(cat nasty)\" && ls -N; seq 9; sleep 1.2; cat nasty >&2; exit 3"}}]
 - tool_calls: [{id: c, name: `+text+`, input: {`+text+`: `+text+`}}]
 - tool_calls: [{id: q, name: ask_user, input: {question: `+text+`}}]
 - text: "SURVIVED"

@@ -355,6 +355,23 @@ func TestAFileGoesAlongWithThePrompt(t *testing.T) {
 	}
 }
 
+// What people can read models can, whatever a system calls it by its name.
+func TestAFileOfTextIsTextWhateverItIsCalled(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a.yaml", "a.toml", "a.sh", "a.sql", "a.ts", "a.svg", "a.json", "a.tex", "a.unknown", "Makefile", "esc.log"} {
+		f, err := attach(w.file(name, "a: b # é \x1b[1m\n"))
+		if err != nil || f.MIME != "text/plain" && !strings.HasPrefix(f.MIME, "text/") || f.Name != name {
+			t.Errorf("%s: %q %v", name, f.MIME, err)
+		}
+	}
+	if f, err := attach(w.file("zero.yaml", "a: b\x00")); err == nil {
+		t.Errorf("%q", f.MIME)
+	}
+	if _, err := said("see it", "@", []string{"nope.yaml"}); err == nil || !strings.HasPrefix(err.Error(), "@nope.yaml: ") {
+		t.Error(err)
+	}
+}
+
 func TestCallsThatCannotRunAreSaid(t *testing.T) {
 	lines, r := newWorld(t).run(`turns: [{tool_calls: [{id: a, name: reed, input: {}}, {id: b, name: read, input: {file_path: 5}}]}, {text: ok}]`, "go")
 	var got []string
@@ -369,7 +386,7 @@ func TestCallsThatCannotRunAreSaid(t *testing.T) {
 }
 
 func TestTheTerminalIsNotSteeredByWhatAModelSays(t *testing.T) {
-	if got := printable("a\x1b[2Jb\tc\nd\u202e\r\x07é"); got != "a[2Jb\tc\ndé" {
+	if got := printable("a\x1b[2Jb\tc\nd\u202e\r\x07é"); got != "ab\tc\ndé" {
 		t.Errorf("%q", got)
 	}
 }

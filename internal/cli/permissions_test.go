@@ -52,10 +52,10 @@ func TestACheckSaysWhatWouldBeDoneAndWhy(t *testing.T) {
 		{[]string{"--permission-mode", "bypassPermissions", "bash", "git push --force"}, "allow ", "nothing is asked"},
 		{[]string{"mcp__db__query", `{}`}, "ask ", "mcp__db__query"},
 		{[]string{"--allow", "mcp__db", "mcp__db__query", `{}`}, "allow ", "mcp__db"},
-		{[]string{"web_fetch", `{"url":"https://example.com/x"}`}, "ask ", "webfetch"},
+		{[]string{"web_fetch", `{"url":"https://example.com/x"}`}, "ask ", "web_fetch"},
 		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com/x"}`}, "allow ", "domain:example.com"},
 		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"http://example.com:80/x"}`}, "allow ", "domain:example.com"},
-		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "ask ", "webfetch"},
+		{[]string{"--allow", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "ask ", "web_fetch"},
 		{[]string{"--allow", "WebFetch(https://example.com:8443/*)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "allow ", "https://example.com:8443/*"},
 		{[]string{"--deny", "WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com:8443/x"}`}, "deny ", "domain:example.com"},
 		{[]string{"ask_user", `{"question":"Which?"}`}, "allow ", ""},
@@ -202,7 +202,7 @@ func TestACheckGoesByTheProjectsSettings(t *testing.T) {
 	check("deny ", "Bash(git push:*) (.agents/settings.json:2", "bash", "git push")
 	check("deny ", "write (disallowedTools)", "write", `{"file_path":"x","content":""}`)
 	check("deny ", "mode dontAsk", "web_fetch", `{"url":"https://example.com"}`)
-	check("ask ", "webfetch", "--permission-mode", "default", "web_fetch", `{"url":"https://example.com"}`)
+	check("ask ", "web_fetch", "--permission-mode", "default", "web_fetch", `{"url":"https://example.com"}`)
 	check("allow ", "", "task", `{"agent":"reviewer","task":"x"}`)
 	check("allow ", "", "skill", `{"name":"deploy"}`)
 	// What allows waits for a person.

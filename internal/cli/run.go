@@ -3,12 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -122,11 +125,11 @@ func request(ctx context.Context, s streams, prompt string, files []string) (mes
 			return message.Message{}, err
 		}
 	}
-	return said(prompt, files)
+	return said(prompt, "--file ", files)
 }
 
-// said makes a user's message of a text and files.
-func said(prompt string, files []string) (message.Message, error) {
+// said makes a user's message of a text and files, which are named behind a mark.
+func said(prompt, mark string, files []string) (message.Message, error) {
 	if strings.TrimSpace(prompt) == "" {
 		return message.Message{}, usage("the prompt is empty")
 	}
@@ -137,7 +140,7 @@ func said(prompt string, files []string) (message.Message, error) {
 	for _, path := range files {
 		f, err := attach(path)
 		if err != nil {
-			return message.Message{}, err
+			return message.Message{}, usage("%s%s: %v", mark, path, err)
 		}
 		parts = append(parts, f)
 	}
@@ -164,29 +167,29 @@ func attach(path string) (message.File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return message.File{}, usage("--file %s: %v", path, reason(err))
+		return message.File{}, reason(err)
 	case !info.Mode().IsRegular():
-		return message.File{}, usage("--file %s: it is not a file", path)
+		return message.File{}, errors.New("it is not a file")
 	case info.Size() > maxFile:
-		return message.File{}, usage("--file %s: it has %d bytes; the limit is %d MiB", path, info.Size(), maxFile>>20)
+		return message.File{}, fmt.Errorf("it has %d bytes; the limit is %d MiB", info.Size(), maxFile>>20)
 	case info.Size() == 0:
-		return message.File{}, usage("--file %s: it is empty", path)
+		return message.File{}, errors.New("it is empty")
 	}
 	b, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
-		return message.File{}, usage("--file %s: %v", path, reason(err))
+		return message.File{}, reason(err)
 	}
 	kind := http.DetectContentType(b)
-	if named := mime.TypeByExtension(filepath.Ext(path)); strings.HasPrefix(kind, "text/plain") && named != "" && !bytes.HasPrefix(b, []byte{0}) {
+	if named := mime.TypeByExtension(filepath.Ext(path)); strings.HasPrefix(kind, "text/plain") && strings.HasPrefix(named, "text/") {
 		kind = named
 	}
 	kind, _, _ = strings.Cut(kind, ";")
 	switch {
 	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "text/"), kind == "application/pdf":
-	case kind == "application/json", kind == "application/xml", kind == "application/javascript", kind == "application/yaml":
+	case utf8.Valid(b) && bytes.IndexByte(b, 0) < 0: // whatever it is called: YAML, SQL, a script
 		kind = "text/plain"
 	default:
-		return message.File{}, usage("--file %s: models take images, PDF, sound and text; this is %s", path, kind)
+		return message.File{}, fmt.Errorf("models take images, PDF, sound and text; this is %s", kind)
 	}
 	return message.File{MIME: kind, Name: filepath.Base(path), Data: string(b)}, nil
 }

@@ -5,23 +5,45 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Text takes out what would steer a terminal. Line breaks, tabs and spaces stay.
+// Text takes out what would steer a terminal: sequences as wholes, so that nothing of them is left as letters, and controls. Line breaks, tabs and spaces stay, and a joiner that says how what stands
+// before it is written: Persian words and families of emoji need them, and within a word there is nothing that they could hide. Marks of the order of writing go, as they reach beyond the word.
 func Text(s string) string {
+	if strings.ContainsAny(s, "\x1b\u009b") {
+		s = sequences.ReplaceAllString(s, "")
+	}
+	before := ' '
 	return strings.Map(func(r rune) rune {
-		if Shown(r) {
+		keep := Shown(r) || (r == joiner || r == nonJoiner) && unicode.In(before, unicode.L, unicode.M, unicode.So, unicode.Sk)
+		if before = r; keep {
 			return r
 		}
 		return -1
 	}, s)
 }
 
-// Shown reports whether Text keeps a character. Of controls, those of eight bits among them, only the line end and the tab are kept.
+const nonJoiner, joiner = '\u200c', '\u200d'
+
+// sequences are such as end: CSI, and the strings of OSC and its like within a line.
+var sequences = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)`)
+
+// Typed is what a person typed or pasted, without controls that nobody means. What can't be seen, and may steer a terminal, is in it: it is what is said, and Text is what is shown of it.
+func Typed(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Shown reports whether a character stands for itself on a terminal. Of controls, those of eight bits among them, only the line end and the tab do.
 func Shown(r rune) bool {
 	return r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.IsSpace(r) && r >= 0xa0
 }

@@ -17,7 +17,7 @@ var anyPath = Policy{Readable: func(Path) bool { return true }, Writable: func(P
 // Propose gives a rule that would permit a call and its like, for a person to agree to; "" when only the call itself can be agreed to.
 func (w *World) Propose(c *Call) string {
 	rule := w.propose(c)
-	if rule == "" {
+	if rule == "" || w.Steers(c, Further{}) != "" { // which is asked about whatever a rule says
 		return ""
 	}
 	r, err := w.Parse(rule, "proposed")
