@@ -109,6 +109,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set(sessionHeader, t.session)
+	w.Header().Set("X-Should-Retry", "false") // OpenAI's SDKs ask again by themselves when something failed: all that the run did would be done twice
 	answer := chat.Answer{ID: "chatcmpl-" + t.run, Object: "chat.completion", Created: time.Now().Unix(), Model: req.Model}
 	if req.Stream {
 		s.tell(w, r, t, answer, req.IncludeUsage)

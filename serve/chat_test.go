@@ -394,7 +394,10 @@ func TestARunThatFailsEndsTheChat(t *testing.T) {
 	} {
 		p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Error: &scripted.Failure{Status: provider, Message: "no key"}}), serve.Options{})
 		var got completion
-		p.do(c.status, &got, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
+		h := p.do(c.status, &got, "POST", "/v1/chat/completions", `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`)
+		if h.Get("X-Should-Retry") != "false" || h.Get("Retry-After") != "" { // a client that asks again has all of it done again
+			t.Errorf("%d: %v", provider, h)
+		}
 		if got.Error == nil || !strings.Contains(got.Error.Message, "no key") || got.Error.Type != c.kind || got.Error.Code != c.code {
 			t.Errorf("%d: %+v", provider, got.Error)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -122,15 +123,19 @@ func TestTheSDKReadsOurErrors(t *testing.T) {
 		"another model": {bad, nil, seen{404, "invalid_request_error", "model_not_found", "model"}},
 		"what can't be": {twice, nil, seen{400, "invalid_request_error", "unsupported_parameter", "n"}},
 		"a wrong token": {question(), []option.RequestOption{option.WithAPIKey("wrong")}, seen{401, "authentication_error", "invalid_api_key", ""}},
-		"a run fails":   {question(), nil, seen{400, "invalid_request_error", "validation", ""}},
+		"a run fails":   {question(), nil, seen{502, "server_error", "validation", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fails := scripted.Turn{Error: &scripted.Failure{Status: 400, Message: "no such thing"}}
 			api := serves(t, fails, fails)
-			_, err := api.Chat.Completions.New(t.Context(), c.req, c.opts...)
-			got := errorSeen(t, err)
-			if got != c.want {
-				t.Errorf("whole: %+v, want %+v", got, c.want)
+			asked := 0
+			counts := option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+				asked++
+				return next(r)
+			})
+			_, err := api.Chat.Completions.New(t.Context(), c.req, append(c.opts, option.WithMaxRetries(2), counts)...)
+			if got := errorSeen(t, err); got != c.want || asked != 1 { // asked again, a run does all that it did once more
+				t.Errorf("whole: %+v, want %+v; it was asked %d times", got, c.want, asked)
 			}
 			s := api.Chat.Completions.NewStreaming(t.Context(), c.req, c.opts...)
 			for s.Next() {

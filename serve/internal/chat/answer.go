@@ -116,8 +116,8 @@ func statusOf(err error) int {
 // Fail answers with an error.
 func Fail(w http.ResponseWriter, _ *http.Request, err error) {
 	status := statusOf(err)
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "5")
+	if h := w.Header(); (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && h.Get("X-Should-Retry") == "" {
+		h.Set("Retry-After", "5")
 	}
 	web.Write(w, status, map[string]Problem{"error": ProblemOf(err)})
 }
