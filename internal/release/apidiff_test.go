@@ -100,7 +100,7 @@ func TestWhatBreaksProgramsOfOthersIsFound(t *testing.T) {
 			if c.changelog != "" {
 				r.write(map[string]string{"CHANGELOG.md": c.changelog})
 			}
-			said, ok := script(t, "apidiff", r.dir)
+			said, ok := r.script("apidiff")
 			if ok != (len(c.want) == 0) {
 				t.Fatalf("passed: %v\n%s", ok, said)
 			}
@@ -125,7 +125,7 @@ func TestWhatDoesNotCompileIsNotCompared(t *testing.T) {
 	r := newRepository(t, library())
 	r.git("tag", "v0.1.0")
 	r.write(map[string]string{"lib.go": "package lib\n\nfunc F() { nothing }\n"})
-	if said, ok := script(t, "apidiff", r.dir); ok || !strings.Contains(said, "nothing") {
+	if said, ok := r.script("apidiff"); ok || !strings.Contains(said, "nothing") {
 		t.Errorf("passed: %v\n%s", ok, said)
 	}
 }

@@ -65,15 +65,15 @@ func alone() []string {
 	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 }
 
-// script runs one of scripts/ and gives what it said, and whether it succeeded.
-func script(t *testing.T, name string, args ...string) (said string, ok bool) {
-	t.Helper()
+// script runs one of scripts/ in the repository and gives what it said, and whether it succeeded.
+func (r repository) script(name string, args ...string) (said string, ok bool) {
+	r.t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "scripts", name))
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = alone()
+	cmd.Dir, cmd.Env = r.dir, alone()
 	out, err := cmd.CombinedOutput()
 	return string(out), err == nil
 }
