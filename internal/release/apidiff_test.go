@@ -52,6 +52,11 @@ func library() map[string]string {
 		"temporal/go.mod":   "module example.com/lib/temporal\n\ngo 1.26.0\n\nreplace example.com/lib => ../\n\nrequire example.com/lib v0.0.0-00010101000000-000000000000\n",
 		"temporal/moved.go": "package temporal\n\nimport \"example.com/lib\"\n\nfunc Take(lib.T) {}\n",
 		"CHANGELOG.md":      unreleased,
+
+		"cli/testdata/stable/flags.txt":                 "lib run\nlib run --model VALUE\n",
+		"journal/testdata/v1.jsonl":                     "{}\n",
+		"temporal/testdata/histories/0.1.0/h.json":      "{}\n",
+		"temporal/testdata/histories/unreleased/h.json": "{}\n",
 	}
 }
 
@@ -75,6 +80,14 @@ func TestWhatBreaksProgramsOfOthersIsFound(t *testing.T) {
 		{name: "a package is gone", tag: "v0.1.0", change: map[string]string{"gone/gone.go": ""}, want: []string{"`gone`"}},
 		{name: "the module beside it", tag: "v0.1.0", change: map[string]string{"temporal/moved.go": "package temporal\n\nfunc Take(int) {}\n"}, want: []string{"`temporal.Take`"}},
 		{name: "what nobody else can import", tag: "v1.0.0", change: map[string]string{"internal/x/x.go": "", "cmd/p/main.go": "package main\n\nfunc main() {}\n"}},
+		{name: "lists that grow, histories of what is not out", tag: "v1.0.0", change: map[string]string{"cli/testdata/stable/flags.txt": "lib run\nlib run --model VALUE\nlib run --new\n", "temporal/testdata/histories/unreleased/h.json": "{ }\n"}},
+		{name: "a flag is gone", tag: "v0.1.0", change: map[string]string{"cli/testdata/stable/flags.txt": "lib run\n"}, want: []string{"as `lib run --model VALUE`"}},
+		{name: "a list is gone", tag: "v1.0.0", change: map[string]string{"cli/testdata/stable/flags.txt": ""}, want: []string{"lib run: removed", "lib run --model VALUE: removed"}},
+		{name: "golden files of what is out are changed", tag: "v1.0.0", change: map[string]string{"journal/testdata/v1.jsonl": "{ }\n", "temporal/testdata/histories/0.1.0/h.json": ""}, want: []string{"journal/testdata/v1.jsonl: changed", "histories/0.1.0/h.json: changed"}},
+		{
+			name: "before v1 the changelog names flags", tag: "v0.1.0", change: map[string]string{"cli/testdata/stable/flags.txt": "lib run\n"},
+			changelog: unreleased + "### Breaking\n\n- `lib run --model VALUE` is gone: there is one model.\n",
+		},
 		{
 			name: "before v1 the changelog names it", tag: "v0.1.0", change: map[string]string{"lib.go": "package lib\n\nfunc F(string) {}\n", "gone/gone.go": "", "temporal/moved.go": "package temporal\n"},
 			changelog: unreleased + "- Other things.\n\n### Breaking\n\n- `lib.F` takes a name; `lib.T` is `sub.G`, and `gone` is gone. `temporal.Take` too.\n",
