@@ -103,13 +103,48 @@ func TestAReleaseIsTheSameBytesWhereverItIsBuilt(t *testing.T) {
 	}
 	for _, name := range []string{"pawl", "pawl-worker"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, linux["pawl-v0.1.0-linux-amd64/"+name], 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(path, linux["pawl-v0.1.0-linux-amd64/"+name], 0o700); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.Command(path).CombinedOutput()
 		if said := strings.TrimSpace(string(out)); err != nil || !strings.HasPrefix(said, "v0.1.0 ") || strings.Contains(said, os.TempDir()) {
 			t.Errorf("%s says %q, %v", name, said, err)
 		}
+	}
+}
+
+// The program itself: what it is made of has no directory of this machine in it, and says which commit it is of.
+func TestThePawlOfThisCommitIsTheSameBytesAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is linked twice")
+	}
+	needGit(t)
+	here, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var built [][]byte
+	var file, commit string
+	for range 2 {
+		r := repository{t, filepath.Join(t.TempDir(), strings.Repeat("clone", len(built)+1))}
+		(repository{t, here}).git("clone", "-q", here, r.dir)
+		file, commit = filepath.Join(t.TempDir(), "pawl"), r.git("rev-parse", "HEAD")
+		if said, ok := r.script("release", "program", "cmd/pawl", runtime.GOOS+"/"+runtime.GOARCH, file); !ok {
+			t.Fatal(said)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built = append(built, b)
+	}
+	if !bytes.Equal(built[0], built[1]) {
+		t.Errorf("%x in one directory, %x in another", sha256.Sum256(built[0]), sha256.Sum256(built[1]))
+	}
+	out, err := exec.Command(file, "version").CombinedOutput()
+	lines := strings.Split(string(out), "\n")
+	if err != nil || len(lines) != 4 || !strings.HasPrefix(lines[0], "pawl ") || lines[0] == "pawl devel" || lines[1] != "commit "+commit || lines[2] != runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH {
+		t.Errorf("pawl version says %q, %v; the commit is %s", out, err, commit)
 	}
 }
 
@@ -214,7 +249,7 @@ func TestTheModuleBesideIsInstalledByItsVersion(t *testing.T) {
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command(filepath.Join(os.Getenv("GOBIN"), "pawl-worker")).CombinedOutput() //nolint:gosec // it was just built
+	out, err := exec.Command(filepath.Join(os.Getenv("GOBIN"), "pawl-worker")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "example.com/lib@v0.1.0") {
 		t.Errorf("it says %s, %v", out, err)
 	}
