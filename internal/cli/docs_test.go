@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/chat"
+	"github.com/pawl-dev/pawl/internal/stable"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 )
@@ -264,6 +265,38 @@ func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
 	}
 }
 
+// Scripts of others call commands with their flags.
+func TestNoCommandAndNoFlagGoesUnawares(t *testing.T) {
+	flag := regexp.MustCompile(`^ +(?:-\w, )?(--[a-z-]+)( \S+)?(?:  |$)`)
+	var kept []string
+	var walk func(name []string)
+	walk = func(name []string) {
+		help := newWorld(t).pawl(append(slices.Clip(name), "--help")...).out
+		command := strings.Join(append([]string{"pawl"}, name...), " ")
+		kept = append(kept, command)
+		_, list, _ := strings.Cut(help, "\nFlags:\n")
+		for line := range strings.Lines(list) {
+			if m := flag.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && m[2] != "" {
+				kept = append(kept, command+" "+m[1]+" VALUE")
+			} else if m != nil {
+				kept = append(kept, command+" "+m[1])
+			}
+		}
+		_, list, _ = strings.Cut(help, "\nAvailable Commands:\n")
+		list, _, _ = strings.Cut(list, "\n\n")
+		for line := range strings.Lines(list) {
+			if f := strings.Fields(line); f[0] != "help" && f[0] != "completion" {
+				walk(append(slices.Clip(name), f[0]))
+			}
+		}
+	}
+	walk(nil)
+	if len(kept) < 100 {
+		t.Errorf("only %d were found: the pattern no longer fits the help", len(kept))
+	}
+	stable.Check(t, "flags.txt", kept, *update)
+}
+
 func TestThePagesLinkToWhatIsThere(t *testing.T) {
 	all, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -394,6 +427,16 @@ func TestTheLinesOfJSONAreInTheManual(t *testing.T) {
 	if diff := cmp.Diff(wrote, said); diff != "" {
 		t.Errorf("the lines in docs/cli.md (+) are not those that are written (-):\n%s", diff)
 	}
+	var kept []string
+	for what, of := range map[string]map[string][]string{"": wrote, "part ": parts} {
+		for name, fields := range of {
+			kept = append(kept, what+name)
+			for _, field := range fields {
+				kept = append(kept, what+name+" "+field)
+			}
+		}
+	}
+	stable.Check(t, "json.txt", kept, *update)
 }
 
 // fieldsOf reads a table: by the names in the first column of each row, the names of fields in the second one.

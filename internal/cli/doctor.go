@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl"
 
+	"github.com/pawl-dev/pawl/internal/process"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
@@ -112,6 +113,9 @@ func diagnose(can fence.Capabilities) (all []finding) {
 		default:
 			all = append(all, finding{"key for " + p.Name, false, "set " + strings.Join(p.Keys, " or ")})
 		}
+	}
+	if err := process.Possible(); err != nil {
+		all = append(all, finding{"commands", false, err.Error()})
 	}
 	all = append(all, finding{"sandbox", can.Writes.Holds, backend(can)})
 	for _, part := range []struct {

@@ -1,4 +1,4 @@
-//go:build !linux && !darwin
+//go:build !linux && !darwin && !windows
 
 package cli
 
@@ -7,11 +7,8 @@ import "os"
 // hungUp reports whether nobody reads from one of the files any more; it can't be told, so it may be.
 func hungUp(...*os.File) bool { return true }
 
-// columns is how wide a terminal is, 0 when it does not say; ok is false for what is none.
-func columns(f *os.File) (n int, ok bool) {
-	info, err := f.Stat()
-	return 0, err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+// columns knows no terminals: forget can't drop what was typed before a question, which might be taken for an answer to it. So nobody is asked, and runs wait as they do anywhere else.
+func columns(*os.File) (n int, ok bool) { return 0, false }
 
-// forget drops what was typed at a terminal and not read yet, where that can be done.
+// forget is for terminals.
 func forget(*os.File) {}

@@ -37,6 +37,9 @@ type Process struct {
 	reaped  chan struct{}
 }
 
+// Possible says why no command can be started here; nil: they can.
+func Possible() error { return nil }
+
 // Start starts cmd in a session of its own. A writer in cmd.Stdout and cmd.Stderr that is no *os.File gets what is written as it comes, on a goroutine for each of the
 // two; it must not block, and an error of it is no reason to stop. A reader in cmd.Stdin has to come to its end. PWD (when cmd.Dir is set) and [Mark] are added to the environment; mark is unique, or begins with
 // what [StopMarked] is to find. Other fields of cmd stay as they are; of SysProcAttr, Setsid and the signal at our death are set.

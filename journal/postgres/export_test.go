@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,4 +42,12 @@ func Touched(t testing.TB, s *Store) (pages int64) {
 		t.Fatal(err)
 	}
 	return pages
+}
+
+// Made is the SQL that makes the schema pawl of this version, and its number.
+func Made() (sql string, v int) {
+	for from := range version {
+		sql += migrations[from]
+	}
+	return strings.ReplaceAll(sql, "{s}", "pawl") + fmt.Sprintf("UPDATE pawl.schema_version SET version = %d;\n", version), version
 }
