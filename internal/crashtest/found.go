@@ -14,6 +14,7 @@ type found struct {
 	Seq     map[string]int64 `json:"seq"`               // the last entry, by session
 	Invalid []string         `json:"invalid,omitempty"` // sessions whose transcript is one that a provider would not take
 	Open    []string         `json:"open,omitempty"`    // ids of calls that were started and not finished
+	Unbegun []string         `json:"unbegun,omitempty"` // ids of calls of which it is on record that their run was left before the tool began
 	Done    []string         `json:"done,omitempty"`    // effects whose outcome is on record
 	begun   int              // prompts of the main session
 	states  map[string]journal.State
@@ -63,6 +64,9 @@ func (f *found) read(ctx context.Context, store journal.Store, session string, o
 		case journal.ToolStarted:
 			open[d.Call.ID] = true
 		case journal.ToolFinished:
+			if open[d.Call] && d.Outcome == journal.OutcomeCanceled && d.Content == journal.NotRun(message.ToolCall{}).Content {
+				f.Unbegun = append(f.Unbegun, d.Call)
+			}
 			delete(open, d.Call)
 		}
 		if e.Key != (journal.Key{}) && isOutcome(e.Data) {

@@ -33,11 +33,19 @@ func (h *past) repeatable() map[string]bool {
 }
 
 // unknown gives the calls of which the model may be told that their outcome is unknown, with what it may be told: those that must not be repeated, where
-// the policy is to report them, and those of which a person said that they shall not run again, where it is to ask.
+// the policy is to report them, and those of which a person said that they shall not run again, where it is to ask. Those that must not be repeated, and whose run was left
+// between their begin on record and the tool's own, it may be told that they did not run.
 func (h *past) unknown(got *past, policy engine.Unknown) map[string]journal.Answered {
 	out := map[string]journal.Answered{}
 	repeatable := h.repeatable()
 	for _, l := range got.record {
+		if l.Found != nil {
+			for _, id := range l.Found.Unbegun {
+				if !repeatable[id] {
+					out[id] = journal.Answered{}
+				}
+			}
+		}
 		switch {
 		case l.Found != nil && (policy == "" || policy == engine.UnknownReport):
 			for _, id := range l.Found.Open {

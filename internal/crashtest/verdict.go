@@ -229,7 +229,7 @@ func itemOf(i int, role message.Role, p message.Part) item {
 	return it
 }
 
-// unknown reports whether the item is the result of a call that says that its outcome is unknown; no is what a person said who was asked whether to
+// unknown reports whether the item is the result of a call that says that its outcome is unknown, or that it did not run; no is what a person said who was asked whether to
 // run it again.
 func (it item) unknown(no journal.Answered) bool {
 	c := message.ToolCall{ID: it.call, Name: it.tool}
@@ -237,5 +237,5 @@ func (it item) unknown(no journal.Answered) bool {
 	if no.ID != "" {
 		told = journal.Asked{Unknown: true}.Result(c, no)
 	}
-	return it.call != "" && it == itemOf(it.message, message.RoleTool, told)
+	return it.call != "" && (it == itemOf(it.message, message.RoleTool, told) || it == itemOf(it.message, message.RoleTool, journal.NotRun(c)))
 }
