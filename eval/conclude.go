@@ -214,7 +214,11 @@ func (r *runner) judge(rep *Report) {
 	level, _ := levels(r.scorers, 1)
 	for _, st := range rep.Scores {
 		if st.Chance != nil && !r.suite.Strict && *st.Chance <= level {
-			tell(KindRegression, st.Scorer, "%s: %d/%d passed over all cases, and the baseline has %d/%d; by chance it would be so few with a probability of %s", st.Scorer, st.Passed, st.Of, st.Was.Passed, st.Was.Of, percent(*st.Chance))
+			passed, of := 0, 0 // of the cases that the baseline has
+			for _, c := range st.changes {
+				passed, of = passed+c.passed, of+c.of
+			}
+			tell(KindRegression, st.Scorer, "%s: over all cases of the baseline %d/%d passed, and it has %d/%d; by chance it would be so few with a probability of %s", st.Scorer, passed, of, st.Was.Passed, st.Was.Of, percent(*st.Chance))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.base.Cases)) {
