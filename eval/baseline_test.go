@@ -146,13 +146,13 @@ func TestTheBaselineIsWrittenOfWhatRanAndIsTheSameBytes(t *testing.T) {
 func TestABaselineIsReadStrictly(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"version":1,"suite":"s","cases":{"a":{"hash":"x","scores":{"exact":{"passed":1,"of":2,"mean":0.5}}}}}`: "",
-		`{"version":2,"suite":"s"}`:                     "it has version 2, and this program reads 1 to 1",
-		`{"suite":"s"}`:                                 "it has version 0",
-		`{"version":1,"suite":"s","case":{}}`:           `unknown field "case"`,
-		`{"version":1,"suite":"s","Cases":{}}`:          "Cases",
-		`{"version":1,"suite":"s","suite":"t"}`:         "suite",
+		`{"version":2,"suite":"s"}`:                                        "it has version 2, and this program reads 1 to 1",
+		`{"suite":"s"}`:                                                    "it has version 0",
+		`{"version":1,"suite":"s","case":{}}`:                              `unknown field "case"`,
+		`{"version":1,"suite":"s","Cases":{}}`:                             "Cases",
+		`{"version":1,"suite":"s","suite":"t"}`:                            "suite",
 		`{"version":1,"cases":{"a":{"scores":{"x":{"passed":3,"of":2}}}}}`: `case "a", scorer "x": 3 of 2 passed`,
-		`{"version":1`: "unexpected",
+		`{"version":1`:                                                     "unexpected",
 	} {
 		path := filepath.Join(t.TempDir(), "b.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -65,7 +65,10 @@ func desk(t testing.TB, turns ...scripted.Turn) How {
 	return Agent(nil, agent.Agent{ID: "desk"}, looping(t, scripted.New(turns...), lookup))
 }
 
-var lookup = tool.Func("lookup", "Look an order up.", func(_ context.Context, in struct{ Order int }) (string, error) {
+var lookup = tool.Func("lookup", "Look an order up.", func(_ context.Context, in struct {
+	Order int `json:"order"`
+},
+) (string, error) {
 	return "shipped", nil
 }, tool.ReadOnly)
 

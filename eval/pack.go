@@ -38,7 +38,7 @@ type Maker func(p guard.Params) (Scorer, error)
 // An eval's trigger says what it looks at: every_turn each turn alone, on_workflow_step each turn in which the workflow moved on, on_session_complete and on_conversation_complete the whole, sample_turns and sample_sessions the turns, or sessions, that a hash of the session (of a
 // fresh sample: of the case's name and the repeat) and the turn picks: the same ones each time. Its value is the mean of what it looked at, and it passes where each of them does. Where it looks at nothing, or its when does not hold, it is skipped.
 //
-// A threshold decides whether it passes, by the value in its metric's range if that has both ends, from 0 to 1 otherwise; without one the type does. Its message stands before the reason.
+// A threshold decides whether it passes; without one the type does. It goes by the value, which is from 0 to 1, or, where the metric has a range that goes beyond that, such as 1 to 5, by where in that range it lies. The message stands before the reason.
 func Pack(p *pack.Pack, prompt string, o PackOptions) ([]Scorer, error) {
 	all := slices.Clone(p.Evals)
 	if prompt != "" {
@@ -116,8 +116,12 @@ func makePackEval(e pack.Eval, p *pack.Pack, o PackOptions) (*packEval, error) {
 		return nil, errdefs.Validation.Errorf("there is no trigger %q: write every_turn, on_session_complete, on_conversation_complete, on_workflow_step, sample_turns or sample_sessions", e.Trigger)
 	}
 	if m := e.Metric; m != nil && m.Range != nil && m.Range.Min != nil && m.Range.Max != nil {
-		if out.low, out.high = *m.Range.Min, *m.Range.Max; !(out.low < out.high) {
-			return nil, errdefs.Validation.Errorf("metric.range: its min %v is not below its max %v", out.low, out.high)
+		low, high := *m.Range.Min, *m.Range.Max
+		if !(low < high) {
+			return nil, errdefs.Validation.Errorf("metric.range: its min %v is not below its max %v", low, high)
+		}
+		if low < 0 || high > 1 { // another scale, such as 1 to 5; what lies between 0 and 1 says only what is expected
+			out.low, out.high = low, high
 		}
 	}
 	if t := e.Threshold; t != nil {
@@ -127,7 +131,7 @@ func makePackEval(e pack.Eval, p *pack.Pack, o PackOptions) (*packEval, error) {
 		case !slices.Contains([]string{"gte", "lte", "gt", "lt", "eq"}, t.Operator):
 			return nil, errdefs.Validation.Errorf("threshold: there is no operator %q: write gte, lte, gt, lt or eq", t.Operator)
 		case *t.Value < out.low || *t.Value > out.high:
-			return nil, errdefs.Validation.Errorf("threshold: %v is out of range: values are from %v to %v; a metric.range with min and max says otherwise", *t.Value, out.low, out.high)
+			return nil, errdefs.Validation.Errorf("threshold: %v is out of range: values are from %v to %v; a metric.range with min and max gives another scale", *t.Value, out.low, out.high)
 		}
 	}
 	return out, nil

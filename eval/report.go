@@ -78,8 +78,8 @@ type Stat struct {
 	Passed  int      `json:"passed"`
 	Of      int      `json:"of"` // that were scored
 	Skipped int      `json:"skipped,omitempty"`
-	Rate    Interval `json:"rate"` // of those that passed
-	Mean    Interval `json:"mean"` // of the values
+	Rate    Interval `json:"rate"`             // of those that passed
+	Mean    Interval `json:"mean"`             // of the values
 	Was     *Tally   `json:"was,omitempty"`    // in the baseline, of the cases that it has
 	Chance  *float64 `json:"chance,omitempty"` // how probable it is that so few pass if nothing changed; where the baseline has it
 	Metric  *Metric  `json:"metric,omitempty"` // of a pack's eval
@@ -93,7 +93,7 @@ type Stat struct {
 type Metric struct {
 	Name  string  `json:"name"`
 	Type  string  `json:"type"`
-	Value float64 `json:"value"` // a counter: how many passed; boolean: the share that did; gauge and histogram: the mean, in the metric's range if it has one
+	Value float64 `json:"value"` // a counter: how many passed; boolean: the share that did; gauge and histogram: the mean, on the scale of the metric's range if that goes beyond 0 to 1
 }
 
 // Kind says what a Problem is.

@@ -114,10 +114,10 @@ func TestErrorsAreNoLowScores(t *testing.T) {
 		by   Scorer
 		want string
 	}{
-		"the How fails":   {fine(func(int64) (Sample, error) { return Sample{}, errdefs.NotAvailable.Errorf("down") }), Exact(), "down"},
-		"the How panics":  {fine(func(int64) (Sample, error) { panic("oops") }), Exact(), "oops"},
-		"a scorer fails":  {echo, Named("x", ScorerFunc(func(context.Context, Sample) (Score, error) { return failFirst(&n, Score{Value: 1, Pass: true}) })), "x: judge down"},
-		"a scorer panics": {echo, Named("x", ScorerFunc(func(context.Context, Sample) (Score, error) { return failFirst(&n, panics) })), "oops"},
+		"the How fails":         {fine(func(int64) (Sample, error) { return Sample{}, errdefs.NotAvailable.Errorf("down") }), Exact(), "down"},
+		"the How panics":        {fine(func(int64) (Sample, error) { panic("oops") }), Exact(), "oops"},
+		"a scorer fails":        {echo, Named("x", ScorerFunc(func(context.Context, Sample) (Score, error) { return failFirst(&n, Score{Value: 1, Pass: true}) })), "x: judge down"},
+		"a scorer panics":       {echo, Named("x", ScorerFunc(func(context.Context, Sample) (Score, error) { return failFirst(&n, panics) })), "oops"},
 		"a value that can't be": {echo, Named("x", ScorerFunc(func(context.Context, Sample) (Score, error) { return failFirst(&n, Score{Value: 2}) })), "from 0 to 1"},
 	} {
 		n.Store(0)

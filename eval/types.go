@@ -290,7 +290,8 @@ func (m *maker) use(args string) Use {
 	return u
 }
 
-func (m *maker) toolArgs(guard.Params) Scorer     { return ToolCalls(AnyOrder, m.use("expected_args")) }
+func (m *maker) toolArgs(guard.Params) Scorer { return ToolCalls(AnyOrder, m.use("expected_args")) }
+
 func (m *maker) argsExcluded(guard.Params) Scorer { return ToolCalls(NoneOf, m.use("excluded_args")) }
 
 func (m *maker) toolSequence(guard.Params) Scorer {
