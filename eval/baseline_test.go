@@ -57,6 +57,11 @@ func TestARegressionIsADropThatIsNotByChance(t *testing.T) {
 		"strictly, that is one":               {5, map[string]int{"a": 5}, map[string]int{"a": 4}, true, "regression a exact", "4/5 passed, and the baseline has 5/5"},
 		"better is none":                      {5, map[string]int{"a": 0}, map[string]int{"a": 5}, true, "", ""},
 		"none of ten is left":                 {10, map[string]int{"a": 10}, map[string]int{"a": 0}, false, "regression a exact; regression  exact", "by chance it would be so few with a probability of <0.1 %"},
+		"five, to one":                        {5, map[string]int{"a": 5}, map[string]int{"a": 1}, false, "", ""}, // docs/evals.md says from where on
+		"five, to none":                       {5, map[string]int{"a": 5}, map[string]int{"a": 0}, false, "regression a exact; regression  exact", ""},
+		"ten, to five":                        {10, map[string]int{"a": 10}, map[string]int{"a": 5}, false, "", ""},
+		"ten, to four":                        {10, map[string]int{"a": 10}, map[string]int{"a": 4}, false, "regression a exact; regression  exact", ""},
+		"one repeat each, six of seven fall":  {1, map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}, map[string]int{"a": 1}, false, "", ""},
 		"one repeat each, one of seven falls": {1, map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}, map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1}, false, "", ""},
 		"one repeat each, all seven fall":     {1, map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}, nil, false, "regression  exact", "over all cases of the baseline 0/7 passed, and it has 7/7"},
 	} {

@@ -88,14 +88,14 @@ func TestWhichEvalsOfAPackAreScorers(t *testing.T) {
 func TestWhatOfAPackCantBeHadIsAnError(t *testing.T) {
 	ev := func(id, rest string) string { return fmt.Sprintf(`{"id":%q,"trigger":"every_turn",%s}`, id, rest) }
 	_, err := Pack(packed(t, strings.Join([]string{
-		ev("a", `"type":"toxicity"`), ev("b", `"type":"contians"`), ev("c", `"type":"contains"`), ev("d", `"type":"contains","params":{"patterns":["x"],"pattern":"y"}`), ev("e", `"type":"regex","params":{"pattern":"("}`),
+		ev("a", `"type":"toxicity"`), ev("b", `"type":"containz"`), ev("c", `"type":"contains"`), ev("d", `"type":"contains","params":{"patterns":["x"],"pattern":"y"}`), ev("e", `"type":"regex","params":{"pattern":"("}`),
 		ev("f", `"type":"json_valid","when":{"moon":"full","turn_count_gte":1}`), ev("g", `"type":"json_valid","when":{"turn_count_gte":"three"}`), ev("h", `"type":"json_valid","threshold":{"operator":"ne","value":1}`),
 		ev("i", `"type":"json_valid","threshold":{"operator":"gte"}`), ev("j", `"type":"json_valid","threshold":{"operator":"gte","value":4}`), ev("k", `"type":"llm_judge","params":{"criteria":"good"}`),
 		ev("l", `"type":"llm_judge","params":{"judge_prompt":"1 to 5","passing_score":4}`), `{"id":"m","type":"json_valid","trigger":"at_night"}`, ev("n", `"type":"state_is","params":{"state":"x"}`),
 		ev("o", `"type":"json_path","params":{"expression":"items[*].name"}`), ev("p", `"type":"json_valid","metric":{"name":"m","type":"gauge","range":{"min":5,"max":1}}`), ev("q", `"type":"cost_budget"`), ev("r", `"type":"tool_call_count","params":{"min":-1}`),
 	}, ","), ""), "", PackOptions{})
 	for _, want := range []string{
-		`eval "a": an eval of type "toxicity" can't be run here`, `eval "b": an eval of type "contians" can't be run here: did you mean contains?`, `eval "c": type contains: params.patterns: it is missing`, `eval "d": type contains: params.pattern: there is no such parameter: did you mean patterns?`,
+		`eval "a": an eval of type "toxicity" can't be run here`, `eval "b": an eval of type "containz" can't be run here: did you mean contains?`, `eval "c": type contains: params.patterns: it is missing`, `eval "d": type contains: params.pattern: there is no such parameter: did you mean patterns?`,
 		`eval "e": type regex: params.pattern: `, `eval "f": when: there is no condition "moon"`, `eval "g": when: turn_count_gte: write a number`, `eval "h": threshold: there is no operator "ne"`, `eval "i": threshold: it has no value`, `eval "j": threshold: 4 is out of range`,
 		`eval "k": type llm_judge: params.model: there is no model to judge`, `eval "l": type llm_judge: params.passing_score: there is no such parameter`, `eval "m": there is no trigger "at_night"`, `eval "n": type state_is: params.state: there is no workflow`,
 		`eval "o": type json_path: params.expression: `, `eval "p": metric.range: its min 5`, `eval "q": type cost_budget: params.max_cost_usd: it is missing`, `eval "r": type tool_call_count: params.min`,

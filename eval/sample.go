@@ -173,12 +173,11 @@ func turnOf(a journal.Attempt) Turn {
 		t.Prompt = last
 		t.Messages = append(t.Messages, last)
 	}
-	switch e := message.Diff(a.Seed, a.Last); {
-	case e.From == e.To: // nothing of what was there before was kept
-		t.Messages = append(append(t.Messages, e.Head...), e.Tail...)
-	default:
-		t.Messages = append(t.Messages, e.Tail...)
+	e := message.Diff(a.Seed, a.Last)
+	if e.From == e.To { // nothing of what was there before was kept
+		t.Messages = append(t.Messages, e.Head...)
 	}
+	t.Messages = append(t.Messages, e.Tail...)
 	t.Answer = engine.Answer(t.Messages)
 	for _, f := range a.Effects {
 		if _, ok := f.Intent.(journal.ModelStarted); ok {

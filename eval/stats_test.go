@@ -28,7 +28,7 @@ func TestTheIntervalIsWilsons(t *testing.T) {
 
 // Of many suites, the interval has the true rate in it 19 times of 20, over the rates; and of values between 0 and 1 no less often.
 func TestTheIntervalHasTheTruthInIt(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a simulation
+	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{5, 20, 100} {
 		rates, values, tries := 0, 0, 40000
 		for range tries {
@@ -75,7 +75,7 @@ func TestTheChanceIsFishers(t *testing.T) {
 
 // A suite in which nothing changes, run again and again against a baseline that was itself run once: the rule says regression no more often than Falsely, however many cases, repeats and rates there are. And where much has changed it says so.
 func TestNoiseIsNoRegressionAndADropIsOne(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a simulation
+	r := rand.New(rand.NewPCG(3, 4))
 	draw := func(p float64, n int) (passed int) {
 		for range n {
 			if r.Float64() < p {

@@ -308,7 +308,7 @@ func (m *maker) callsWithArgs(guard.Params) Scorer {
 	}
 	return m.rule(func(s Sample) Score {
 		for _, c := range s.Calls {
-			if u.is(c) && containing(c.Output, includes).Pass && (matches == nil || matches.MatchString(c.Output)) && !(fine && c.IsError) {
+			if u.is(c) && containing(c.Output, includes).Pass && (matches == nil || matches.MatchString(c.Output)) && (!fine || !c.IsError) {
 				return verdict("")
 			}
 		}

@@ -2,6 +2,9 @@ package eval
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -143,5 +146,30 @@ func TestPackagePackAndThisOneKnowTheSameTypes(t *testing.T) {
 	}
 	if w := warned("containz"); len(w) != 1 || w[0] != `there is no eval "containz"` {
 		t.Errorf("%q", w)
+	}
+}
+
+// The page names every type, under one of its names, and shows the file of cases that a test reads.
+func TestThePageShowsWhatThereIs(t *testing.T) {
+	b, err := os.ReadFile("../docs/evals.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	for _, typ := range PackTypes() {
+		if !strings.Contains(page, "`"+strings.TrimSuffix(typ, "_session")+"`") && !strings.Contains(page, "`"+typ+"`") && also[typ] == "" && !slices.Contains([]string{"length", "regex_match", "pii_detection"}, typ) {
+			t.Errorf("the page has no %s", typ)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?s)```json eval/(\\S+)\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		if want, err := os.ReadFile(m[1]); err != nil || string(want) != m[2] {
+			t.Errorf("%s is not what the page shows: %v", m[1], err)
+		}
+	}
+	conditions := append(slices.Collect(maps.Keys(counts)), slices.Collect(maps.Keys(others))...)
+	for _, name := range conditions {
+		if !strings.Contains(page, "`"+name+"`") && !strings.Contains(page, "`"+strings.TrimPrefix(name, "turn_count")+"`") {
+			t.Errorf("the page has no condition %s", name)
+		}
 	}
 }
