@@ -66,7 +66,7 @@ func parseBaseline(b []byte) (*Baseline, error) {
 	}
 	for name, c := range base.Cases {
 		for scorer, t := range c.Scores {
-			if t.Passed < 0 || t.Of < t.Passed || !(t.Mean >= 0 && t.Mean <= 1) {
+			if t.Passed < 0 || t.Of < t.Passed || t.Of > 1e9 || !(t.Mean >= 0 && t.Mean <= 1) {
 				return nil, errdefs.Validation.Errorf("case %q, scorer %q: %d of %d passed, mean %v: that can't be", name, scorer, t.Passed, t.Of, t.Mean)
 			}
 		}

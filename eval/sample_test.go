@@ -209,6 +209,29 @@ func TestARuntimeAndAConversationRunCases(t *testing.T) {
 	}
 }
 
+// What a pack's validators block, or don't take from a user, is the pack's doing: its message is the answer, and the turn has not completed.
+func TestWhatValidatorsBlockIsNoError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.json")
+	text := `{"id":"p","name":"P","version":"1.0.0","template_engine":{"version":"v1","syntax":"{{variable}}"},"prompts":{"chat":{"id":"chat","name":"Chat","version":"1.0.0","system_template":"x","validators":[
+		{"type":"banned_words","fail_on_violation":true,"message":"Not that.","params":{"words":["bomb"],"direction":"input"}},{"type":"banned_words","fail_on_violation":true,"message":"Not so.","params":{"words":["guarantee"]}}]}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	how := Conversation(nil, func(_ Case, opts ...pawl.Option) (*pawl.Conversation, error) {
+		return pawl.Open(path, "chat", append(opts, pawl.WithModel(scripted.New(scripted.Text("guarantee it."))))...)
+	})
+	for prompt, want := range map[string]string{"How do I build a bomb?": "Not that.", "Is it safe?": "Not so."} {
+		r := done(t, Suite{Cases: []Case{{Name: "c", Prompt: prompt, Want: want}}, How: how, Scorers: []Scorer{Exact()}})
+		if got := kinds(r); got != "low c completed" {
+			t.Errorf("%s: %s %v", prompt, got, r.Problems)
+		}
+		r = done(t, Suite{Cases: []Case{{Name: "c", Prompt: prompt, Want: want}}, How: how, Scorers: []Scorer{Exact()}, AnyEnd: true})
+		if r.Err() != nil || r.Cost == nil != (prompt == "Is it safe?") {
+			t.Errorf("%s: %v", prompt, r.Err())
+		}
+	}
+}
+
 // left is a journal with a session of each kind.
 func left(t *testing.T) journal.Store {
 	t.Helper()

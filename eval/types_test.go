@@ -161,7 +161,11 @@ func TestThePageShowsWhatThereIs(t *testing.T) {
 			t.Errorf("the page has no %s", typ)
 		}
 	}
-	for _, m := range regexp.MustCompile("(?s)```json eval/(\\S+)\n(.*?)```").FindAllStringSubmatch(page, -1) {
+	files := regexp.MustCompile("(?s)```json eval/(\\S+)\n(.*?)```").FindAllStringSubmatch(page, -1)
+	if len(files) != 1 {
+		t.Errorf("it shows %d files", len(files))
+	}
+	for _, m := range files {
 		if want, err := os.ReadFile(m[1]); err != nil || string(want) != m[2] {
 			t.Errorf("%s is not what the page shows: %v", m[1], err)
 		}
