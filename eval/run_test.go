@@ -42,16 +42,17 @@ func TestASuiteThatCantBeRunSaysAllThatIsWrongBeforeAnythingRuns(t *testing.T) {
 		suite Suite
 		want  []string
 	}{
-		"nothing":        {Suite{}, []string{"no name", "how a case is run", "no cases"}},
-		"cases":          {Suite{Name: "s", How: how, Cases: []Case{{Name: "a", Prompt: "x"}, {Name: "a", Prompt: "y"}, {Name: "b"}, {Prompt: "z"}}}, []string{`case "a": there are two`, `case "b": nothing is asked`, `case "": it has no name`}},
-		"scorers":        {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{Exact(), Exact()}}, []string{`two scorers have the name "exact"`}},
-		"a bad schema":   {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{JSONSchema([]byte(`{"type": 7}`))}}, []string{`scorer "json schema": it is no JSON Schema`}},
-		"named, no less": {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{Named("x", AtLeast(2, MaxSteps(1)))}}, []string{`scorer "x": at least 2`}},
-		"vars":           {Suite{Name: "s", How: how, Cases: []Case{{Name: "a", Prompt: "x", Vars: map[string]any{"f": func() {}}}}}, []string{`case "a": `}},
-		"shares":         {Suite{Name: "s", How: how, Cases: prompts("a"), PassRate: 2, MaxErrors: -1, Repeats: -1}, []string{"PassRate", "MaxErrors is less", "Repeats is less"}},
-		"no scorer":      {Suite{Name: "s", How: how, Cases: prompts("a"), AnyEnd: true}, []string{"nothing scores it"}},
-		"two sources":    {Suite{Name: "s", How: how, Samples: []Sample{{Case: Case{Name: "x"}}}}, []string{"leave one or the other out"}},
-		"no baseline":    {Suite{Name: "s", How: how, Cases: prompts("a"), Baseline: "testdata/none.json"}, []string{"testdata/none.json is not there: write it with PAWL_EVAL_UPDATE=1"}},
+		"nothing":           {Suite{}, []string{"no name", "how a case is run", "no cases"}},
+		"cases":             {Suite{Name: "s", How: how, Cases: []Case{{Name: "a", Prompt: "x"}, {Name: "a", Prompt: "y"}, {Name: "b"}, {Prompt: "z"}}}, []string{`case "a": there are two`, `case "b": nothing is asked`, `case "": it has no name`}},
+		"scorers":           {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{Exact(), Exact()}}, []string{`two scorers have the name "exact"`}},
+		"a bad schema":      {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{JSONSchema([]byte(`{"type": 7}`))}}, []string{`scorer "json schema": it is no JSON Schema`}},
+		"named, no less":    {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{Named("x", AtLeast(2, MaxSteps(1)))}}, []string{`scorer "x": at least 2`}},
+		"at least, no less": {Suite{Name: "s", How: how, Cases: prompts("a"), Scorers: []Scorer{AtLeast(0.5, MaxSteps(0))}}, []string{"more than 0"}},
+		"vars":              {Suite{Name: "s", How: how, Cases: []Case{{Name: "a", Prompt: "x", Vars: map[string]any{"f": func() {}}}}}, []string{`case "a": `}},
+		"shares":            {Suite{Name: "s", How: how, Cases: prompts("a"), PassRate: 2, MaxErrors: -1, Repeats: -1}, []string{"PassRate", "MaxErrors is less", "Repeats is less"}},
+		"no scorer":         {Suite{Name: "s", How: how, Cases: prompts("a"), AnyEnd: true}, []string{"nothing scores it"}},
+		"two sources":       {Suite{Name: "s", How: how, Samples: []Sample{{Case: Case{Name: "x"}}}}, []string{"leave one or the other out"}},
+		"no baseline":       {Suite{Name: "s", How: how, Cases: prompts("a"), Baseline: "testdata/none.json"}, []string{"testdata/none.json is not there: write it with PAWL_EVAL_UPDATE=1"}},
 	} {
 		_, err := Do(t.Context(), c.suite)
 		for _, want := range c.want {
@@ -226,6 +227,24 @@ func TestInner(t *testing.T) {
 	Run(t, Suite{Name: "suite", Cases: prompts("fine", "low"), How: how, Scorers: []Scorer{Exact()}, Repeats: 2, Baseline: filepath.Join(os.Getenv(innerEnv), "base.json")})
 }
 
+// Each of two cases waits for the other one to be at work.
+func TestInnerSideBySide(t *testing.T) {
+	if os.Getenv(innerEnv) == "" {
+		t.Skip("another test runs it")
+	}
+	here := make(chan struct{})
+	meet := func(ctx context.Context, _ Case) (Sample, error) {
+		select {
+		case here <- struct{}{}:
+		case <-here:
+		case <-time.After(20 * time.Second):
+			return Sample{}, errors.New("nobody else is at work")
+		}
+		return Sample{Turn: Turn{Answer: "x"}}, ctx.Err()
+	}
+	Run(t, Suite{Name: "suite", Cases: prompts("a", "b"), How: meet})
+}
+
 func TestItFailsTestsThatGoTestRuns(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -281,8 +300,19 @@ func TestItFailsTestsThatGoTestRuns(t *testing.T) {
 	if out, _, failed = inner("^TestInner$/^suite$/^low$", UpdateEnv+"=1"); failed {
 		t.Error(out)
 	}
+	if out, _, failed = inner("^TestInnerSideBySide$"); failed {
+		t.Errorf("cases wait for each other:\n%s", out)
+	}
 	base, err := ReadBaseline(filepath.Join(dir, "base.json"))
 	if err != nil || base.Cases["fine"].Scores["exact"].Of != 40 || base.Cases["low"].Scores["exact"] != (Tally{0, 2, 0}) {
 		t.Errorf("a case alone, written anew: %+v, %v", base, err)
+	}
+	base.Cases["gone"] = base.Cases["fine"]
+	if err := base.write(filepath.Join(dir, "base.json")); err != nil {
+		t.Fatal(err)
+	}
+	out, _, failed = inner("^TestInner$")
+	if has("a case is gone", out, `the baseline has the case "gone"`, "--- PASS: TestInner/suite/fine", "--- FAIL: TestInner ("); !failed {
+		t.Error("what holds for all cases does not fail the test")
 	}
 }
