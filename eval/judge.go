@@ -13,19 +13,19 @@ import (
 	"github.com/pawl-dev/pawl/model"
 )
 
-// Judge has a model rate samples by a rubric, which says what a good answer is. It is shown what was asked and answered, the case's Want if there is one, and the tool calls, as JSON, so that nothing in them can be taken for the judge's own instructions. The
+// Judge has a model rate samples by a rubric, which says what a good answer is. It is shown what was asked and answered, or of several turns all that was said, the tool calls, and the case's Want if there is one, as JSON, so that nothing in them can be taken for the judge's own instructions. The
 // same sample gives the same prompt, byte for byte; how much chance there is in the answer is the model's own settings' to say. It gives a value from 0 to 1, whether it passes, and why.
 //
 // A judge that can't be reached, or gives no verdict, is an error of the eval, not a low score. Each score costs a model call, and two more at most where an answer does not have the form that it has to have; what they cost is in no Sample.
 func Judge(m model.Model, rubric string) Scorer {
-	return judging{rubric: rubric, open: func() (model.Model, error) { return m, nil }, shows: shownTurn}.scorer("judge " + clip(rubric, 60))
+	return judging{rubric: rubric, open: func() (model.Model, error) { return m, nil }, shows: shownAll}.scorer("judge " + clip(rubric, 60))
 }
 
 // judging is how a judge is asked.
 type judging struct {
 	rubric, system string
 	open           func() (model.Model, error)
-	shows          func(Sample) map[string]any
+	shows          func(Sample) shown
 	least          *float64 // that the value has to have; nil: the judge says whether it passes
 }
 
@@ -54,7 +54,7 @@ func (j judging) prompt(s Sample) (string, error) {
 		b.WriteString(j.system + "\n\n")
 	}
 	b.WriteString(judgeTask + "\n\nRubric: " + strings.TrimSpace(j.rubric) + "\n\nThe agent's work, as JSON:\n")
-	if err := e.Encode(j.shows(s)); err != nil { // members in order, so that it is always the same
+	if err := e.Encode(j.shows(s)); err != nil {
 		return "", err
 	}
 	return b.String(), nil
@@ -86,36 +86,54 @@ func (j judging) score(ctx context.Context, s Sample) (Score, error) {
 	return sc, nil
 }
 
-// shownTurn is what a judge sees of a turn, or of a sample as a whole.
-func shownTurn(s Sample) map[string]any {
-	shown := map[string]any{"asked": s.Prompt.Text(), "answered": s.Answer}
-	if len(s.Calls) > 0 {
-		shown["tool_calls"] = shownCalls(s.Calls)
+// shown is what a judge sees, in this order.
+type shown struct {
+	Conversation []shownMessage `json:"conversation,omitempty"`
+	Asked        string         `json:"asked,omitempty"`
+	ToolCalls    []shownCall    `json:"tool_calls,omitempty"`
+	Answered     *string        `json:"answered,omitempty"` // nil: it stands in the conversation, or is not looked at
+	Wanted       string         `json:"wanted,omitempty"`
+}
+
+type shownMessage struct {
+	Role message.Role `json:"role"`
+	Text string       `json:"text"`
+}
+
+type shownCall struct {
+	Name    string `json:"name"`
+	Input   string `json:"input"`
+	Output  string `json:"output"`
+	IsError bool   `json:"is_error,omitempty"`
+}
+
+// shownAll is one turn as it is, and several as a conversation.
+func shownAll(s Sample) shown {
+	if len(s.Turns) > 1 {
+		return shownSession(s)
 	}
-	if s.Case.Want != "" {
-		shown["wanted"] = s.Case.Want
-	}
-	return shown
+	return shownTurn(s)
+}
+
+func shownTurn(s Sample) shown {
+	return shown{Asked: s.Prompt.Text(), ToolCalls: shownCalls(s.Calls), Answered: &s.Answer, Wanted: s.Case.Want}
 }
 
 // shownSession is all that was said.
-func shownSession(s Sample) map[string]any {
-	var said []map[string]string
-	for _, m := range s.whole().Messages {
+func shownSession(s Sample) shown {
+	s = s.whole()
+	out := shown{ToolCalls: shownCalls(s.Calls), Wanted: s.Case.Want}
+	for _, m := range s.Messages {
 		if text := m.Text(); text != "" && m.Role() != message.RoleTool {
-			said = append(said, map[string]string{"role": string(m.Role()), "text": text})
+			out.Conversation = append(out.Conversation, shownMessage{m.Role(), text})
 		}
 	}
-	shown := shownTurn(s.whole())
-	delete(shown, "asked")
-	delete(shown, "answered")
-	shown["conversation"] = said
-	return shown
+	return out
 }
 
-func shownCalls(calls []Call) (all []map[string]any) {
+func shownCalls(calls []Call) (all []shownCall) {
 	for _, c := range calls {
-		all = append(all, map[string]any{"name": c.Name, "input": c.Input, "output": c.Output, "is_error": c.IsError})
+		all = append(all, shownCall{c.Name, c.Input, c.Output, c.IsError})
 	}
 	return all
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-dev/pawl/journal"
 )
 
-// Recorded reads sessions of a journal as samples, the one with the newest entry first; no model is called and nothing is written. Put them into [Suite.Samples].
+// Recorded reads sessions of a journal as samples, the one with the newest entry first; no model is called and nothing is written. All of them are held in memory: narrow q. Put them into [Suite.Samples].
 //
 // finished are those whose last run has ended and whose output counts. others are told apart by their Status and Discarded: sessions whose last run is under way, was left by a process that died ([StatusUnfinished]) or waits for a person (interrupted),
 // and those of which all runs were discarded. Sessions in which nothing was run are in neither; those of tasks are samples of their own.

@@ -201,11 +201,12 @@ func (r *Report) Markdown() string {
 	}
 	b.WriteString("\n## Cases\n\n| case | scorer | passed | 95 % interval | mean | baseline | why not |\n|---|---|---|---|---|---|---|\n")
 	for _, c := range r.Cases {
+		name := strings.TrimSuffix(c.Name+" #"+strings.Join(c.Tags, " #"), " #")
 		for _, s := range c.Scores {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %s | %s |\n", cell(c.Name), cell(s.Scorer), s.counts(), s.Rate.span(), s.Mean.Value, s.before(), cell(clip(s.why, 200)))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %.2f | %s | %s |\n", cell(name), cell(s.Scorer), s.counts(), s.Rate.span(), s.Mean.Value, s.before(), cell(clip(s.why, 200)))
 		}
 		if c.errors > 0 {
-			fmt.Fprintf(&b, "| %s | *errors* | %d of %d samples | | | | %s |\n", cell(c.Name), c.errors, len(c.Samples), cell(clip(c.firstError(), 200)))
+			fmt.Fprintf(&b, "| %s | *errors* | %d of %d samples | | | | %s |\n", cell(name), c.errors, len(c.Samples), cell(clip(c.firstError(), 200)))
 		}
 	}
 	return b.String()

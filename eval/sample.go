@@ -50,6 +50,7 @@ type Turn struct {
 	Err       error // nil when completed; read from the record: its class is kept, see errdefs.Of
 	Discarded bool  // its output is no part of the conversation
 	broken    bool  // it failed because a model call did
+	waits     bool  // for a person
 }
 
 // Call is a tool call, whether it was run or not.
@@ -191,6 +192,7 @@ func turnOf(a journal.Attempt) Turn {
 			t.Err = classed(end.Class, end.Error)
 		}
 	case journal.Parked:
+		t.waits = end.Cause == string(engine.CauseAwaitingPerson)
 		t.Status, t.Err = agent.StatusInterrupted, errdefs.Interrupted.Errorf("it waits to be resumed: %s", strings.TrimSpace(end.Cause+" "+end.Detail))
 	default:
 		t.Err = errdefs.Interrupted.Errorf("the run has no end on record: its process died, or it goes on elsewhere")
@@ -257,7 +259,7 @@ func join(turns []Turn) Turn {
 		} else {
 			cost += *t.Cost
 		}
-		all.Run, all.Status, all.Err, all.Vars, all.Dir, all.Discarded, all.broken = t.Run, t.Status, t.Err, t.Vars, t.Dir, t.Discarded, t.broken
+		all.Run, all.Status, all.Err, all.Vars, all.Dir, all.Discarded, all.broken, all.waits = t.Run, t.Status, t.Err, t.Vars, t.Dir, t.Discarded, t.broken, t.waits
 		if t.Discarded {
 			continue
 		}
@@ -279,8 +281,8 @@ func (t Turn) judgeable() error {
 	case agent.StatusCompleted, agent.StatusAborted:
 		return nil
 	case agent.StatusInterrupted:
-		if len(t.Calls) > 0 || t.Steps > 0 {
-			return nil // it waits for a person
+		if t.waits {
+			return nil
 		}
 	case agent.StatusFailed:
 		switch errdefs.Of(t.Err) {

@@ -320,7 +320,7 @@ func TestSessionsOnRecordAreSamplesAndThoseThatAreNotOverAreToldApart(t *testing
 		}
 	}
 	all := append(finished, others...)
-	if got := kinds(done(t, Suite{Samples: all, Scorers: []Scorer{Named("any", said1)}, Parallel: 1})); !strings.Contains(got, "error failed") || !strings.Contains(got, "error crashed") || strings.Contains(got, "good") {
+	if got := kinds(done(t, Suite{Samples: all, Scorers: []Scorer{Named("any", said1)}, Parallel: 1})); !strings.Contains(got, "error failed") || !strings.Contains(got, "error crashed") || !strings.Contains(got, "error parked") || strings.Contains(got, "good") {
 		t.Errorf("what is no end is an error: %s", got)
 	}
 }

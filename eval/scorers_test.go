@@ -159,6 +159,10 @@ func TestAJudgeIsAskedAlwaysAlikeAndItsFailureIsAnError(t *testing.T) {
 		t.Errorf("%q", j.asked)
 	}
 	golden(t, "judge.txt", j.asked[0])
+	one(t, by, talk("one", "two"))
+	if got := j.asked[2]; !strings.Contains(got, `{"conversation":[{"role":"user","text":"question 1"},{"role":"assistant","text":"one"},{"role":"user","text":"question 2"},{"role":"assistant","text":"two"}]}`) {
+		t.Errorf("several turns: %s", got)
+	}
 	if sc := one(t, AtLeast(0.2, by), s); !sc.Pass {
 		t.Errorf("%+v", sc)
 	}

@@ -68,10 +68,10 @@ func choose(n, k int) float64 {
 	return lg(n) - lg(k) - lg(n-k)
 }
 
-// Falsely is how probable it is, at most, that chance alone makes a run of a suite fail that has as many repeats as you like and in which nothing changed.
-const Falsely = 0.05
+// FalseAlarms is how probable it is, at most, that chance alone makes a run of a suite fail that has as many repeats as you like and in which nothing changed.
+const FalseAlarms = 0.05
 
-// levels are the probabilities under which a drop of a scorer is a regression: in all cases together, and in one case. Half of Falsely is for the one, half for the other, and each half is shared by all that are looked at (Bonferroni).
+// levels are the probabilities under which a drop of a scorer is a regression: in all cases together, and in one case. Half of FalseAlarms is for the one, half for the other, and each half is shared by all that are looked at (Bonferroni).
 func levels(scorers, pairs int) (all, one float64) {
-	return Falsely / 2 / float64(max(1, scorers)), Falsely / 2 / float64(max(1, pairs))
+	return FalseAlarms / 2 / float64(max(1, scorers)), FalseAlarms / 2 / float64(max(1, pairs))
 }

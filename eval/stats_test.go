@@ -73,7 +73,7 @@ func TestTheChanceIsFishers(t *testing.T) {
 	}
 }
 
-// A suite in which nothing changes, run again and again against a baseline that was itself run once: the rule says regression no more often than Falsely, however many cases, repeats and rates there are. And where much has changed it says so.
+// A suite in which nothing changes, run again and again against a baseline that was itself run once: the rule says regression no more often than FalseAlarms, however many cases, repeats and rates there are. And where much has changed it says so.
 func TestNoiseIsNoRegressionAndADropIsOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	draw := func(p float64, n int) (passed int) {
@@ -112,7 +112,7 @@ func TestNoiseIsNoRegressionAndADropIsOne(t *testing.T) {
 				rightly++
 			}
 		}
-		if share := float64(falsely) / float64(tries); share > Falsely {
+		if share := float64(falsely) / float64(tries); share > FalseAlarms {
 			t.Errorf("%d cases × %d: noise is a regression in %v of all runs", c.cases, c.repeats, share)
 		}
 		if share := float64(rightly) / float64(tries); share < c.finds {

@@ -42,7 +42,7 @@ type Suite struct {
 	// MaxErrors is the share of all samples of which nothing could be said, since a provider, a judge or a scorer failed, up to which the test passes. Such samples are in no rate. Default: 0.
 	MaxErrors float64
 
-	// Baseline is a file that says how the suite did before, such as testdata/NAME.json; "": none. Where a scorer passes less than it has, and that is a regression, the test fails: see [Falsely] and docs/evals.md. A case that it doesn't have, or whose words
+	// Baseline is a file that says how the suite did before, such as testdata/NAME.json; "": none. Where a scorer passes less than it has, and that is a regression, the test fails: see [FalseAlarms] and docs/evals.md. A case that it doesn't have, or whose words
 	// have changed since, is judged as without one; what it has and the suite has no more fails the test, since a check would be gone without a word. It has to be there, unless it is written.
 	Baseline string
 	// Strict takes any drop of a case's pass rate for a regression: for what has no chance in it, such as sessions on record, or a scripted model.

@@ -547,11 +547,11 @@ func (m *maker) workflowComplete(guard.Params) Scorer {
 	})
 }
 
-func judgeOf(shows func(Sample) map[string]any) func(*maker, guard.Params) Scorer {
+func judgeOf(shows func(Sample) shown) func(*maker, guard.Params) Scorer {
 	return func(m *maker, _ guard.Params) Scorer { return m.judge(shows) }
 }
 
-func (m *maker) judge(shows func(Sample) map[string]any) Scorer {
+func (m *maker) judge(shows func(Sample) shown) Scorer {
 	r := m.read
 	criteria, rubric, system, name := r.Text("criteria", "judge_prompt"), r.Text("rubric"), r.Text("system_prompt"), r.Text("model")
 	j := judging{rubric: strings.TrimSpace(criteria + "\n\n" + rubric), system: system, shows: shows}
@@ -574,8 +574,8 @@ func (m *maker) judge(shows func(Sample) map[string]any) Scorer {
 // judgeTools has the calls alone judged: of some tools, or all.
 func (m *maker) judgeTools(guard.Params) Scorer {
 	names := m.read.Texts("tools")
-	return m.judge(func(s Sample) map[string]any {
-		return map[string]any{"asked": s.Prompt.Text(), "tool_calls": shownCalls(of(s.Calls, names))}
+	return m.judge(func(s Sample) shown {
+		return shown{Asked: s.Prompt.Text(), ToolCalls: shownCalls(of(s.Calls, names))}
 	})
 }
 
