@@ -197,14 +197,13 @@ func (e *packEval) looks(s Sample) (all []look, why string) {
 			}
 		}
 	}
-	spoke := func(t Turn) bool { return t.Steps > 0 || t.Answer != "" } // else the program noted something
 	switch e.Trigger {
 	case "every_turn":
-		turns(func(_ int, t Turn) bool { return spoke(t) })
+		turns(func(_ int, t Turn) bool { return !t.noted() })
 		return all, "there is no turn"
 	case "sample_turns":
 		turns(func(i int, t Turn) bool {
-			return spoke(t) && (e.unsampled || sampled(s.key(), i+1, e.SamplePercentage))
+			return !t.noted() && (e.unsampled || sampled(s.key(), i+1, e.SamplePercentage))
 		})
 		return all, fmt.Sprintf("no turn is among the %v %% that are looked at", e.SamplePercentage)
 	case "on_workflow_step":

@@ -126,7 +126,7 @@ func TestWhatATriggerLooksAt(t *testing.T) {
 		"every turn":                    {"every_turn", talk("yes", "no", "yes", "nay"), Score{Value: 0.5, Why: `turn 2: it lacks ["yes"]`}},
 		"every turn, all of them":       {"every_turn", talk("yes", "oh yes"), Score{Value: 1, Pass: true}},
 		"not what was noted or dropped": {"every_turn", noted, Score{Value: 1, Pass: true}},
-		"nothing was said":              {"every_turn", talk(), Score{Skipped: true, Why: "there is no turn"}},
+		"nothing was said":              {"every_turn", Sample{Turns: []Turn{{Status: agent.StatusCompleted}}}, Score{Skipped: true, Why: "there is no turn"}},
 		"the session":                   {"on_session_complete", talk("no", "yes"), Score{Value: 1, Pass: true}},
 		"the conversation":              {"on_conversation_complete", talk("yes", "no"), Score{Why: `it lacks ["yes"]`}},
 		"steps of a workflow":           {"on_workflow_step", moved, Score{Why: `turn 2: it lacks ["yes"]`}},

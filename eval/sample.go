@@ -247,6 +247,11 @@ func callsOf(effects []journal.Effect) (calls []Call) {
 	return calls
 }
 
+// noted reports whether the program put something on record, and nobody was asked: see pawl.Conversation.AddMessage and Transition.
+func (t Turn) noted() bool {
+	return t.Status == agent.StatusCompleted && t.Steps == 0 && t.Answer == ""
+}
+
 // join makes one turn of several.
 func join(turns []Turn) Turn {
 	var all Turn
@@ -263,10 +268,9 @@ func join(turns []Turn) Turn {
 		if t.Discarded {
 			continue
 		}
-		all.Prompt = t.Prompt
 		all.Messages, all.Calls, all.States = append(all.Messages, t.Messages...), append(all.Calls, t.Calls...), append(all.States, t.States...)
-		if t.Answer != "" || t.Steps > 0 { // what the program itself noted is no turn of the model
-			all.Answer = t.Answer
+		if !t.noted() {
+			all.Prompt, all.Answer = t.Prompt, t.Answer
 		}
 	}
 	if known {

@@ -209,6 +209,26 @@ func TestARuntimeAndAConversationRunCases(t *testing.T) {
 	}
 }
 
+// What the program itself puts on record is no turn of the model.
+func TestWhatTheProgramNotesIsNotAsked(t *testing.T) {
+	how := Conversation(nil, func(_ Case, opts ...pawl.Option) (*pawl.Conversation, error) {
+		conv, err := pawl.Open("../testdata/support.pack.json", "chat", append(opts, pawl.WithModel(scripted.New(scripted.Text("Hello."), scripted.Text("It was shipped."))))...)
+		if err != nil {
+			return nil, err
+		}
+		conv.OnTool("lookup_order", func(map[string]any) (any, error) { return "shipped", nil })
+		return conv, errors.Join(conv.AddMessage(t.Context(), message.User("I am Ada.")), conv.AddMessage(t.Context(), message.Assistant("Hello.")))
+	})
+	s, r := sampled1(t, how, Case{Prompt: "Where is it?", Vars: map[string]any{"name": "Ada"}})
+	if r.Err() != nil || len(s.Turns) != 3 || !s.Turns[0].noted() || s.Turns[2].noted() || s.Prompt.Text() != "Where is it?" || s.Answer != "It was shipped." {
+		t.Errorf("%v, %+v", r.Err(), s)
+	}
+	by := scorersIn(t, `{"id":"e","type":"contains","trigger":"every_turn","params":{"patterns":["shipped"]}}`, PackOptions{})[0]
+	if sc := one(t, by, s); !sc.Pass || sc.Value != 1 {
+		t.Errorf("%+v", sc)
+	}
+}
+
 // What a pack's validators block, or don't take from a user, is the pack's doing: its message is the answer, and the turn has not completed.
 func TestWhatValidatorsBlockIsNoError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.json")

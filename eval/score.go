@@ -130,7 +130,7 @@ func (completed) String() string { return "completed" }
 
 func (completed) Score(_ context.Context, s Sample) (Score, error) {
 	for i, t := range s.Turns {
-		if t.Status != agent.StatusCompleted && !t.Discarded {
+		if t.Status != agent.StatusCompleted && t.Status != "" && !t.Discarded { // "": a turn made by hand
 			return Score{Why: strings.TrimSpace(fmt.Sprintf("turn %d is %s: %v", i+1, t.Status, t.Err))}, nil
 		}
 	}

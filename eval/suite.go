@@ -20,7 +20,7 @@ const (
 
 // Suite says what is asked, how it is run, and what makes it good. [Run] runs it as a test, [Do] without one.
 //
-// The errors of a suite that can't be run (no name, two cases of one name, a case that asks nothing, a scorer that can't be made, a baseline that can't be read) are errdefs.Validation, all at once, before anything is run.
+// The errors of a suite that can't be run (no name, two cases of one name, a case that asks nothing, a scorer that can't be made, a baseline that can't be read) are errdefs.Validation, before anything is run; of a baseline that is not there, NotFound.
 type Suite struct {
 	Name  string // stands in names of tests, reports and the baseline
 	Cases []Case

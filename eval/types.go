@@ -26,8 +26,19 @@ type maker struct {
 	faults  []guard.Fault
 }
 
-// stock are the types that are always there. Those of validators are in package guard, and made of it.
-var stock = map[string]func(*maker, guard.Params) Scorer{}
+// stock are the types that are always there, besides those of validators, which are made of package guard.
+var stock = map[string]func(*maker, guard.Params) Scorer{
+	"contains": (*maker).contains, "contains_any": (*maker).containsAny, "content_excludes": (*maker).excludes, "min_length": (*maker).minLength,
+	"json_valid": (*maker).jsonValid, "json_path": (*maker).jsonPath,
+	"tools_called": (*maker).toolsCalled, "tools_not_called": (*maker).toolsNotCalled, "tool_args": (*maker).toolArgs, "tool_calls_with_args": (*maker).callsWithArgs, "tool_call_sequence": (*maker).toolSequence,
+	"tool_call_count": (*maker).toolCount, "tool_no_repeat": (*maker).noRepeat, "no_tool_errors": (*maker).noToolErrors, "tool_efficiency": (*maker).efficiency,
+	"tool_result_includes": (*maker).resultIncludes, "tool_result_matches": (*maker).resultMatches,
+	"tools_called_session": inSession((*maker).toolsCalled), "tools_not_called_session": inSession((*maker).toolsNotCalled), "tool_args_session": inSession((*maker).toolArgs), "tool_args_excluded_session": inSession((*maker).argsExcluded),
+	"agent_invoked": (*maker).agentInvoked, "agent_not_invoked": (*maker).agentNotInvoked, "skill_activated": (*maker).skillActivated, "skill_not_activated": (*maker).skillNotActivated,
+	"workflow_state_is": (*maker).stateIs, "workflow_transitioned_to": (*maker).movedTo, "workflow_transition_order": (*maker).movedInOrder, "workflow_complete": (*maker).workflowComplete,
+	"llm_judge": judgeOf(shownTurn), "llm_judge_session": judgeOf(shownSession), "llm_judge_tool_calls": (*maker).judgeTools,
+	"cost_budget": (*maker).costBudget, "latency_budget": (*maker).latencyBudget,
+}
 
 // ofAnyType are parameters that a type takes as they are.
 var ofAnyType = map[string][]string{"json_path": {"expected", "contains"}}
@@ -39,21 +50,6 @@ var also = map[string]string{
 	"state_is": "workflow_state_is", "transitioned_to": "workflow_transitioned_to",
 }
 
-func init() { // what makes a session's scorer looks into the table, too
-	maps.Copy(stock, map[string]func(*maker, guard.Params) Scorer{
-		"contains": (*maker).contains, "contains_any": (*maker).containsAny, "content_excludes": (*maker).excludes, "min_length": (*maker).minLength,
-		"json_valid": (*maker).jsonValid, "json_path": (*maker).jsonPath,
-		"tools_called": (*maker).toolsCalled, "tools_not_called": (*maker).toolsNotCalled, "tool_args": (*maker).toolArgs, "tool_calls_with_args": (*maker).callsWithArgs, "tool_call_sequence": (*maker).toolSequence,
-		"tool_call_count": (*maker).toolCount, "tool_no_repeat": (*maker).noRepeat, "no_tool_errors": (*maker).noToolErrors, "tool_efficiency": (*maker).efficiency,
-		"tool_result_includes": (*maker).resultIncludes, "tool_result_matches": (*maker).resultMatches,
-		"tools_called_session": inSession((*maker).toolsCalled), "tools_not_called_session": inSession((*maker).toolsNotCalled), "tool_args_session": inSession((*maker).toolArgs), "tool_args_excluded_session": inSession((*maker).argsExcluded),
-		"agent_invoked": (*maker).agentInvoked, "agent_not_invoked": (*maker).agentNotInvoked, "skill_activated": (*maker).skillActivated, "skill_not_activated": (*maker).skillNotActivated,
-		"workflow_state_is": (*maker).stateIs, "workflow_transitioned_to": (*maker).movedTo, "workflow_transition_order": (*maker).movedInOrder, "workflow_complete": (*maker).workflowComplete,
-		"llm_judge": judgeOf(shownTurn), "llm_judge_session": judgeOf(shownSession), "llm_judge_tool_calls": (*maker).judgeTools,
-		"cost_budget": (*maker).costBudget, "latency_budget": (*maker).latencyBudget,
-	})
-}
-
 // fromGuard are the types that package guard judges by; llm_judge gives more here than it does there.
 func fromGuard() []string {
 	return slices.DeleteFunc(guard.Known(nil), func(name string) bool { return stock[name] != nil })
@@ -61,15 +57,10 @@ func fromGuard() []string {
 
 // PackTypes names the types of evals that [Pack] and [ReadCases] know, in order.
 func PackTypes() []string {
-	return slices.Sorted(maps.Keys(func() map[string]bool {
-		all := map[string]bool{}
-		for _, names := range [][]string{slices.Collect(maps.Keys(stock)), slices.Collect(maps.Keys(also)), fromGuard()} {
-			for _, name := range names {
-				all[name] = true
-			}
-		}
-		return all
-	}()))
+	all := append(fromGuard(), slices.Collect(maps.Keys(stock))...)
+	all = append(all, slices.Collect(maps.Keys(also))...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // make makes the scorer, or says all that is wrong with the parameters.
@@ -459,8 +450,8 @@ func (m *maker) handovers() (all []Use) {
 	return all
 }
 
-func (m *maker) agentInvoked(guard.Params) Scorer    { return m.uses(AnyOrder, m.handovers()) }
-func (m *maker) agentNotInvoked(guard.Params) Scorer { return m.uses(NoneOf, m.handovers()) }
+func (m *maker) agentInvoked(guard.Params) Scorer    { return ToolCalls(AnyOrder, m.handovers()...) }
+func (m *maker) agentNotInvoked(guard.Params) Scorer { return ToolCalls(NoneOf, m.handovers()...) }
 
 // activations are calls by which a model activates skills.
 func (m *maker) activations() (all []Use) {
@@ -470,10 +461,9 @@ func (m *maker) activations() (all []Use) {
 	return all
 }
 
-func (m *maker) skillActivated(guard.Params) Scorer    { return m.uses(AnyOrder, m.activations()) }
-func (m *maker) skillNotActivated(guard.Params) Scorer { return m.uses(NoneOf, m.activations()) }
+func (m *maker) skillActivated(guard.Params) Scorer { return ToolCalls(AnyOrder, m.activations()...) }
 
-func (m *maker) uses(how Match, uses []Use) Scorer { return ToolCalls(how, uses...) }
+func (m *maker) skillNotActivated(guard.Params) Scorer { return ToolCalls(NoneOf, m.activations()...) }
 
 func (m *maker) stateIs(guard.Params) Scorer {
 	want := m.state("state")
