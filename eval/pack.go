@@ -19,7 +19,7 @@ import (
 
 // PackOptions say how evals of packs are run here. The zero value runs all that need no judge.
 type PackOptions struct {
-	// Judge gives the model that judges, for llm_judge and its like: it is asked with the name that the eval has for it, "" for none. Default: such evals are errdefs.NotAvailable.
+	// Judge gives the model that judges, for llm_judge and its like: it is asked with the name that the eval has for it, "" for none. Default: such evals are errdefs.Validation.
 	Judge func(name string) (model.Model, error)
 	// Groups are those whose evals are run; an eval without groups is in "default". Empty: all.
 	Groups []string

@@ -98,6 +98,21 @@ func TestEachRepeatIsScoredAndWithoutABaselineEachHasToPass(t *testing.T) {
 	}
 }
 
+func TestAHowOfOnesOwnLeavesWhatItLikesForScorers(t *testing.T) {
+	how := func(_ context.Context, c Case) (Sample, error) {
+		return Sample{Turn: Turn{Answer: c.Prompt}, Data: "left by " + c.Name}, nil
+	}
+	by := Named("data", ScorerFunc(func(_ context.Context, s Sample) (Score, error) {
+		if s.Data != "left by a" || s.Case.Want != "a" || s.Repeat < 1 || s.Repeat > 2 {
+			return Score{Why: "it is not there"}, nil
+		}
+		return verdict(""), nil
+	}))
+	if r := done(t, Suite{Cases: prompts("a"), How: how, Scorers: []Scorer{by}, Repeats: 2}); r.Err() != nil {
+		t.Error(r.Err())
+	}
+}
+
 // A provider that is down, a scorer that fails or panics, a How that panics: none of it is a low score.
 func TestErrorsAreNoLowScores(t *testing.T) {
 	fine := func(f func(n int64) (Sample, error)) How {
