@@ -115,7 +115,9 @@ func TestWhatATriggerLooksAt(t *testing.T) {
 	}
 	noted := talk("yes", "yes")
 	noted.Turns = append(noted.Turns, Turn{Status: agent.StatusCompleted}, Turn{Answer: "no", Steps: 1, Discarded: true})
-	noted = noted.whole()
+	if noted = noted.whole(); noted.Answer != "yes" || noted.Prompt.Text() != "question 2" {
+		t.Errorf("%+v", noted.Turn)
+	}
 	moved := talk("yes", "no", "yes")
 	moved.Turns[1].States = []string{"b"}
 	for name, c := range map[string]struct {
