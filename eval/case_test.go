@@ -43,7 +43,7 @@ func TestCasesOfAFile(t *testing.T) {
 
 // What an eval of a line says besides type and params counts as in a pack.
 func TestTheEvalsOfALineAreThoseOfPacks(t *testing.T) {
-	text := `{"name":"a","prompt":"x","evals":[{"id":"off","type":"contains","params":{"patterns":["no"]},"enabled":false},{"id":"never","type":"contains","params":{"patterns":["no"]},"trigger":"sample_sessions","sample_percentage":0},
+	text := `{"name":"a","prompt":"x","evals":[{"id":"off","type":"contains","params":{"patterns":["no"]},"enabled":false},{"id":"always","type":"contains","params":{"patterns":["x"]},"trigger":"sample_sessions","sample_percentage":100},
 		{"id":"measured","type":"contains","params":{"patterns":["x","y"]},"metric":{"name":"m","type":"gauge","range":{"min":1,"max":5}},"threshold":{"operator":"gte","value":3}},{"type":"contains","params":{"patterns":["no"]},"when":{"turn_count_gte":2}}]}`
 	cases, err := ReadCases(strings.NewReader(strings.ReplaceAll(text, "\n", "")), "f", PackOptions{})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestTheEvalsOfALineAreThoseOfPacks(t *testing.T) {
 	if r.Err() != nil || len(r.Scores) != 4 {
 		t.Fatalf("%v, %+v", r.Err(), r.Scores)
 	}
-	if never, measured, late := r.Scores[1], r.Scores[2], r.Scores[3]; never.Scorer != "never" || never.Skipped != 1 || never.Of != 0 || measured.Passed != 1 || *measured.Metric != (Metric{"m", "gauge", 3}) || late.Scorer != "contains 4" || late.Skipped != 1 {
+	if always, measured, late := r.Scores[1], r.Scores[2], r.Scores[3]; always.Scorer != "always" || always.Passed != 1 || measured.Passed != 1 || *measured.Metric != (Metric{"m", "gauge", 3}) || late.Scorer != "contains 4" || late.Skipped != 1 {
 		t.Errorf("%+v", r.Scores)
 	}
 }
