@@ -126,3 +126,13 @@ func movedBy(d journal.Visited) map[string]any {
 func leads(name string) bool {
 	return strings.EqualFold(name, pack.TransitionTool) || strings.EqualFold(name, pack.ArtifactTool)
 }
+
+// MovedTo names the state that an entry of a conversation's session moved its workflow on to; ok is false for one that did not.
+func MovedTo(d journal.Data) (state string, ok bool) {
+	v, isVisit := d.(journal.Visited)
+	if !isVisit || v.Node != placeNode {
+		return "", false
+	}
+	state, ok = movedBy(v)["to"].(string)
+	return state, ok
+}

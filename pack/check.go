@@ -305,7 +305,10 @@ func (c *checker) evals(at path, evals []Eval) {
 		if e.ID != "" && slices.ContainsFunc(evals[:i], func(other Eval) bool { return other.ID == e.ID }) {
 			c.problem(at.to(i, "id"), fmt.Sprintf("%q is there twice", clip(e.ID)), "give each its own")
 		}
-		if e.Type != "" && !slices.Contains(evalTypes, e.Type) {
+		switch {
+		case slices.Contains(evalsElsewhere, e.Type):
+			c.warn(at.to(i, "type"), fmt.Sprintf("it has no effect: evals of type %s can't be run here", e.Type), "")
+		case e.Type != "" && !slices.Contains(evalTypes, e.Type):
 			c.warn(at.to(i, "type"), fmt.Sprintf("there is no eval %q", clip(e.Type)), meant(e.Type, evalTypes, ""))
 		}
 		c.oneOf(c.warn, at.to(i, "trigger"), e.Trigger, "every_turn", "on_session_complete", "on_conversation_complete", "on_workflow_step", "sample_turns", "sample_sessions")

@@ -13,8 +13,6 @@ var ineffective = []struct {
 	path, reason string
 	unless       any
 }{
-	{"evals.*", "evals can't be run yet", nil},
-	{"prompts.*.evals.*", "evals can't be run yet", nil},
 	{"prompts.*.pipeline", "the stages are always the same", nil},
 	{"prompts.*.variables.*.binding", "values are what the program sets, or the default", nil},
 	{"prompts.*.media.*.default_detail", "models can't be told of it yet", "auto"},
@@ -111,15 +109,20 @@ func (r *report) each(steps []string, at path, n *node, f func(path, *node)) {
 	}
 }
 
-// evalTypes are those that the specification's own runtime has.
+// evalTypes are those that package eval runs, which holds itself to the list. Those of evalsElsewhere are of the specification's own runtime alone.
 var evalTypes = strings.Fields(`
-	a2a_eval a2a_eval_session agent_invoked agent_not_invoked agent_response_contains answer_relevancy audio_duration audio_emotion audio_format banned_words bias composition_branch_taken
-	composition_output composition_parallel_complete composition_step_output contains contains_any content_excludes content_includes content_includes_any content_matches content_not_includes
-	contextual_precision contextual_recall contextual_relevancy cosine_similarity cost_budget directional faithfulness field_presence guardrail_triggered hallucination image_dimensions image_format
-	image_moderation invariant_fields_preserved is_valid_json json_path json_schema json_valid latency_budget length llm_judge llm_judge_conversation llm_judge_session llm_judge_tool_calls
-	max_length max_sentences min_length no_tool_errors outcome_equivalent pii_leakage regex required_fields rest_eval rest_eval_session role_violation sentence_count skill_activated
-	skill_activation_order skill_not_activated text_sentiment text_toxicity tool_anti_pattern tool_args tool_args_excluded_session tool_args_session tool_call_chain tool_call_count
-	tool_call_sequence tool_called tool_calls_with_args tool_efficiency tool_exec tool_no_repeat tool_result_has_media tool_result_includes tool_result_matches tool_result_media_type tools_called
-	tools_called_session tools_not_called tools_not_called_session tools_not_called_with_args toxicity transitioned_to valid_json video_duration video_resolution workflow_complete
-	workflow_spoke_in_state workflow_state_is workflow_tool_access workflow_transition_order workflow_transitioned_to spoke_in_state state_is
+	agent_invoked agent_not_invoked banned_words contains contains_any content_excludes content_includes content_includes_any content_matches content_not_includes cost_budget
+	field_presence is_valid_json json_path json_schema json_valid latency_budget length llm_judge llm_judge_conversation llm_judge_session llm_judge_tool_calls max_length
+	max_sentences min_length no_tool_errors pii_detection pii_leakage regex regex_match required_fields sentence_count skill_activated skill_not_activated state_is tool_args
+	tool_args_excluded_session tool_args_session tool_call_count tool_call_sequence tool_called tool_calls_with_args tool_efficiency tool_no_repeat tool_result_includes
+	tool_result_matches tools_called tools_called_session tools_not_called tools_not_called_session tools_not_called_with_args transitioned_to valid_json workflow_complete
+	workflow_state_is workflow_transition_order workflow_transitioned_to
+`)
+
+var evalsElsewhere = strings.Fields(`
+	a2a_eval a2a_eval_session agent_response_contains answer_relevancy audio_duration audio_emotion audio_format bias composition_branch_taken composition_output
+	composition_parallel_complete composition_step_output contextual_precision contextual_recall contextual_relevancy cosine_similarity directional faithfulness
+	guardrail_triggered hallucination image_dimensions image_format image_moderation invariant_fields_preserved outcome_equivalent rest_eval rest_eval_session role_violation
+	skill_activation_order spoke_in_state text_sentiment text_toxicity tool_anti_pattern tool_call_chain tool_exec tool_result_has_media tool_result_media_type toxicity
+	video_duration video_resolution workflow_spoke_in_state workflow_tool_access
 `)

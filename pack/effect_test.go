@@ -41,6 +41,15 @@ var (
 		"prompts.*.media.audio.max_duration_sec":   "pack/media_test.go TestHowLongAWavFileLasts",
 		"prompts.*.media.image.max_images_per_msg": "pack/media_test.go TestWhichFilesAUserMaySend",
 
+		"evals.*.{id,enabled,groups}": "eval/pack_test.go TestWhichEvalsOfAPackAreScorers", "prompts.*.evals.*.{id,enabled,groups}": "eval/pack_test.go TestWhichEvalsOfAPackAreScorers",
+		"evals.*.{type,params}": "eval/types_test.go TestWhatEachTypeOfEvalSays", "prompts.*.evals.*.{type,params}": "eval/types_test.go TestWhatEachTypeOfEvalSays",
+		"evals.*.{trigger,sample_percentage}": "eval/pack_test.go TestWhatATriggerLooksAt", "prompts.*.evals.*.{trigger,sample_percentage}": "eval/pack_test.go TestWhatATriggerLooksAt",
+		"evals.*.when": "eval/pack_test.go TestWhenAnEvalIsAsked", "prompts.*.evals.*.when": "eval/pack_test.go TestWhenAnEvalIsAsked",
+		"evals.*.threshold.{operator,value}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric", "prompts.*.evals.*.threshold.{operator,value}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric",
+		"evals.*.message": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric", "prompts.*.evals.*.message": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric",
+		"evals.*.metric.{name,type}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric", "prompts.*.evals.*.metric.{name,type}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric",
+		"evals.*.metric.range.{min,max}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric", "prompts.*.evals.*.metric.range.{min,max}": "eval/pack_test.go TestAThresholdDecidesInTheRangeOfTheMetric",
+
 		"workflow.entry": "conversation_workflow_test.go TestAWorkflowGoesByEvents", "workflow.states.*.{prompt_task,on_event,description,terminal}": "conversation_workflow_test.go TestAWorkflowGoesByEvents",
 		"workflow.states.*.orchestration": "conversation_workflow_test.go TestWhoLeadsAWorkflowOn", "workflow.states.*.persistence": "conversation_workflow_test.go TestATransientStateBeginsAnew",
 		"workflow.states.*.{max_visits,on_max_visits}": "conversation_workflow_test.go TestVisitsAndBudgetsBoundAWorkflow", "workflow.engine.budget.{max_total_visits,max_tool_calls}": "conversation_workflow_test.go TestVisitsAndBudgetsBoundAWorkflow",
@@ -49,10 +58,10 @@ var (
 	}
 	informative = []string{
 		"$schema", "id", "name", "version", "description", "metadata.{domain,language,tags}", "metadata.cost_estimate.{min_cost_usd,max_cost_usd,avg_cost_usd}", "compilation.{compiled_with,created_at,schema,source}", "agents.entry", "agents.members.*.tags", "workflow.version", // who opens a conversation names the prompt
-		"prompts.*.id", "prompts.*.name", "prompts.*.version", "prompts.*.tested_models.*.{provider,model,date,success_rate,avg_tokens,avg_cost,avg_latency_ms,notes}", "prompts.*.variables.*.description", "prompts.*.variables.*.example",
+		"prompts.*.id", "prompts.*.name", "prompts.*.version", "prompts.*.tested_models.*.{provider,model,date,success_rate,avg_tokens,avg_cost,avg_latency_ms,notes}", "prompts.*.variables.*.description", "prompts.*.variables.*.example", "evals.*.description", "prompts.*.evals.*.description",
 	}
 	warned = []string{
-		"evals", "prompts.*.evals", "template_engine.version", "template_engine.features", "agents.members.*.input_modes", "agents.members.*.output_modes", "prompts.*.pipeline", "prompts.*.variables.*.binding",
+		"template_engine.version", "template_engine.features", "agents.members.*.input_modes", "agents.members.*.output_modes", "prompts.*.pipeline", "prompts.*.variables.*.binding",
 		"prompts.*.media.examples", "prompts.*.media.*.default_detail", "prompts.*.media.*.require_caption", "prompts.*.media.*.max_duration_sec", "prompts.*.media.*.max_pages", "prompts.*.media.*.require_metadata",
 		"prompts.*.media.*.extraction_mode", "prompts.*.media.*.validation_params", "prompts.*.media.*.max_images_per_msg",
 	}

@@ -292,8 +292,8 @@ func TestAnOverrideIsOfAModelByItsName(t *testing.T) {
 
 func TestWhatHasNoEffectIsWarnedOfByName(t *testing.T) {
 	want := []string{
-		"skills[0]: it has no effect: paths start at the pack's file, and this pack is in none", "skills[1]: it has no effect: packages of skills can't be fetched", "workflow.engine.hint: it has no effect: nobody knows what it means", "evals[0]: it has no effect: evals can't be run yet",
-		"prompts.support.evals[0]: ", "prompts.support.pipeline: ", "prompts.support.variables[1].binding: ",
+		"skills[0]: it has no effect: paths start at the pack's file, and this pack is in none", "skills[1]: it has no effect: packages of skills can't be fetched", "workflow.engine.hint: it has no effect: nobody knows what it means",
+		"prompts.support.pipeline: ", "prompts.support.variables[1].binding: ",
 		"prompts.support.media.image.default_detail: ", "prompts.support.media.image.require_caption: ", "prompts.support.media.audio.max_duration_sec: ", "prompts.support.media.audio.require_metadata: ",
 		"prompts.support.media.video.max_duration_sec: ", "prompts.support.media.video.require_metadata: ", "prompts.support.media.document.max_pages: ",
 		"prompts.support.media.document.extraction_mode: ", "prompts.support.media.document.require_metadata: ", "prompts.support.media.model3d.require_metadata: ",

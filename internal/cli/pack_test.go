@@ -179,7 +179,7 @@ func TestThePageOfPacksShowsWhatHappens(t *testing.T) {
       "name": "Chat",
       "version": "1.0.0",
       "validators": [ {"type": "pii_leakge"}],
-      "system_template": "You help people with their orders."}}, "evals": [{"id": "a", "type": "contains", "trigger": "every_turn"}]
+      "system_template": "You help people with their orders."}}, "evals": [{"id": "a", "type": "toxicity", "trigger": "every_turn"}]
 }`)
 	for _, typ := range guard.Known(nil) {
 		if !strings.Contains(text, "`"+typ+"`") {
