@@ -1,0 +1,211 @@
+// Package readme holds an example to its README.md: every command that stands there is run, and what it says they print is what they print.
+package readme
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl/internal/component"
+)
+
+// asProgram is set where the binary of an example's tests is the example.
+const asProgram = "PAWL_EXAMPLE"
+
+// Main is for an example's TestMain: the binary of its tests is the example, too, so that nothing is built twice, and the race detector watches it.
+func Main(m *testing.M, program func()) {
+	if os.Getenv(asProgram) != "" {
+		program()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Command is the example with these arguments, in dir.
+func Command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), asProgram+"=1"), 10*time.Second
+	return cmd
+}
+
+// Page is an example's directory as its README.md speaks of it, in a place of its own: what the commands write stays there.
+type Page struct {
+	Dir     string            // the root that the commands run in; the example's files lie below it, as in the repository
+	Address map[string]string // where what the page has at an address is here
+
+	t      *testing.T
+	name   string // "examples/NAME"
+	text   string
+	output string // what the commands have printed
+}
+
+// Open copies the example that the test lies in, whose path in the repository is name ("examples/NAME"). Addresses of this machine (127.0.0.1:7290) become free ones, in all of its files.
+func Open(t *testing.T, name string) *Page {
+	t.Helper()
+	component.Command(t, "bash", "install bash")
+	for _, key := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
+		t.Setenv(key, "")
+	}
+	p := &Page{Dir: t.TempDir(), Address: map[string]string{}, t: t, name: name}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(p.Dir, "state"))
+	t.Setenv("TMPDIR", filepath.Join(p.Dir, "tmp"))
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		to := filepath.Join(p.Dir, filepath.FromSlash(name), path)
+		if err != nil || d.IsDir() {
+			return os.MkdirAll(to, 0o700)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		text := p.local(string(b))
+		if path == "README.md" {
+			p.text = text
+		}
+		return os.WriteFile(to, []byte(text), 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(os.Getenv("TMPDIR"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.showsFiles()
+	return p
+}
+
+var address = regexp.MustCompile(`127\.0\.0\.1:72\d\d`)
+
+// local puts free addresses in the place of those of a file.
+func (p *Page) local(text string) string {
+	return address.ReplaceAllStringFunc(text, func(of string) string {
+		if p.Address[of] == "" {
+			l, err := new(net.ListenConfig).Listen(p.t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			p.Address[of] = l.Addr().String()
+		}
+		return p.Address[of]
+	})
+}
+
+var block = regexp.MustCompile("(?ms)^```([a-z]+)(?: (\\S+))?\n(.*?)^```$")
+
+// showsFiles checks that what the page shows of a file is there: of Go files a part, other files whole.
+func (p *Page) showsFiles() {
+	p.t.Helper()
+	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
+		if b[2] == "" {
+			continue
+		}
+		file, err := os.ReadFile(filepath.Join(p.Dir, filepath.FromSlash(p.name), b[2]))
+		if text := string(file); err != nil || text != b[3] && (b[1] != "go" || !strings.Contains(text, "\n"+b[3])) {
+			p.t.Errorf("README.md shows another %s: %v\n%s", b[2], err, b[3])
+		}
+	}
+}
+
+// Run runs the page's blocks of commands (```sh), one script in all, and gives what they printed. A command that ends with & is waited for until all of the addresses in it answer, and ended behind the last one. Lines with a provider's model are not run: see [Page.RealModel].
+// What the page says that they print (```text) has to be in it, block by block in order. DIR there is the page's Dir.
+func (p *Page) Run() string {
+	p.t.Helper()
+	var script strings.Builder
+	script.WriteString("trap 'kill $(jobs -p) 2>/dev/null || true; wait || true' EXIT\n")
+	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
+		if b[1] != "sh" {
+			continue
+		}
+		for line := range strings.Lines(b[3]) {
+			if strings.Contains(line, realModel) {
+				continue
+			}
+			script.WriteString(line)
+			if command, _, _ := strings.Cut(line, " # "); strings.HasSuffix(strings.TrimSpace(command), "&") {
+				for _, at := range p.Address {
+					if strings.Contains(command, at) {
+						host, port, _ := net.SplitHostPort(at)
+						fmt.Fprintf(&script, "until (exec 3<>/dev/tcp/%s/%s) 2>/dev/null; do kill -0 $!; sleep 0.05; done\n", host, port)
+					}
+				}
+			}
+		}
+	}
+	p.output += p.bash(script.String(), true)
+	rest := p.output
+	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
+		if b[1] != "text" {
+			continue
+		}
+		want := strings.ReplaceAll(b[3], "DIR", p.Dir)
+		_, behind, ok := strings.Cut(rest, want)
+		if !ok {
+			p.t.Fatalf("README.md says that this is printed:\n%s\nand it is not in:\n%s", want, rest)
+		}
+		rest = behind
+	}
+	return p.output
+}
+
+// realModel is what README.md has in the place of a script.
+const realModel = "-model anthropic/"
+
+// RealModel checks the page's commands that ask a real model: without a key each of them fails, and names the variable for it.
+func (p *Page) RealModel() {
+	p.t.Helper()
+	found := 0
+	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
+		for line := range strings.Lines(b[3]) {
+			if b[1] == "sh" && strings.Contains(line, realModel) {
+				found++
+				if out := p.bash(line, false); !strings.Contains(out, "ANTHROPIC_API_KEY") {
+					p.t.Errorf("%swithout a key it says: %s", line, out)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		p.t.Error("README.md does not say how to run it with a real model")
+	}
+}
+
+// bash runs a script in which "go run ./examples/NAME" is the binary of the tests: a process of its own, as it is for whoever reads the page.
+func (p *Page) bash(script string, succeeds bool) string {
+	p.t.Helper()
+	ctx, stop := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	defer stop()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	real, err := exec.LookPath("go")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	bin := p.t.TempDir()
+	shim := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = run ] && [ \"$2\" = ./%s ]; then shift 2; %s=1 exec '%s' \"$@\"; fi\nexec '%s' \"$@\"\n", p.name, asProgram, self, real)
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir, cmd.WaitDelay = p.Dir, 10*time.Second
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if (err == nil) != succeeds {
+		p.t.Fatalf("%v\n%s\n%s", err, script, out)
+	}
+	return string(out)
+}
