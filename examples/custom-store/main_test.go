@@ -21,7 +21,12 @@ func open(t *testing.T, dir string) journal.Store {
 }
 
 func TestItIsAStore(t *testing.T) {
+	t.Parallel()
 	journaltest.Run(t, func(t *testing.T) journal.Store { return open(t, t.TempDir()) })
+}
+
+func TestItOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
 	journaltest.RunDurable(t, open)
 }
 

@@ -117,7 +117,10 @@ func (s *Store) copyTo(text *bytes.Buffer, parent string, upTo int64) error {
 
 // write makes a file: whole, on disk, and never in the place of another one.
 func (s *Store) write(session string, first int64, text []byte) error {
-	temp, err := os.CreateTemp(s.dir, "new-")
+	if err := os.MkdirAll(s.path(session), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(s.path(session), "new-")
 	if err != nil {
 		return err
 	}
@@ -126,17 +129,17 @@ func (s *Store) write(session string, first int64, text []byte) error {
 	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.path(session), 0o700); err != nil {
-		return err
-	}
 	err = os.Link(temp.Name(), s.path(session, strconv.FormatInt(first, 10)))
 	if errors.Is(err, fs.ErrExist) {
 		return errdefs.Conflict.Errorf("store: append to %s: somebody else has written entry %d", session, first)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = onDisk(s.path(session))
 	}
-	return errors.Join(onDisk(s.path(session)), onDisk(s.dir))
+	if err == nil && first == 1 {
+		err = onDisk(s.dir)
+	}
+	return err
 }
 
 // onDisk returns when a directory's names are there for good.
