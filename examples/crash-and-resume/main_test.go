@@ -20,7 +20,6 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 	if n := strings.Count(out, "shop: "); n != 3 {
 		t.Errorf("the shop was asked %d times:\n%s", n, out)
 	}
-	page.RealModel()
 }
 
 // The process is killed from outside at each request to the shop: before it took effect there, and behind that.

@@ -31,7 +31,6 @@ func TestTheHeatingIsSwitched(t *testing.T) {
 	if b, err := os.ReadFile(files[0]); err != nil || string(b) != "off\n" {
 		t.Errorf("%q %v", b, err)
 	}
-	page.RealModel()
 }
 
 // ask has a model that is a script of the shell.

@@ -43,7 +43,9 @@ func (s *Store) last(session string) (int64, error) {
 }
 
 // lines are a session's entries after a position, as they are written. A file never changes, so nothing is held while somebody works on them.
-func (s *Store) lines(session string, after int64) iter.Seq2[[]byte, error] { return lines(s.path(session), after) }
+func (s *Store) lines(session string, after int64) iter.Seq2[[]byte, error] {
+	return lines(s.path(session), after)
+}
 
 func lines(dir string, after int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {

@@ -21,7 +21,6 @@ func TestTheCommandsOfTheREADME(t *testing.T) {
 	if out := page.Run(); strings.Count(out, "shop: paid") != 1 {
 		t.Error(out)
 	}
-	page.RealModel()
 }
 
 // desks are processes of the program with one journal, and the shop that they ask.

@@ -45,10 +45,9 @@ type Page struct {
 	Dir     string            // the root that the commands run in; the example's files lie below it, as in the repository
 	Address map[string]string // where what the page has at an address is here
 
-	t      *testing.T
-	name   string // "examples/NAME"
-	text   string
-	output string // what the commands have printed
+	t    *testing.T
+	name string // "examples/NAME"
+	text string
 }
 
 // Open copies the example that the test lies in, whose path in the repository is name ("examples/NAME"). Addresses of this machine (127.0.0.1:7290) become free ones, in all of its files.
@@ -119,8 +118,14 @@ func (p *Page) showsFiles() {
 	}
 }
 
-// Run runs the page's blocks of commands (```sh), one script in all, and gives what they printed. A command that ends with & is waited for until all of the addresses in it answer, and ended behind the last one. Lines with a provider's model are not run: see [Page.RealModel].
-// What the page says that they print (```text) has to be in it, block by block in order. DIR there is the page's Dir.
+// realModel is what a page's commands have in the place of a script, and key the variable that they need.
+const (
+	realModel = "-model anthropic/"
+	key       = "ANTHROPIC_API_KEY"
+)
+
+// Run runs the page's blocks of commands (```sh), one script in all, and gives what they printed. A command that ends with & is waited for until the addresses in it answer, and is ended behind the last one. There has to be one that asks a real model; without a key it has to fail, and name the variable for it.
+// What the page says is printed (```text) has to be, block by block in order. DIR there is the page's Dir.
 func (p *Page) Run() string {
 	p.t.Helper()
 	var script strings.Builder
@@ -130,11 +135,14 @@ func (p *Page) Run() string {
 			continue
 		}
 		for line := range strings.Lines(b[3]) {
-			if strings.Contains(line, realModel) {
+			command, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
+			command = strings.TrimSpace(command)
+			if strings.Contains(command, realModel) {
+				fmt.Fprintf(&script, "if SAID=$(%s 2>&1); then echo 'it needs no key'; exit 1; fi\n[[ $SAID == *%s* ]] || { echo \"$SAID\"; exit 1; }\n", command, key)
 				continue
 			}
 			script.WriteString(line)
-			if command, _, _ := strings.Cut(line, " # "); strings.HasSuffix(strings.TrimSpace(command), "&") {
+			if strings.HasSuffix(command, "&") {
 				for _, at := range p.Address {
 					if strings.Contains(command, at) {
 						host, port, _ := net.SplitHostPort(at)
@@ -144,8 +152,11 @@ func (p *Page) Run() string {
 			}
 		}
 	}
-	p.output += p.bash(script.String(), true)
-	rest := p.output
+	if !strings.Contains(script.String(), realModel) {
+		p.t.Error("README.md does not say how to run it with a real model")
+	}
+	printed := p.bash(script.String())
+	rest := printed
 	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
 		if b[1] != "text" {
 			continue
@@ -157,33 +168,11 @@ func (p *Page) Run() string {
 		}
 		rest = behind
 	}
-	return p.output
-}
-
-// realModel is what README.md has in the place of a script.
-const realModel = "-model anthropic/"
-
-// RealModel checks the page's commands that ask a real model: without a key each of them fails, and names the variable for it.
-func (p *Page) RealModel() {
-	p.t.Helper()
-	found := 0
-	for _, b := range block.FindAllStringSubmatch(p.text, -1) {
-		for line := range strings.Lines(b[3]) {
-			if b[1] == "sh" && strings.Contains(line, realModel) {
-				found++
-				if out := p.bash(line, false); !strings.Contains(out, "ANTHROPIC_API_KEY") {
-					p.t.Errorf("%swithout a key it says: %s", line, out)
-				}
-			}
-		}
-	}
-	if found == 0 {
-		p.t.Error("README.md does not say how to run it with a real model")
-	}
+	return printed
 }
 
 // bash runs a script in which "go run ./examples/NAME" is the binary of the tests: a process of its own, as it is for whoever reads the page.
-func (p *Page) bash(script string, succeeds bool) string {
+func (p *Page) bash(script string) string {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.t.Context(), 2*time.Minute)
 	defer stop()
@@ -204,7 +193,7 @@ func (p *Page) bash(script string, succeeds bool) string {
 	cmd.Dir, cmd.WaitDelay = p.Dir, 10*time.Second
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
-	if (err == nil) != succeeds {
+	if err != nil {
 		p.t.Fatalf("%v\n%s\n%s", err, script, out)
 	}
 	return string(out)

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/internal/readme"
+)
+
+func TestMain(m *testing.M) { readme.Main(m, main) }
+
+func TestAReportHasItsSources(t *testing.T) {
+	page := readme.Open(t, "examples/researcher")
+	page.Run()
+	files, err := filepath.Glob(filepath.Join(page.Dir, "tmp/*/report.md"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	report, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"rolled in kelp", "deeper than sharks", "http://" + page.Address["127.0.0.1:7294"] + "/pages/seals.md"} {
+		if !strings.Contains(string(report), part) {
+			t.Errorf("%q is not in:\n%s", part, report)
+		}
+	}
+}
