@@ -20,7 +20,7 @@ const root = "../.."
 // floors is the plan of docs/architecture.md: a package imports only what lies on a lower floor. Behind the point: rooms of one floor that
 // lie in each other.
 var floors = map[string]float64{
-	"internal/wire": 0, "internal/near": 0, "internal/plain": 0, "internal/traced": 0, "internal/exact": 0.01, "internal/component": 0, "internal/a2apeer": 0.1, "internal/raced": 0, "internal/broken": 0, "internal/lazy": 0, "internal/schema": 0.05, "internal/secret": 0, "internal/sigv4": 0, "internal/eventstream": 0, "errdefs": 0, "message": 0.1, "internal/frontmatter": 0.1, "internal/textfile": 0.1, "internal/choice": 0.1, "internal/tokens": 0.2, "internal/boxed": 0.1, "internal/shell": 0.1, "internal/process": 0.1,
+	"internal/wire": 0, "internal/near": 0, "internal/plain": 0, "internal/traced": 0, "internal/exact": 0.01, "internal/component": 0, "internal/readme": 0.1, "internal/a2apeer": 0.1, "internal/raced": 0, "internal/broken": 0, "internal/lazy": 0, "internal/schema": 0.05, "internal/secret": 0, "internal/sigv4": 0, "internal/eventstream": 0, "errdefs": 0, "message": 0.1, "internal/frontmatter": 0.1, "internal/textfile": 0.1, "internal/choice": 0.1, "internal/tokens": 0.2, "internal/boxed": 0.1, "internal/shell": 0.1, "internal/process": 0.1,
 	"sandbox/internal/reach": 0.1, "sandbox": 1, "sandbox/fence": 1.1, "model": 1, "internal/httpapi": 1.1, "internal/overheard": 1.1, "model/catalog": 1.1,
 	"model/anthropic": 1.2, "model/openai": 1.2, "model/gemini": 1.2, "model/scripted": 1.2, "model/cassette": 1.2, "model/resilience": 1.2, "internal/wires": 1.25, "model/cloud": 1.2, "internal/providertest": 1.3, "internal/cassettes": 1.3, "internal/steady": 1.3,
 	"pack/guard": 1.9, "internal/judged": 1.95, "pack": 2,
@@ -36,7 +36,8 @@ var floors = map[string]float64{
 	"agent":   7, "agent/askuser": 7.1, "agent/agentcard": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
 	"":          8,
 	"serve/mcp": 9, "serve/internal/web": 8.5, "serve/internal/inspector": 8.5, "serve/internal/live": 8.5, "serve/internal/a2aserver": 8.7, "serve/internal/chat": 8.6, "serve/internal/agui": 8.6, "serve": 9, "eval": 9,
-	"internal/cli/otlp": 8.9, "internal/cli/waiting": 8.9, "internal/chat": 8.95, "internal/cli": 9.5, "cmd/pawl": 10, "examples/three-engines": 10, "internal/archtest": 10,
+	"internal/cli/otlp": 8.9, "internal/cli/waiting": 8.9, "internal/chat": 8.95, "internal/cli": 9.5, "cmd/pawl": 10, "internal/archtest": 10,
+	"examples/a2a-pair": 10, "examples/code-fixer": 10, "examples/crash-and-resume": 10, "examples/custom-model": 10, "examples/custom-store": 10, "examples/researcher": 10, "examples/support-desk": 10, "examples/three-engines": 10, "examples/web-ui": 10,
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

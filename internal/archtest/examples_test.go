@@ -87,8 +87,15 @@ func TestTheNamesInThePagesAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md", "examples/three-engines/README.md"} {
+	for _, name := range []string{"README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"} {
 		pages = append(pages, filepath.Join(root, name))
+	}
+	for _, pattern := range []string{"examples/README.md", "examples/*/README.md", "temporal/examples/*/README.md"} {
+		of, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(of) == 0 {
+			t.Fatal(pattern, of, err)
+		}
+		pages = append(pages, of...)
 	}
 	names := 0
 	for _, page := range pages {

@@ -23,7 +23,26 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/chat.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "docs/evals.md", "examples/three-engines/README.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/chat.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "docs/evals.md", "examples/README.md"}
+
+// examples are the pages of the programs in examples: their own tests run what they show.
+func examples(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"examples/*/README.md", "temporal/examples/*/README.md"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			name, err := filepath.Rel("../..", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, filepath.ToSlash(name))
+		}
+	}
+	return all
+}
 
 func page(t *testing.T, name string) string {
 	t.Helper()
@@ -130,7 +149,7 @@ var (
 func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 	w := newWorld(t)
 	known := 0
-	for _, name := range pages {
+	for _, name := range slices.Concat(pages, examples(t)) {
 		for line := range strings.Lines(page(t, name)) {
 			for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
 				words := strings.Fields(m[1])
@@ -253,7 +272,7 @@ func TestThePagesLinkToWhatIsThere(t *testing.T) {
 	for i, file := range all {
 		all[i] = "docs/" + filepath.Base(file)
 	}
-	for _, name := range pages {
+	for _, name := range slices.Concat(pages, examples(t)) {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
 		}
@@ -276,6 +295,15 @@ func TestThePagesLinkToWhatIsThere(t *testing.T) {
 	for _, name := range all {
 		if strings.HasPrefix(name, "docs/") && !strings.Contains(page(t, "README.md"), "]("+name+")") {
 			t.Errorf("README.md does not link to %s", name)
+		}
+	}
+	for _, name := range examples(t) {
+		dir := strings.TrimPrefix(path.Dir(name), "examples/")
+		if strings.HasPrefix(dir, "temporal/") {
+			dir = "../" + dir
+		}
+		if !strings.Contains(page(t, "examples/README.md"), "]("+dir+"/README.md)") {
+			t.Errorf("examples/README.md does not link to %s", name)
 		}
 	}
 	if links < 40 {
