@@ -31,7 +31,7 @@ func run(ctx context.Context, name, dir, prompt string) error {
 	if err != nil {
 		return err
 	}
-	store, err := Open(filepath.Join(dir, "sessions")) //nolint:contextcheck // it takes none
+	store, err := Open(filepath.Join(dir, "sessions"))
 	if err != nil {
 		return err
 	}

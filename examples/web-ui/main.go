@@ -76,7 +76,7 @@ func run(ctx context.Context, name, addr, dir string) error {
 	stopped := make(chan error)
 	go func() {
 		<-ctx.Done()
-		stopped <- server.Close() // what runs is left at its next step, and can be resumed
+		stopped <- server.Close() //nolint:contextcheck // ctx has ended. What runs is left at its next step, and can be resumed
 		_ = web.Close()
 	}()
 	if err := web.ListenAndServe(); ctx.Err() == nil {

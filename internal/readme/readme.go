@@ -35,7 +35,7 @@ func Command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd := exec.CommandContext(t.Context(), self, args...) //nolint:gosec // the test itself
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), asProgram+"=1"), 10*time.Second
 	return cmd
 }
@@ -59,13 +59,14 @@ func Open(t *testing.T, name string) *Page {
 	}
 	p := &Page{Dir: t.TempDir(), Address: map[string]string{}, t: t, name: name}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(p.Dir, "state"))
-	t.Setenv("TMPDIR", filepath.Join(p.Dir, "tmp"))
+	temp := filepath.Join(p.Dir, "tmp")
+	t.Setenv("TMPDIR", temp)
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		to := filepath.Join(p.Dir, filepath.FromSlash(name), path)
 		if err != nil || d.IsDir() {
 			return os.MkdirAll(to, 0o700)
 		}
-		b, err := os.ReadFile(path)
+		b, err := os.ReadFile(path) //nolint:gosec // the example's own
 		if err != nil {
 			return err
 		}
@@ -73,12 +74,12 @@ func Open(t *testing.T, name string) *Page {
 		if path == "README.md" {
 			p.text = text
 		}
-		return os.WriteFile(to, []byte(text), 0o600)
+		return os.WriteFile(to, []byte(text), 0o600) //nolint:gosec // in a directory of the test
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(os.Getenv("TMPDIR"), 0o700); err != nil {
+	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p.showsFiles()
@@ -186,10 +187,10 @@ func (p *Page) bash(script string) string {
 	}
 	bin := p.t.TempDir()
 	shim := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = run ] && [ \"$2\" = ./%s ]; then shift 2; %s=1 exec '%s' \"$@\"; fi\nexec '%s' \"$@\"\n", p.name, asProgram, self, real)
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil { //nolint:gosec // it is a program
 		p.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // what the page says
 	cmd.Dir, cmd.WaitDelay = p.Dir, 10*time.Second
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
