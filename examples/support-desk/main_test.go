@@ -49,6 +49,13 @@ func open(t *testing.T, args ...string) *desks {
 	return d
 }
 
+// refunds are what the shop was asked for.
+func (d *desks) refunds() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.paid)
+}
+
 func (d *desks) run(args ...string) string {
 	d.t.Helper()
 	out, err := readme.Command(d.t, "../..", append(slices.Clone(d.args), args...)...).CombinedOutput()
@@ -60,23 +67,23 @@ func (d *desks) run(args ...string) string {
 
 func TestARefundIsMadeOnceItIsApproved(t *testing.T) {
 	d := open(t)
-	if out := d.run("Order 7 came broken."); !strings.Contains(out, "waits") || len(d.paid) != 0 {
-		t.Fatalf("before anybody approved, the shop was asked for %q\n%s", d.paid, out)
+	if out := d.run("Order 7 came broken."); !strings.Contains(out, "waits") || len(d.refunds()) != 0 {
+		t.Fatalf("before anybody approved, the shop was asked for %q\n%s", d.refunds(), out)
 	}
-	if out := d.run(); !strings.Contains(out, "waits") || len(d.paid) != 0 { // nobody has answered
-		t.Fatalf("%q\n%s", d.paid, out)
+	if out := d.run(); !strings.Contains(out, "waits") || len(d.refunds()) != 0 { // nobody has answered
+		t.Fatalf("%q\n%s", d.refunds(), out)
 	}
 	out := d.run("-approve")
-	if !strings.Contains(out, "on their way") || len(d.paid) != 1 || !strings.HasPrefix(d.paid[0], "/refunds true ") || !strings.HasSuffix(d.paid[0], `{"order":"7","cents":4990}`) {
-		t.Errorf("the shop was asked for %q\n%s", d.paid, out)
+	if !strings.Contains(out, "on their way") || len(d.refunds()) != 1 || !strings.HasPrefix(d.refunds()[0], "/refunds true ") || !strings.HasSuffix(d.refunds()[0], `{"order":"7","cents":4990}`) {
+		t.Errorf("the shop was asked for %q\n%s", d.refunds(), out)
 	}
 }
 
 func TestARefundThatIsRejectedIsNotMade(t *testing.T) {
 	d := open(t)
 	d.run("Order 7 came broken.")
-	if out := d.run("-reject", "We repair it first."); !strings.Contains(out, "somebody will write") || len(d.paid) != 0 {
-		t.Errorf("%q\n%s", d.paid, out)
+	if out := d.run("-reject", "We repair it first."); !strings.Contains(out, "somebody will write") || len(d.refunds()) != 0 {
+		t.Errorf("%q\n%s", d.refunds(), out)
 	}
 }
 
@@ -90,7 +97,7 @@ func TestASmallRefundWaitsForNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := open(t, "-model", "scripted/"+cheap)
-	if out := d.run("Order 7 came broken."); strings.Contains(out, "waits") || len(d.paid) != 1 {
-		t.Errorf("%q\n%s", d.paid, out)
+	if out := d.run("Order 7 came broken."); strings.Contains(out, "waits") || len(d.refunds()) != 1 {
+		t.Errorf("%q\n%s", d.refunds(), out)
 	}
 }

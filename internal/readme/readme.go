@@ -19,6 +19,9 @@ import (
 // asProgram is set where the binary of an example's tests is the example.
 const asProgram = "PAWL_EXAMPLE"
 
+// atOnce has a program with the race detector end when it ends: it would sleep for a second.
+const atOnce = "GORACE=atexit_sleep_ms=0"
+
 // Main is for an example's TestMain: the binary of its tests is the example, too, so that nothing is built twice, and the race detector watches it.
 func Main(m *testing.M, program func()) {
 	if os.Getenv(asProgram) != "" {
@@ -36,7 +39,7 @@ func Command(t *testing.T, dir string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...) //nolint:gosec // the test itself
-	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), asProgram+"=1"), 10*time.Second
+	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, append(os.Environ(), asProgram+"=1", atOnce), 10*time.Second
 	return cmd
 }
 
@@ -186,7 +189,7 @@ func (p *Page) bash(script string) string {
 		p.t.Fatal(err)
 	}
 	bin := p.t.TempDir()
-	shim := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = run ] && [ \"$2\" = ./%s ]; then shift 2; %s=1 exec '%s' \"$@\"; fi\nexec '%s' \"$@\"\n", p.name, asProgram, self, real)
+	shim := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = run ] && [ \"$2\" = ./%s ]; then shift 2; %s=1 %s exec '%s' \"$@\"; fi\nexec '%s' \"$@\"\n", p.name, asProgram, atOnce, self, real)
 	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil { //nolint:gosec // it is a program
 		p.t.Fatal(err)
 	}
