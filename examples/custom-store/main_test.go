@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/internal/readme"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/journaltest"
@@ -21,14 +22,13 @@ func open(t *testing.T, dir string) journal.Store {
 }
 
 func TestItIsAStore(t *testing.T) {
-	t.Parallel()
+	if raced.Enabled {
+		t.Skip("with -race it takes a minute: scripts/test runs it without, too")
+	}
 	journaltest.Run(t, func(t *testing.T) journal.Store { return open(t, t.TempDir()) })
 }
 
-func TestItOutlivesItsProcess(t *testing.T) {
-	t.Parallel()
-	journaltest.RunDurable(t, open)
-}
+func TestItOutlivesItsProcess(t *testing.T) { journaltest.RunDurable(t, open) }
 
 func TestTheSecondProcessKnowsWhatTheFirstWasTold(t *testing.T) {
 	page := readme.Open(t, "examples/custom-store")
