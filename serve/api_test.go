@@ -836,3 +836,25 @@ func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {
 		t.Errorf("something was made of it: %+v", list)
 	}
 }
+
+// A stream of a run ends where nothing more comes by itself: the client is not to wait for a person. One of the session goes on behind the answer.
+func TestAStreamOfARunEndsWhenItWaitsForAPerson(t *testing.T) {
+	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
+	res := p.ask(t.Context(), "POST", "/v1/runs", `{"prompt":"Add.","session":"s"}`, "Accept", "text/event-stream")
+	b, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil || !strings.Contains(string(b), `"kind":"parked"`) {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	var st status
+	p.do(http.StatusOK, &st, "GET", "/v1/sessions/s", "")
+	all := p.ask(t.Context(), "GET", "/v1/sessions/s/events", "")
+	defer func() { _ = all.Body.Close() }()
+	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":true}`)
+	for e := range reads(t, all.Body) {
+		if e.Kind == "run.finished" {
+			return
+		}
+	}
+	t.Error("the session's stream ended")
+}

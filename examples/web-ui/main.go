@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl"
@@ -38,12 +39,12 @@ func main() {
 var page embed.FS
 
 func run(ctx context.Context, name, addr, dir string) error {
-	if missing, err := pawl.Key(name); err != nil || len(missing) > 0 { // rather now than with the first prompt
-		return fmt.Errorf("model %s: no key in %v: %w", name, missing, err)
-	}
 	m, err := pawl.OpenModel(name)
 	if err != nil {
 		return err
+	}
+	if missing, _ := pawl.Key(name); len(missing) > 0 { // rather now than with the first prompt
+		return fmt.Errorf("model %s needs a key: set %s", name, strings.Join(missing, " or "))
 	}
 	store, err := sqlite.Open(filepath.Join(dir, "journal.db")) //nolint:contextcheck // it takes none
 	if err != nil {

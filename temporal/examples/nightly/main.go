@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"go.temporal.io/sdk/client"
@@ -54,12 +55,12 @@ func run(ctx context.Context, what string) error {
 
 // work does what is ordered until ctx ends. A worker has all that is not data: models with their keys, tools, and the journal that all workers share.
 func work(ctx context.Context, c client.Client) error {
-	if missing, err := pawl.Key(*name); err != nil || len(missing) > 0 { // rather now than at night
-		return fmt.Errorf("model %s: no key in %v: %w", *name, missing, err)
-	}
 	m, err := pawl.OpenModel(*name)
 	if err != nil {
 		return err
+	}
+	if missing, _ := pawl.Key(*name); len(missing) > 0 { // rather now than at night
+		return fmt.Errorf("model %s needs a key: set %s", *name, strings.Join(missing, " or "))
 	}
 	store, err := sqlite.Open(filepath.Join(*dir, "journal.db")) //nolint:contextcheck // it takes none. On several machines: postgres.Open
 	if err != nil {
