@@ -6,12 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/readme"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func TestMain(m *testing.M) { readme.Main(m, main) }
 
 func TestTheProjectIsFixed(t *testing.T) {
+	if can := fence.Probe().Writes; !can.Holds {
+		component.Absent(t, "no sandbox: "+can.Why, "apt-get install bubblewrap")
+	}
 	page := readme.Open(t, "examples/code-fixer")
 	broken := filepath.Join(page.Dir, "examples/code-fixer/testdata/slug")
 	if out, err := goTest(t, broken); err == nil {

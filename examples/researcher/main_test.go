@@ -6,12 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/readme"
+	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func TestMain(m *testing.M) { readme.Main(m, main) }
 
 func TestAReportHasItsSources(t *testing.T) {
+	if can := fence.Probe().Hosts; !can.Holds {
+		component.Absent(t, "no sandbox: "+can.Why, "apt-get install bubblewrap")
+	}
 	page := readme.Open(t, "examples/researcher")
 	page.Run()
 	files, err := filepath.Glob(filepath.Join(page.Dir, "tmp/*/report.md"))
