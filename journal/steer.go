@@ -72,7 +72,7 @@ func resultKey(call string) Key { return Key{Op: steerOp, ID: resultID + call} }
 
 const resultID = "result/"
 
-// Report puts the result of a call that went on in the background on record, as steering. The first counts: Conflict when there is one, or when another
+// Report puts the result of a call that went on in the background on record, as steering, and whether it has what strangers wrote. The first counts: Conflict when there is one, or when another
 // driver has taken over.
 func (l *Log) Report(ctx context.Context, run string, call Called, untrusted bool, m message.Message) error {
 	said := Said{Message: m, By: "pawl"}
