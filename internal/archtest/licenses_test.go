@@ -132,7 +132,7 @@ func TestOnlyKnownLicencesAreLinked(t *testing.T) {
 		"This page is written by `go test ./internal/archtest -run Licences -update`; a licence that is not known there fails the test.\n\n| module | version | licence | in |\n|---|---|---|---|\n" + strings.Join(rows, "")
 	file := filepath.Join(root, "docs/licenses.md")
 	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil { //nolint:gosec // a page of the repository
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

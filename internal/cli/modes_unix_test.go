@@ -18,7 +18,7 @@ import (
 func TestOnlyTheOwnerReadsWhatIsKept(t *testing.T) {
 	pawl, w := binary(t), newWorld(t)
 	loose := w.file("loose", "#!/bin/sh\numask 0\nexec "+pawl+" \"$@\"\n")
-	if err := os.Chmod(loose, 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.Chmod(loose, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
