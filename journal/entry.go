@@ -83,8 +83,8 @@ type Resumed struct {
 type Said struct {
 	Message message.Message `json:"message"`
 	By      string          `json:"by,omitempty"`
-	// Untrusted is of the result of a call in the background: see State.Untrusted.
-	Untrusted string `json:"untrusted,omitempty"`
+	// Untrusted is of the result of a call in the background that has what strangers wrote: see State.Untrusted.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Seeded is how a caller's seeder made the run's first transcript differ from the session's, and the rest of its board from the run's inputs.

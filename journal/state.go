@@ -270,7 +270,15 @@ func (s *State) applyRun(e *Entry) {
 func (s *State) applySaid(e *Entry) {
 	switch d := e.Data.(type) {
 	case Said:
-		s.Untrusted = cmp.Or(s.Untrusted, d.Untrusted)
+		if d.Untrusted && s.Untrusted == "" {
+			id, name := strings.TrimPrefix(e.Key.ID, resultID), "a call in the background"
+			for _, c := range s.Background {
+				if c.ID == id {
+					name = c.Name
+				}
+			}
+			s.Untrusted = brought(name, id)
+		}
 		if e.Key.Op == steerOp {
 			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
 			if !d.Message.Blank() { // else a call in the background has nothing to say

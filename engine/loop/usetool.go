@@ -404,7 +404,7 @@ func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c 
 	for _, f := range out.Files {
 		parts = append(parts, f)
 	}
-	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c, out.Untrusted, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
+	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, out.Untrusted, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
 }
 
 // late is who hears of what goes on in the background.
