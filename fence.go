@@ -178,6 +178,7 @@ func (o *Options) bounds(dir string, s project.Settings) (permission.Config, fen
 	}
 	f, err := o.fence(dir, s, hide, protect, fence.Probe())
 	rules.Fence, rules.Kept = f.holds, f.holds
+	rules.Offline = f.holds && !f.policy.Off && !f.policy.Network.All && len(f.policy.Network.Hosts) == 0
 	if err == nil {
 		o.widen(&rules, f.policy, o.further(s))
 	}
@@ -210,6 +211,7 @@ func (o *Options) widen(rules *permission.Config, policy sandbox.Policy, further
 func (o *Options) permissions(dir string, s project.Settings) permission.Config {
 	p := o.Permissions
 	p.Mode = cmp.Or(p.Mode, s.Permissions.Mode, permission.ModeDefault)
+	p.Taint = cmp.Or(p.Taint, s.Permissions.Taint, permission.TaintOff)
 	p.Rules = slices.Concat(s.Permissions.Rules, p.Rules)
 	for _, name := range s.DisallowedTools { // for tasks, too
 		p.Rules = append(p.Rules, permission.Rule{Verdict: hook.Deny, Text: name, Place: "disallowedTools"})

@@ -24,6 +24,7 @@ type terms struct {
 	Modes []permission.Mode `json:"modes"`
 	Deny  []string          `json:"deny,omitempty"`
 	Ask   []string          `json:"ask,omitempty"`
+	Taint permission.Taint  `json:"taint,omitempty"` // "" when it is off
 	// Sandbox is nil when there was none. Its Root is "" when that is the project; Env, Limits and Cache are not on record.
 	Sandbox *sandbox.Policy `json:"sandbox,omitempty"`
 }
@@ -52,6 +53,9 @@ func (r *Runtime) terms(a *assembly) func(json.RawMessage) (agent.Terms, error) 
 func (a *assembly) terms(dir string) terms {
 	p := a.permissions
 	t := terms{Modes: []permission.Mode{p.Mode}, Deny: slices.Clone(p.Deny), Ask: slices.Clone(p.Ask)}
+	if p.Taint.On() {
+		t.Taint = p.Taint
+	}
 	for _, r := range p.Rules {
 		switch r.Verdict {
 		case hook.Deny:
@@ -95,7 +99,12 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 			said = append(said, list.verdict.String()+" "+text)
 		}
 	}
-	both = terms{Modes: append(now.Modes, modes...), Deny: append(now.Deny, deny...), Ask: append(now.Ask, ask...), Sandbox: now.Sandbox}
+	both = terms{Modes: append(now.Modes, modes...), Deny: append(now.Deny, deny...), Ask: append(now.Ask, ask...), Taint: now.Taint, Sandbox: now.Sandbox}
+	stricter := now.Taint.Looser(then.Taint)
+	if stricter {
+		p.Taint, both.Taint = then.Taint, then.Taint
+		said = append(said, "taint "+string(then.Taint))
+	}
 	policy, changed := a.policy, false
 	if then.Sandbox != nil {
 		if policy, changed, err = r.fenceAgain(policy, *then.Sandbox); err != nil {
@@ -120,7 +129,7 @@ func (r *Runtime) narrow(a *assembly, now, then terms) (both terms, out agent.Te
 	if changed {
 		out.Sandbox = &policy
 	}
-	if len(modes) == 0 && len(deny)+len(ask) > 0 {
+	if len(modes) == 0 && (stricter || len(deny)+len(ask) > 0) {
 		modes = []permission.Mode{own}
 	}
 	for _, p.Mode = range modes { // beside the judge that there is: the strictest of them counts

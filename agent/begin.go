@@ -182,13 +182,16 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 // beginning is what goes on record when attempt n begins, before what a seeder makes.
 func (t *turn) beginning(seen int64, n int) []journal.Entry {
 	can := engine.CapabilitiesOf(t.eng)
+	if can.OpenWorld && t.untrusted == "" { // what it answers is a stranger's
+		t.untrusted = "the agent " + t.ag.ID + ", which runs elsewhere"
+	}
 	begin := make([]journal.Entry, 0, 4) // all that it may have
 	if seen == 0 {
 		begin = append(begin, journal.Entry{Data: journal.SessionCreated{}})
 	}
 	begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.RunStarted{
 		Agent: t.ag.ID, User: t.attrs["user.id"], Task: t.req.TaskID, Owner: t.driver(), Attempt: n, Inputs: t.req.Inputs, ParentRun: t.parent,
-		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Trace: t.trace, Terms: t.record,
+		Engine: can.Name, Model: can.Model, Version: can.Version, Dir: t.dir, Trace: t.trace, Terms: t.record, Untrusted: t.untrusted,
 	}})
 	if n == 1 {
 		begin = append(begin, journal.Entry{Run: t.info.RunID, Data: journal.Said{Message: t.req.Message, By: t.by()}})

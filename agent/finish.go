@@ -150,7 +150,7 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 func (t *turn) reportCanceled(ctx context.Context, res *Result) error {
 	for _, c := range t.log.Background() {
 		text := fmt.Sprintf("[%s %s was canceled: the run that it was a part of ended as %s. There is no result.]", c.Name, c.ID, res.Status)
-		err := t.log.Report(ctx, t.info.RunID, c.ID, engine.Tell{Text: text, Why: engine.WhyResult}.Message())
+		err := t.log.Report(ctx, t.info.RunID, c.ID, false, engine.Tell{Text: text, Why: engine.WhyResult}.Message())
 		if err != nil && (!errdefs.Conflict.Is(err) || t.log.Failed() != nil) { // it got on record at the last moment
 			return err
 		}

@@ -41,6 +41,7 @@ type config struct {
 	askTTL     time.Duration
 	artifacts  []string
 	relay      *relay             // of a team's runs
+	untrusted  string             // journal.State.Untrusted of the run that this one is a task of
 	behind     int64              // the run begins right behind this entry of the session, or not at all; 0: anywhere
 	limit      error              // what the context's end means, when a caller of ours set it: see turn
 	private    bool               // the store is this run's own

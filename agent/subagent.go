@@ -89,8 +89,11 @@ func Task(subs Subagents, opts ...TaskOption) (tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tool.Func(TaskName, "Give a task to another agent, which works on its own and reports back. Agents:"+about.String(), t.do,
-		tool.Idempotent, tool.WithSchema(schema), tool.WithAliases(map[string]string{"subagent_type": "agent", "subagent": "agent", "task": "prompt", "run_in_background": "background"})), nil
+	options := []tool.Option{tool.Idempotent, tool.WithSchema(schema), tool.WithAliases(map[string]string{"subagent_type": "agent", "subagent": "agent", "task": "prompt", "run_in_background": "background"})}
+	if slices.ContainsFunc(subs, func(s Subagent) bool { return engine.CapabilitiesOf(s.Engine).OpenWorld }) {
+		options = append(options, tool.OpenWorld)
+	}
+	return tool.Func(TaskName, "Give a task to another agent, which works on its own and reports back. Agents:"+about.String(), t.do, options...), nil
 }
 
 type tasks struct {
@@ -132,22 +135,26 @@ func (t *tasks) do(ctx context.Context, in taskInput) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if call.Background {
-		return tool.Result{Content: t.summary(sub, in.Prompt, res), IsError: res.failure != ""}, nil
+		return tool.Result{Content: t.summary(sub, in.Prompt, res), IsError: res.failure != "", Untrusted: res.untrusted}, nil
 	}
 	if res.failure != "" {
-		return tool.Result{Content: res.text}, errors.New(res.failure)
+		return tool.Result{Content: res.text, Untrusted: res.untrusted}, errors.New(res.failure)
 	}
-	return tool.Result{Content: res.text}, nil
+	return tool.Result{Content: res.text, Untrusted: res.untrusted}, nil
 }
 
 // answer is what became of a task.
-type answer struct{ text, failure string }
+type answer struct {
+	text, failure string
+	untrusted     bool // what strangers wrote came to who did it
+}
 
 // run begins the child's run, goes on with it, or reads what it came to. Where the journal fails nobody can say how far the task is: then the run above stops,
 // too, and both go on when it is resumed.
 func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session, prompt string) (answer, error) {
 	var below *journal.Log
 	res, done, err := t.drive(ctx, at, sub, session, prompt, func(l *journal.Log) { below = l })
+	untrusted := done.Untrusted != "" || below != nil && below.Untrusted() != ""
 	switch {
 	case errors.Is(err, errGone):
 		return answer{failure: fmt.Sprintf("the session of this task, %s, is gone: whether it took effect is unknown; check before you repeat it", session)}, nil
@@ -167,9 +174,9 @@ func (t *tasks) run(ctx context.Context, at engine.Inside, sub Subagent, session
 	case ctx.Err() != nil:
 		return answer{}, ctx.Err()
 	case res.Err != nil:
-		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err)}, nil
+		return answer{res.Text(), fmt.Sprintf("the task of %s ended as %s: %v", sub.Agent.ID, res.Status, res.Err), untrusted}, nil
 	}
-	return answer{text: res.Text()}, nil
+	return answer{text: res.Text(), untrusted: untrusted}, nil
 }
 
 // drive gives the Result of the child's run, or, if that is finished already, its session. opened is told of the log that the run is driven with.
@@ -177,7 +184,7 @@ func (t *tasks) drive(ctx context.Context, at engine.Inside, sub Subagent, sessi
 	store := at.Run.Log.Store()
 	opts := []RunOption{
 		WithJournal(store), WithEngineHost(at.Child()), WithParentRunID(at.Run.ID), WithUnknown(at.Run.Unknown), WithAskTTL(at.Run.AskTTL),
-		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithDir(at.Run.Log.Dir()), WithWait(), func(c *config) { c.opened = opened },
+		WithTimeout(sub.Timeout), WithDependencies(at.Run.Deps), WithDir(at.Run.Log.Dir()), WithWait(), func(c *config) { c.opened, c.untrusted = opened, at.Run.Log.Untrusted() },
 	}
 	if sub.Budget != nil {
 		opts = append(opts, WithBudget(sub.Budget))
@@ -258,7 +265,7 @@ var errGone = errdefs.NotFound.Errorf("agent: the task's session is gone")
 
 // over reads what a finished child came to.
 func over(st journal.State) answer {
-	a := answer{text: engine.Answer(st.Messages.Messages())}
+	a := answer{text: engine.Answer(st.Messages.Messages()), untrusted: st.Untrusted != ""}
 	if st.Status != string(StatusCompleted) {
 		a.failure = fmt.Sprintf("the task of %s ended as %s: %s", st.Agent, st.Status, st.Error)
 	}

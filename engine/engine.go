@@ -95,6 +95,14 @@ func (r *Run) Granted() (all []hook.Grant) {
 	return all
 }
 
+// Untrusted is what first brought what strangers wrote into the conversation, for hooks: see journal.State.Untrusted.
+func (r *Run) Untrusted() string {
+	if r.Log == nil {
+		return ""
+	}
+	return r.Log.Untrusted()
+}
+
 // Capabilities says what an engine can do and needs; agent.Run checks them before anything runs.
 type Capabilities struct {
 	Name  string // for people and the journal: "loop"
@@ -105,6 +113,8 @@ type Capabilities struct {
 	Resume  bool
 	// Elsewhere says that other processes do the run's effects, and go on with them when this one dies. They act for the run's driver, so it has the same name whoever resumes the run: what they are at is not lost then.
 	Elsewhere bool
+	// OpenWorld says that what it is told leaves for somebody else's agent, who answers: see tool.Annotations.OpenWorld.
+	OpenWorld bool
 	Needs     []reflect.Type // what must be in Dependencies
 }
 

@@ -76,8 +76,10 @@ type ToolUse struct {
 	Values   map[string]any // as in Generation
 	// Granted is what people approved for the session when they answered its questions: permission.New heeds it beside Config.Grants.
 	Granted []Grant
-	By      any // Decision.By of the hook whose input the call has now; nil when it is the model's
-	ends    string
+	// Untrusted is the first call of the conversation whose result had what strangers wrote, as people read it ("web_fetch (call c1)"), or what else brought that; "" for none. See tool.Result.Untrusted.
+	Untrusted string
+	By        any // Decision.By of the hook whose input the call has now; nil when it is the model's
+	ends      string
 }
 
 // EndRun ends the run with errdefs.Aborted and this reason; the first hook to say so wins. In PreToolUse the call is denied and those beside it don't run; in PostToolUse

@@ -116,6 +116,7 @@ func After(ctx context.Context, hooks []Middleware, use *ToolUse) (err error) {
 			continue
 		}
 		*seen = *use // a hook may change the result, or put another in its place: both count
+		untrusted := use.Result.Untrusted
 		e := guard(ctx, h.Name, h.PostToolUse, seen)
 		if e == nil && seen.Result == nil {
 			e = errdefs.Validation.Errorf("it left no result")
@@ -125,6 +126,7 @@ func After(ctx context.Context, hooks []Middleware, use *ToolUse) (err error) {
 			seen.Result = &tool.Result{Content: "The result was withheld by " + h.Name + ".", IsError: true}
 		}
 		*use.Result, use.ends = *seen.Result, seen.ends
+		use.Result.Untrusted = use.Result.Untrusted || untrusted // whoever puts another result in its place made it of this one
 	}
 	return err
 }

@@ -68,6 +68,8 @@ type RunStarted struct {
 	Trace     string `json:"trace,omitempty"` // the span of the attempt, if it is traced, or else in which it was asked for: a traceparent of the W3C's Trace Context
 	// Terms are what the run may do, in the words of the program that drives it: whoever goes on with it may only narrow them.
 	Terms json.RawMessage `json:"terms,omitempty"`
+	// Untrusted is State.Untrusted of the run that this one is a task of, or the agent of somebody else's whose run it is.
+	Untrusted string `json:"untrusted,omitempty"`
 }
 
 // Resumed hands a run to another driver; the one before it gets Conflict from then on.
@@ -81,6 +83,8 @@ type Resumed struct {
 type Said struct {
 	Message message.Message `json:"message"`
 	By      string          `json:"by,omitempty"`
+	// Untrusted is of the result of a call in the background that has what strangers wrote: see State.Untrusted.
+	Untrusted bool `json:"untrusted,omitempty"`
 }
 
 // Seeded is how a caller's seeder made the run's first transcript differ from the session's, and the rest of its board from the run's inputs.
@@ -212,9 +216,10 @@ type ToolFinished struct {
 	Warning string         `json:"warning,omitempty"` // for people: the tool ignored its cancel
 	// Background is the call when it goes on behind this result: what that gives comes as steering.
 	Background *Called `json:"background,omitempty"`
-	Final      bool    `json:"final,omitempty"` // the model is not asked again after it
-	Ask        bool    `json:"ask,omitempty"`   // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
-	Ends       string  `json:"ends,omitempty"`  // a hook ended the run after it: why
+	Final      bool    `json:"final,omitempty"`     // the model is not asked again after it
+	Ask        bool    `json:"ask,omitempty"`       // of an unknown outcome: it is not the last word, a person is asked whether to run the call again
+	Untrusted  bool    `json:"untrusted,omitempty"` // it has what strangers wrote: see State.Untrusted
+	Ends       string  `json:"ends,omitempty"`      // a hook ended the run after it: why
 }
 
 // TaskStarted notes that a call began a run below, in a session of its own, which is there.

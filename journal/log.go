@@ -365,6 +365,13 @@ func (l *Log) Granted() []Granted {
 	return slices.Clip(l.st.Granted)
 }
 
+// Untrusted is what State has of it, for nothing.
+func (l *Log) Untrusted() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.Untrusted
+}
+
 // Ran reports whether the session has a run of that id, finished or not.
 func (l *Log) Ran(run string) bool {
 	l.mu.Lock()

@@ -46,6 +46,9 @@ type State struct {
 	Background       []Called         // calls of the unfinished run that go on, and whose result has not come
 	Commands         []CommandStarted // that go on in the background, whichever run started them
 	Granted          []Granted        // in the session so far, by its Answered entries; a fork has those that it shares
+	// Untrusted is what first brought what strangers wrote into the session, as people read it: a tool call ("web_fetch (call c1)"), a tool that the provider ran, a task, an agent of somebody else's. It stays, whatever is cut off or dropped later; "" for
+	// nothing. Tools mark their results (tool.Result.Untrusted), and permission.Config.Taint has them marked.
+	Untrusted string
 
 	live     *sync.Mutex // of the Log that the State was taken of, which goes on to write to the four below; nil: nobody does
 	effects  effects     // of the unfinished run's attempt
@@ -267,6 +270,15 @@ func (s *State) applyRun(e *Entry) {
 func (s *State) applySaid(e *Entry) {
 	switch d := e.Data.(type) {
 	case Said:
+		if d.Untrusted && s.Untrusted == "" {
+			id, name := strings.TrimPrefix(e.Key.ID, resultID), "a call in the background"
+			for _, c := range s.Background {
+				if c.ID == id {
+					name = c.Name
+				}
+			}
+			s.Untrusted = brought(name, id)
+		}
 		if e.Key.Op == steerOp {
 			s.Background = slices.DeleteFunc(slices.Clone(s.Background), func(c Called) bool { return e.Key == resultKey(c.ID) })
 			if !d.Message.Blank() { // else a call in the background has nothing to say
@@ -346,6 +358,9 @@ func (s *State) applyTool(e *Entry) {
 			c.begun = true
 		}
 	case ToolFinished:
+		if d.Untrusted && s.Untrusted == "" {
+			s.Untrusted = brought(d.Name, d.Call)
+		}
 		if d.Background != nil {
 			s.Background = append(slices.Clip(s.Background), *d.Background)
 		}
@@ -360,6 +375,9 @@ func (s *State) applyTool(e *Entry) {
 		}
 	}
 }
+
+// brought names a call that brought what strangers wrote.
+func brought(name, call string) string { return name + " (call " + call + ")" }
 
 // questionOp is the Op of the keys of what a tool asks while it runs. The ID is the call's, or begins with it and a slash.
 const questionOp = "question"
@@ -399,6 +417,7 @@ func (s *State) start(run string, d *RunStarted) {
 	}
 	s.Run, s.Agent, s.User, s.ParentRun, s.Driver, s.Attempt, s.Engine, s.Dir = run, d.Agent, d.User, d.ParentRun, d.Owner, d.Attempt, d.Engine, d.Dir
 	s.Version, s.Trace = d.Version, d.Trace
+	s.Untrusted = cmp.Or(s.Untrusted, d.Untrusted)
 	s.Task, s.Terms, s.Handoff = d.Task, d.Terms, nil
 	if s.runs == nil {
 		s.runs = map[string]bool{}
@@ -499,6 +518,9 @@ func (s *State) reply(main bool, d *ModelFinished) {
 	for i := range d.Message.Len() {
 		c, ok := d.Message.Part(i).(message.ToolCall)
 		if !ok {
+			if p, ran := d.Message.Part(i).(message.ProviderCall); ran && s.Untrusted == "" {
+				s.Untrusted = brought(p.Name+", run by the provider", p.Call)
+			}
 			continue
 		}
 		if s.calls == nil {

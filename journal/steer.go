@@ -72,10 +72,10 @@ func resultKey(call string) Key { return Key{Op: steerOp, ID: resultID + call} }
 
 const resultID = "result/"
 
-// Report puts the result of a call that went on in the background on record, as steering. The first counts: Conflict when there is one, or when another
+// Report puts the result of a call that went on in the background on record, as steering, and whether it has what strangers wrote. The first counts: Conflict when there is one, or when another
 // driver has taken over.
-func (l *Log) Report(ctx context.Context, run, call string, m message.Message) error {
-	return l.Append(ctx, Entry{Run: run, Key: resultKey(call), Data: Said{Message: m, By: "pawl"}})
+func (l *Log) Report(ctx context.Context, run, call string, untrusted bool, m message.Message) error {
+	return l.Append(ctx, Entry{Run: run, Key: resultKey(call), Data: Said{Message: m, By: "pawl", Untrusted: untrusted}})
 }
 
 // Background is the calls that go on in the background, and whose result has not come.

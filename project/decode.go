@@ -65,6 +65,7 @@ func init() { // they refer to each other
 		"ask":                   func(d *decoder, n node) { d.rules(n, hook.Ask) },
 		"defaultMode":           (*decoder).mode,
 		"additionalDirectories": (*decoder).directories,
+		"taint":                 (*decoder).taint,
 	}
 	ofMCP = fields{"servers": (*decoder).servers}
 	ofSandbox = fields{
@@ -395,6 +396,22 @@ func (d *decoder) mode(n node) {
 		e.loosens = func(s *Settings) bool { return mode.Looser(s.Permissions.Mode) }
 	}
 	d.add(n, e)
+}
+
+func (d *decoder) taint(n node) {
+	v, ok := d.text(n, "permissions.taint")
+	if !ok {
+		return
+	}
+	taint := permission.Taint(v)
+	if !slices.Contains(permission.Taints(), taint) {
+		d.fail(Problem{d.place(n.at), fmt.Sprintf("there is no taint %q", clip(v)), "want one of off, ask, deny"})
+		return
+	}
+	d.add(n, entry{
+		key: "permissions.taint", single: true, apply: func(s *Settings) { s.Permissions.Taint = taint },
+		loosens: func(s *Settings) bool { return taint.Looser(s.Permissions.Taint) },
+	})
 }
 
 // absolute is a path: ~ is the home directory, if there is one, anything else is relative to the project.

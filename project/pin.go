@@ -22,7 +22,7 @@ type pin struct {
 var (
 	forbidLists   = []string{"permissions.deny", "permissions.ask", "disallowedTools", "sandbox.hide", "sandbox.protect"}
 	forbidSingles = []string{
-		"permissions.defaultMode", "sandbox.enabled", "sandbox.network.all", "sandbox.limits.cpu", "sandbox.limits.files", "sandbox.limits.fileSize", "sandbox.limits.processes",
+		"permissions.defaultMode", "permissions.taint", "sandbox.enabled", "sandbox.network.all", "sandbox.limits.cpu", "sandbox.limits.files", "sandbox.limits.fileSize", "sandbox.limits.processes",
 	}
 )
 
@@ -46,7 +46,7 @@ func (e entry) forbids(before *Settings) bool {
 func (e entry) stricter(s *Settings) bool {
 	after := *s
 	e.apply(&after)
-	return (e.loosens == nil || !e.loosens(s)) && (after.Permissions.Mode != s.Permissions.Mode || after.Sandbox.Off != s.Sandbox.Off ||
+	return (e.loosens == nil || !e.loosens(s)) && (after.Permissions.Mode != s.Permissions.Mode || after.Permissions.Taint != s.Permissions.Taint || after.Sandbox.Off != s.Sandbox.Off ||
 		after.Sandbox.Network.All != s.Sandbox.Network.All || after.Sandbox.Limits != s.Sandbox.Limits)
 }
 

@@ -17,7 +17,7 @@ import (
 
 // strict forbids by every key that can.
 const strict = `{
-  "permissions": {"deny": ["Bash(git push:*)"], "ask": ["Edit(go.mod)"], "defaultMode": "plan"},
+  "permissions": {"deny": ["Bash(git push:*)"], "ask": ["Edit(go.mod)"], "defaultMode": "plan", "taint": "ask"},
   "disallowedTools": ["write"],
   "sandbox": {"enabled": true, "hide": ["secret"], "protect": ["locked"], "network": {"all": false}, "limits": {"cpu": "1m", "files": 100, "fileSize": 1000, "processes": 10}}
 }`
@@ -25,7 +25,7 @@ const strict = `{
 // binding is what of strict binds.
 func binding(p *project.Project) string {
 	s := p.Settings
-	return fmt.Sprint(len(rules(p, hook.Deny)), len(rules(p, hook.Ask)), s.Permissions.Mode, s.DisallowedTools, !s.Sandbox.Off, len(s.Sandbox.Hide), len(s.Sandbox.Protect), !s.Sandbox.Network.All, s.Sandbox.Limits)
+	return fmt.Sprint(len(rules(p, hook.Deny)), len(rules(p, hook.Ask)), s.Permissions.Mode, s.Permissions.Taint, s.DisallowedTools, !s.Sandbox.Off, len(s.Sandbox.Hide), len(s.Sandbox.Protect), !s.Sandbox.Network.All, s.Sandbox.Limits)
 }
 
 func (w *world) pin() *project.Project {
@@ -47,7 +47,7 @@ func states(p *project.Project) (out []string) {
 func TestWhatAProjectForbadeBindsUntilItsRemovalIsApproved(t *testing.T) {
 	for name, after := range map[string]string{
 		"emptied":  `{}`,
-		"loosened": `{"permissions": {"defaultMode": "default"}, "sandbox": {"limits": {"cpu": "2m", "files": 101, "fileSize": 1001, "processes": 11}}}`,
+		"loosened": `{"permissions": {"defaultMode": "default", "taint": "off"}, "sandbox": {"limits": {"cpu": "2m", "files": 101, "fileSize": 1001, "processes": 11}}}`,
 		"gone":     "",
 	} {
 		for _, file := range []string{".agents/settings.json", ".agents/settings.local.json"} {
@@ -70,7 +70,7 @@ func TestWhatAProjectForbadeBindsUntilItsRemovalIsApproved(t *testing.T) {
 					t.Errorf("binds: %s\nwant:  %s", got, want)
 				}
 				all := []string{
-					"permissions.deny removed", "permissions.ask removed", "permissions.defaultMode removed", "disallowedTools removed", "sandbox.enabled removed", "sandbox.hide removed",
+					"permissions.deny removed", "permissions.ask removed", "permissions.defaultMode removed", "permissions.taint removed", "disallowedTools removed", "sandbox.enabled removed", "sandbox.hide removed",
 					"sandbox.protect removed", "sandbox.network.all removed", "sandbox.limits.cpu removed", "sandbox.limits.files removed", "sandbox.limits.fileSize removed", "sandbox.limits.processes removed",
 				}
 				got := states(p)

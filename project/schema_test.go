@@ -98,7 +98,7 @@ func TestTheSchemaAndTheReaderAgreeOnExamples(t *testing.T) {
 	good := []string{
 		`{}`, defaults,
 		`{"$schema": "./settings.schema.json", "model": "a/b", "compat": true, "respectGitignore": false, "retries": 0}`, `{"retries": 100}`, `{"retries": null}`,
-		`{"permissions": {"allow": ["Bash(go test:*)"], "deny": [], "ask": null, "defaultMode": "plan", "additionalDirectories": ["~/x", ".."]}}`,
+		`{"permissions": {"allow": ["Bash(go test:*)"], "deny": [], "ask": null, "defaultMode": "plan", "taint": "ask", "additionalDirectories": ["~/x", ".."]}}`,
 		`{"permissions": {"defaultMode": null}, "model": null, "hooks": null, "sandbox": {"network": null, "limits": null, "enabled": null}, "env": null, "mcp": null, "disableAllHooks": null, "disallowedTools": null}`,
 		`{"env": {"A": "1", "B": ""}}`,
 		`{"reasoning": "high", "providerTools": ["web_search"]}`, `{"reasoning": "", "providerTools": []}`, `{"reasoning": null, "providerTools": null}`,

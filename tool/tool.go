@@ -56,6 +56,8 @@ type Result struct {
 	// Background says that the call goes on behind this result: the engine runs it again with Call.Background, beside the run, and what that gives is told to the
 	// model as a message. The tool must be idempotent: after a crash both parts run again.
 	Background bool
+	// Untrusted says that the result has what strangers wrote, such as a page of the web. It is on record with the result, and permission.Config.Taint goes by it; a hook of PostToolUse may set it, and none can take it back.
+	Untrusted bool
 }
 
 // Call is one use of a tool, which Execute finds in its context.

@@ -46,7 +46,7 @@ func (l *Engine) judge(ctx context.Context, run *engine.Run, e *engine.Judge) jo
 	if err != nil {
 		return refuse("invalid", err)
 	}
-	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c, Granted: run.Granted()}
+	use := &hook.ToolUse{Where: run.Where(), Tool: def, Call: c, Granted: run.Granted(), Untrusted: run.Untrusted()}
 	use.Call.Name, use.Call.Input = def.Name, input // models write Bash for bash: a hook must not miss it
 	d := hook.Decision{}
 	if hooks := l.hooks(run); len(hooks) > 0 {
@@ -162,7 +162,7 @@ func (l *Engine) outcome(ctx context.Context, run *engine.Run, host engine.Host,
 	}
 	res.Content = told(res.Content, e.Context)
 	out.Content, out.Files, out.IsError = strings.ToValidUTF8(res.Content, "\uFFFD"), res.Files, res.IsError
-	out.Final = res.Final && !res.IsError
+	out.Final, out.Untrusted = res.Final && !res.IsError, res.Untrusted
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (l *Engine) leftBehind(ctx context.Context, run *engine.Run, e *engine.UseT
 
 // afterTool has the hooks look at what a tool gave, which they may change.
 func (l *Engine) afterTool(ctx context.Context, run *engine.Run, e *engine.UseTool, def *tool.Definition, res tool.Result, began time.Time, out *journal.ToolFinished) tool.Result {
-	use := &hook.ToolUse{Where: run.Where(), Tool: *def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began)}
+	use := &hook.ToolUse{Where: run.Where(), Tool: *def, Call: message.ToolCall{ID: e.Call.ID, Name: e.Call.Name, Input: e.Call.Input}, Result: &res, Took: time.Since(began), Untrusted: run.Untrusted()}
 	seen(use, e.Turn)
 	run.Values.Do(func(values map[string]any) {
 		use.Values = values
@@ -404,7 +404,7 @@ func (l *Engine) goOn(ctx context.Context, run *engine.Run, host engine.Host, c 
 	for _, f := range out.Files {
 		parts = append(parts, f)
 	}
-	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
+	return run.Log.Report(context.WithoutCancel(ctx), run.ID, c.ID, out.Untrusted, message.New(message.RoleUser, parts...)) // one that says nothing is not heard
 }
 
 // late is who hears of what goes on in the background.

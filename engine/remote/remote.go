@@ -60,7 +60,7 @@ func New(client *a2a.Client) (*Engine, error) {
 
 // Capabilities says that it resumes, and needs nothing from Dependencies. Its version is the agent's address.
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Name: "remote", Version: e.client.URL(), Resume: true}
+	return engine.Capabilities{Name: "remote", Version: e.client.URL(), Resume: true, OpenWorld: true}
 }
 
 // CanResume refuses a run of another agent, with errdefs.NotAvailable: its task is not here.

@@ -80,8 +80,11 @@ type Config struct {
 	// Safety is asked before the rules allow anything: what it denies is denied in every mode, and where it asks, an ask rule would. Given here it is bound by the mode and by
 	// grants; as a middleware of its own, [Safety], it asks in every mode, again at each call. nil for none.
 	Safety SafetyHook
-	Grants *Grants                         // what was approved for a session; nil for nothing
-	Audit  func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts, by several runs at once; its panic denies; nil for nobody
+	// Taint says what becomes of calls that may send data out once the conversation has read what strangers wrote. "" is TaintOff.
+	Taint   Taint
+	Offline bool                            // the commands of that sandbox reach no network: for Taint, they bring nothing in and send nothing out
+	Grants  *Grants                         // what was approved for a session; nil for nothing
+	Audit   func(context.Context, Judgment) // told of every decision, allowed ones too, before it counts, by several runs at once; its panic denies; nil for nobody
 }
 
 // Judgment is a decision of [New], on record. As JSON it is one line of a log.
@@ -154,6 +157,9 @@ func newJudge(p Config) (*judge, error) {
 	var errs []error
 	if !slices.Contains(Modes(), p.Mode) {
 		errs = append(errs, errdefs.Validation.Errorf("the mode %q is not known: want one of %s", p.Mode, modeNames()))
+	}
+	if !slices.Contains(Taints(), cmp.Or(p.Taint, TaintOff)) {
+		errs = append(errs, errdefs.Validation.Errorf("the taint %q is not known: want one of off, ask, deny", p.Taint))
 	}
 	var err error
 	if j.world, err = newWorld(p.Dir); err != nil {
@@ -245,6 +251,9 @@ func (j *judge) before(ctx context.Context, u *hook.ToolUse) (hook.Decision, err
 // after takes from the results of searches what may not be read.
 func (j *judge) after(_ context.Context, u *hook.ToolUse) error {
 	name := cmp.Or(u.Call.Name, u.Tool.Name)
+	if j.p.Taint.On() && !u.Result.Untrusted {
+		u.Result.Untrusted = j.brings(u)
+	}
 	if !permit.Searches(name) {
 		return nil
 	}
@@ -281,6 +290,15 @@ func (j *judge) decide(ctx context.Context, u *hook.ToolUse, out *Judgment) *per
 		}
 	}
 	steers := j.world.Steers(c, j.further)
+	if tainted := j.tainted(u, c); tainted != "" {
+		if j.p.Taint == TaintDeny {
+			out.Verdict, out.Reason = hook.Deny, tainted
+			return nil
+		}
+		if exact, _ := j.p.Grants.find(u); !exact { // what this very call says was seen by who approved it
+			return j.ask(out, nil, tainted)
+		}
+	}
 	if granted, rule := j.granted(u, c); granted && (rule == nil || perhaps == nil && safe.Verdict != hook.Ask && steers == "") { // who approved a rule did not see this call
 		out.Verdict, out.Reason = hook.Allow, "approved for this session"
 		return rule

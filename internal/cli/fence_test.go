@@ -66,6 +66,7 @@ func TestRulesAndModesBindARun(t *testing.T) {
 		"allowed":           {[]string{"--no-sandbox", "--allow", "Bash(touch:*)"}, 0, true},
 		"bypass":            {[]string{"--no-sandbox", "--permission-mode", "bypassPermissions"}, 0, true},
 		"a wrong rule":      {[]string{"--allow", "Bash("}, exitUsage, false},
+		"a wrong taint":     {[]string{"--taint", "sometimes"}, exitUsage, false},
 		"a wrong mode":      {[]string{"--permission-mode", "yolo"}, exitUsage, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (c *common) store(ctx context.Context) (store journal.Store, close func() e
 	case c.journal == "memory":
 		return journal.Memory(), none, nil
 	}
-	return nil, none, usage("--journal %q: want sqlite:PATH, postgres://… or memory", c.journal)
+	return nil, none, usage("--journal: want sqlite:PATH, postgres://… or memory") // it may be an address with a password
 }
 
 // openStore opens a journal that has to be there already.

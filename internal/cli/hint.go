@@ -55,7 +55,7 @@ func (c common) answering(words ...string) string {
 
 // keptFlags are the names of the flags in kept.
 var keptFlags = []string{
-	"permission-mode", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "reasoning", "provider-tool", "output-schema", "max-steps", "budget-usd", "budget-tokens", "timeout",
+	"permission-mode", "taint", "allow", "deny", "ask", "no-sandbox", "mcp", "trust", "model", "base-url", "dir", "engine", "system-prompt", "reasoning", "provider-tool", "output-schema", "max-steps", "budget-usd", "budget-tokens", "timeout",
 }
 
 // kept are the flags that were given and that whoever goes on has to give again, but for the journal: what lets more happen, limits and the rest are not taken from the record. Of a run that began here

@@ -77,7 +77,7 @@ func TestEachFlagOfResumeIsKeptOrSaidOtherwise(t *testing.T) {
 	cmd := &cobra.Command{}
 	c.addKept(cmd)
 	for _, name := range keptFlags {
-		value := map[string]string{"permission-mode": "plan", "no-sandbox": "true", "trust": "true", "max-steps": "7", "budget-usd": "1.5", "budget-tokens": "7", "timeout": "7s"}[name]
+		value := map[string]string{"permission-mode": "plan", "taint": "ask", "no-sandbox": "true", "trust": "true", "max-steps": "7", "budget-usd": "1.5", "budget-tokens": "7", "timeout": "7s"}[name]
 		if value == "" {
 			value = "v"
 		}

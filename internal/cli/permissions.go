@@ -43,7 +43,7 @@ func permissionsCommand(s streams) *cobra.Command {
 
 // policy are the flags that say what may be done.
 type policy struct {
-	mode             string
+	mode, taint      string
 	allow, deny, ask []string
 	noSandbox        bool
 }
@@ -54,6 +54,7 @@ func (p *policy) add(cmd *cobra.Command) {
 	f.StringArrayVar(&p.allow, "allow", nil, "a `RULE` that lets calls run, such as \"Bash(go test:*)\" or \"Edit(src/**)\" (repeat)")
 	f.StringArrayVar(&p.deny, "deny", nil, "a `RULE` that refuses calls, such as \"Read(.env)\"; nothing lifts it (repeat)")
 	f.StringArrayVar(&p.ask, "ask", nil, "a `RULE` that has a person asked, such as \"Bash(git push:*)\" (repeat)")
+	f.StringVar(&p.taint, "taint", "", "what happens to calls that may send data out once the conversation has read what strangers wrote: `WHAT` is off (unless the settings say otherwise), ask or deny")
 	f.BoolVar(&p.noSandbox, "no-sandbox", false, "commands run without a sandbox")
 }
 
@@ -61,6 +62,9 @@ func (p *policy) add(cmd *cobra.Command) {
 func (p *policy) flags() (words []string) {
 	if p.mode != "" && p.mode != string(permission.ModeDefault) {
 		words = append(words, "--permission-mode", p.mode)
+	}
+	if p.taint != "" {
+		words = append(words, "--taint", p.taint)
 	}
 	for _, of := range []struct {
 		name  string
@@ -82,10 +86,13 @@ func (p *policy) permissions(dir string) (permission.Config, error) {
 	if err != nil {
 		return permission.Config{}, usage("--permission-mode: %v", err)
 	}
+	if p.taint != "" && !slices.Contains(permission.Taints(), permission.Taint(p.taint)) {
+		return permission.Config{}, usage("--taint %q: want off, ask or deny", p.taint)
+	}
 	if p.mode == "" {
 		mode = "" // that of the settings
 	}
-	out := permission.Config{Mode: mode, Dir: dir, Fence: !p.noSandbox && fence.Probe().Writes.Holds}
+	out := permission.Config{Mode: mode, Taint: permission.Taint(p.taint), Dir: dir, Fence: !p.noSandbox && fence.Probe().Writes.Holds}
 	for v, list := range map[hook.Verdict][]string{hook.Allow: p.allow, hook.Ask: p.ask, hook.Deny: p.deny} {
 		for i, text := range list {
 			place := "--" + v.String()

@@ -178,6 +178,7 @@ func (c *common) mayAsk() error {
 		{"--mcp", len(c.mcp) > 0},
 		{"--allow", len(c.policy.allow) > 0},
 		{"--permission-mode " + c.policy.mode, c.policy.mode == string(permission.ModeAcceptEdits) || c.policy.mode == string(permission.ModeBypass)},
+		{"--taint off", c.policy.taint == string(permission.TaintOff)},
 		{"--no-sandbox", c.policy.noSandbox},
 		{"--max-steps", c.maxSteps != maxSteps},
 		{"--budget-usd", c.budgetUSD != 0},

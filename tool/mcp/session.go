@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/secret"
 	"github.com/pawl-dev/pawl/internal/tokens"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/tool"
@@ -45,6 +46,8 @@ type server struct {
 	client *Client
 	turn   chan struct{} // held by who connects or lists
 
+	secrets secrets
+
 	mu       sync.Mutex // guards what follows
 	live     *session   // nil: none was made, or the last one is gone
 	last     *listing   // nil: it never started
@@ -63,7 +66,15 @@ type listing struct {
 
 func newServer(c *Client, conf Server) *server {
 	s := &server{client: c, turn: make(chan struct{}, 1)}
-	if s.conf, s.broken = conf.Expand(c.opts.Lookup); s.broken != nil {
+	s.conf, s.broken = conf.Expand(func(name string) (string, bool) {
+		value, ok := c.opts.Lookup(name)
+		if ok && (secret.Named(name) || secret.Header(name)) {
+			s.secrets.add(value)
+		}
+		return value, ok
+	})
+	s.secrets.of(s.conf)
+	if s.broken != nil {
 		s.broken = s.errorf(errdefs.Validation, "%w", s.broken)
 	}
 	return s
@@ -87,28 +98,12 @@ type session struct {
 	owed  int // notices of cancelled calls, which the library sends behind them
 }
 
-// quieted is an error whose text has no secret of the server's address in it.
-type quieted struct {
-	error
-	text string
-}
-
-func (q quieted) Error() string { return q.text }
-func (q quieted) Unwrap() error { return q.error }
-
 func (s *server) errorf(class *errdefs.Class, format string, args ...any) error {
-	if _, query, ok := strings.Cut(s.conf.URL, "?"); ok && query != "" { // errors of requests name the address
-		for i, a := range args {
-			if err, ok := a.(error); ok {
-				args[i] = quieted{err, strings.ReplaceAll(err.Error(), query, "…")}
-			}
-		}
-	}
-	return class.Errorf("mcp: server %s: "+format, append([]any{s.conf.Name}, args...)...)
+	return s.secrets.quiet(class.Errorf("mcp: server %s: "+format, append([]any{s.conf.Name}, args...)...))
 }
 
 func (s *server) warn(text string) {
-	s.client.warn(fmt.Sprintf("mcp: server %s: %s", s.conf.Name, text))
+	s.client.warn(s.secrets.out(fmt.Sprintf("mcp: server %s: %s", s.conf.Name, text)))
 }
 
 // current is the session that there is, if it lives.

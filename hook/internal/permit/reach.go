@@ -137,6 +137,9 @@ func (c *Call) Kind() Kind {
 // Looks reports whether the call does nothing by itself but ask a person, get instructions, or look after a command of the session in the background.
 func (c *Call) Looks() bool { return c.Kind() == Inner && c.tool != task }
 
+// Listens reports whether the call gives what a command in the background wrote.
+func (c *Call) Listens() bool { return c.tool == output }
+
 // Kind is a sort of call.
 type Kind int
 

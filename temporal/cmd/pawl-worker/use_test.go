@@ -28,6 +28,7 @@ func TestWrongUse(t *testing.T) {
 		"a service within one":          {[]string{"run", "--engine", "temporal://x:1?engine=temporal://y:1", "go"}, 2, "the engine behind the ? is one that workers have"},
 		"a worker's engine":             {[]string{"worker", "--engine", at, "--journal", db}, 2, "say where the service is with --address"},
 		"a worker's time":               {[]string{"worker", "--timeout", "1s", "--journal", db}, 2, "give it to pawl run"},
+		"the workers' taint":            {[]string{"run", "--engine", at, "--journal", db, "--taint", "off", "go"}, 2, "--taint off: with --engine temporal://… the workers say that"},
 		"the workers' model":            {[]string{"run", "--engine", at, "--journal", db, "--model", "scripted/x", "go"}, 2, "--model: with --engine temporal://… the workers say that"},
 		"the workers' rules":            {[]string{"run", "--engine", at, "--journal", db, "--allow", "Bash", "go"}, 2, "--allow: with --engine"},
 		"the workers' mode":             {[]string{"run", "--engine", at, "--journal", db, "--permission-mode", "bypassPermissions", "go"}, 2, "--permission-mode bypassPermissions: with --engine"},
