@@ -289,7 +289,7 @@ func (l *Log) State() State {
 	defer l.mu.Unlock()
 	st := l.st
 	st.clip()
-	st.join()
+	st.show()
 	st.live = &l.mu
 	return st
 }

@@ -53,6 +53,7 @@ type State struct {
 	runs     map[string]bool
 	moves    map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
 	open     openCalls         // the calls of the last reply, until all have a result
+	shown    bool              // Messages end with the results of the open calls, for whoever reads
 	expected message.Message   // see Log.Expect
 	heard    []Steering        // by the attempt under way: a further one hears it again
 	aside    []Steering        // those of them that were heard in a scope, and the transcript has not got yet
@@ -124,7 +125,7 @@ func Fold(entries ...Entry) State {
 	for i := range entries {
 		s.apply(&entries[i])
 	}
-	s.join()
+	s.show()
 	return s
 }
 
@@ -132,12 +133,13 @@ func Fold(entries ...Entry) State {
 func (s State) With(entries ...Entry) State {
 	s = s.apart()
 	s.open = s.open.clone()
+	s.hide()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
 		s.apply(&e)
 	}
-	s.join()
+	s.show()
 	return s
 }
 
