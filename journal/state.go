@@ -341,7 +341,11 @@ func (s *State) applyTool(e *Entry) {
 	switch d := e.Data.(type) {
 	case ToolJudged:
 		if d.Refused() {
-			s.answer(e.main(), d.Call, d.Result)
+			told := d.Result
+			if c := s.open.find(d.Call); c != nil && c.begun { // it is as a person changed it, to run again
+				told = d.ResultAgain
+			}
+			s.answer(e.main(), d.Call, told)
 		}
 	case ToolStarted:
 		if c := s.open.find(d.Call.ID); e.main() && c != nil {

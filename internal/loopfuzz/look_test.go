@@ -262,3 +262,12 @@ func (l *life) overdue() (after time.Duration, late bool) {
 	after = time.Since(l.canceled)
 	return after, after > 5*time.Second // what a tool has that ignores its context
 }
+
+// ends keeps what was to happen later from happening to the next life.
+func (l *life) ends() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.timers {
+		t.Stop()
+	}
+}

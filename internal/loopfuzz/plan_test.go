@@ -14,6 +14,7 @@ type plan struct {
 	Prompts   []string // what is said first in each run, and whether a run that waits is left behind: "", "leave"
 	Turns     []turn   // of the model, a call each, whoever asks; then it says "end"
 	Lives     [][]fault
+	Seeds     []string // of the seeder, an attempt each; nil: there is none: "", "fresh", "more"
 	Prepare   []string // of the PreGeneration hook, a run each: "", "inject", "panic", "error"
 	Replies   []string // of the person at the host
 	Answers   []string // of people elsewhere, to what waits
@@ -49,10 +50,11 @@ func (s spec) String() string {
 	return string(b)
 }
 
-// fault is something that happens as a life appends to the journal for the n-th time.
+// fault is something that happens as a life appends to the journal for the n-th time, or a while later, when tools and models may be at work.
 type fault struct {
-	At int
-	Do string
+	At    int
+	Do    string
+	Later bool
 }
 
 // The choices, the plainest first: that is where rapid shrinks to.
@@ -68,8 +70,8 @@ var (
 	raws    = []string{"", "", "", "", "", "", "", `{"do":"ok"`, `{"do":5}`, `{"other":1}`, `[]`, `null`}
 	ids     = []string{"a", "b", "c", "a/b", "a-2", "a_2"}
 	faults  = []string{"kill", "late", "fail", "cancel", "interrupt", "steer"}
-	replies = []string{"nobody", "yes", "no", "edit", "worse", "elsewhere", "panic", "error"}
-	answers = []string{"yes", "no", "edit", "worse", "twice", "none"}
+	replies = []string{"nobody", "yes", "no", "edit", "worse", "ending", "elsewhere", "panic", "error"}
+	answers = []string{"yes", "no", "edit", "worse", "ending", "twice", "none"}
 )
 
 func draw() *rapid.Generator[plan] {
@@ -78,9 +80,12 @@ func draw() *rapid.Generator[plan] {
 		p.Prompts = rapid.SliceOfN(of([]string{"", "", "leave"}), 1, 3).Draw(t, "prompts")
 		p.Turns = rapid.SliceOfN(rapid.Custom(drawTurn), 0, 9).Draw(t, "turns")
 		p.Lives = rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) fault {
-			return fault{rapid.IntRange(1, 24).Draw(t, "at"), of(faults).Draw(t, "fault")}
+			return fault{rapid.IntRange(1, 24).Draw(t, "at"), of(faults).Draw(t, "fault"), rapid.Bool().Draw(t, "later")}
 		}), 0, 3), 0, 5).Draw(t, "lives")
 		p.Prepare = rapid.SliceOfN(of([]string{"", "", "", "inject", "panic", "error"}), 0, 2).Draw(t, "prepare")
+		if rapid.IntRange(0, 3).Draw(t, "seeder") == 3 {
+			p.Seeds = rapid.SliceOfN(of([]string{"", "fresh", "more"}), 1, 3).Draw(t, "seeds")
+		}
 		p.Replies = rapid.SliceOfN(of(replies), 0, 5).Draw(t, "replies")
 		p.Answers = rapid.SliceOfN(of(answers), 0, 5).Draw(t, "answers")
 		p.Decisions = rapid.SliceOfN(of([]string{"", "", "revise", "discard", "accept", "error", "panic"}), 0, 4).Draw(t, "decisions")

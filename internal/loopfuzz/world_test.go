@@ -100,7 +100,7 @@ type life struct {
 	dead     bool
 	failed   bool // the journal refused an append once, or the process is dead
 	canceled time.Time
-	stopped  bool // interrupted
+	timers   []*time.Timer
 }
 
 // Append is where a life meets its faults.
@@ -108,42 +108,58 @@ func (l *life) Append(ctx context.Context, s string, at int64, es ...journal.Ent
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead {
+		l.failed = true
 		return errDead
 	}
 	l.n++
 	for _, f := range l.faults {
-		if f.At != l.n {
-			continue
-		}
-		switch f.Do {
-		case "kill", "late":
-			l.dead, l.failed = true, true
+		switch {
+		case f.At != l.n:
+		case f.Later:
+			l.timers = append(l.timers, time.AfterFunc(1500*time.Millisecond, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				_ = l.meet(ctx, f.Do)
+			}))
+		default:
+			err := l.meet(ctx, f.Do)
+			l.failed = l.failed || err != nil
 			if f.Do == "late" {
 				_ = l.disk.Append(ctx, s, at, es...)
 			}
-			return errDead
-		case "fail":
-			l.failed = true
-			return errors.New("no space left on device")
-		case "cancel":
-			if l.canceled.IsZero() {
-				l.canceled = time.Now()
-			}
-			l.cancel()
-		case "interrupt":
-			l.stopped = true
-			select {
-			case l.interrupts <- engine.Interrupt{Cause: engine.CauseUserCancel}:
-			default:
-			}
-		case "steer":
-			text := fmt.Sprintf("steering %d", l.n)
-			if err := agent.Steer(context.WithoutCancel(ctx), l.disk, session, message.User(text)); err != nil && !errdefs.Conflict.Is(err) && !errdefs.NotFound.Is(err) {
-				l.w.breaks("steering: %v", err)
+			if err != nil {
+				return err
 			}
 		}
 	}
 	return l.disk.Append(ctx, s, at, es...)
+}
+
+// meet has a fault happen; an error is that of the append. l.mu is held.
+func (l *life) meet(ctx context.Context, do string) error {
+	switch do {
+	case "kill", "late":
+		l.dead = true
+		return errDead
+	case "fail":
+		return errors.New("no space left on device")
+	case "cancel":
+		if l.canceled.IsZero() {
+			l.canceled = time.Now()
+		}
+		l.cancel()
+	case "interrupt":
+		select {
+		case l.interrupts <- engine.Interrupt{Cause: engine.CauseUserCancel}:
+		default:
+		}
+	case "steer":
+		text := fmt.Sprintf("steering %d", l.n)
+		if err := agent.Steer(context.WithoutCancel(ctx), l.disk, session, message.User(text)); err != nil && !errdefs.Conflict.Is(err) && !errdefs.NotFound.Is(err) {
+			l.w.breaks("steering: %v", err)
+		}
+	}
+	return nil
 }
 
 func (l *life) is(what func(*life) bool) bool {
@@ -362,6 +378,18 @@ func (w *world) hooks() []hook.Middleware {
 	}, {Name: "yes", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Allowed("whatever"), nil }}}
 }
 
+// seed is the seeder.
+func (w *world) seed(ctx context.Context, _ agent.RunInfo, req *agent.Request) (*engine.Board, error) {
+	b := agent.DefaultBoard(ctx)
+	switch popped(w, func(p *plan) *[]string { return &p.Seeds }) {
+	case "fresh":
+		return agent.BoardWith(message.History{}, req), nil
+	case "more":
+		b.SetChannel(engine.MainChannel, b.Channel(engine.MainChannel).Append(message.User("from the seeder")))
+	}
+	return b, nil
+}
+
 // BeforeFinalize is the decider.
 func (w *world) BeforeFinalize(context.Context, agent.RunInfo, *agent.Request, *agent.Result) (agent.FinalizeDecision, error) {
 	switch popped(w, func(p *plan) *[]string { return &p.Decisions }) {
@@ -429,6 +457,8 @@ func answer(kind string, q journal.Asked) journal.Answered {
 		a.Text = "this one"
 	case kind == "edit":
 		a.Input = spec{Do: "ok", N: 7}.String()
+	case kind == "ending":
+		a.Input = spec{Do: "ok", Hook: "end"}.String()
 	case kind == "worse":
 		a.Input = spec{Do: "ok", Hook: "deny"}.String()
 	}
