@@ -303,7 +303,7 @@ func TestALostCallThatIsRefusedAsAPersonChangedItStaysUnknown(t *testing.T) {
 		status agent.Status
 	}{
 		"denied":   {func(*hook.ToolUse) hook.Decision { return hook.Denied("not half") }, unknown + " It was not run again: not half", agent.StatusCompleted},
-		"the end":  {func(u *hook.ToolUse) hook.Decision { u.EndRun("enough"); return hook.Decision{} }, unknown + " It was not run again: enough", agent.StatusFailed},
+		"the end":  {func(u *hook.ToolUse) hook.Decision { u.EndRun("enough"); return hook.Decision{} }, unknown + " It was not run again: enough", agent.StatusAborted},
 		"approved": {func(*hook.ToolUse) hook.Decision { return hook.Decision{} }, "[a person changed the input of this call to {\"note\":\"half\"}]\npaid c1half", agent.StatusCompleted},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestALostCallThatIsRefusedAsAPersonChangedItStaysUnknown(t *testing.T) {
 				return hook.Decision{}, nil
 			}}
 			res := p.resume(t, "", agent.WithHooks(judge))
-			if res.Status != c.status || c.status == agent.StatusFailed && !errdefs.Aborted.Is(res.Err) {
+			if res.Status != c.status || c.status == agent.StatusAborted && !errdefs.Aborted.Is(res.Err) {
 				t.Errorf("the run is %s: %v", res.Status, res.Err)
 			}
 			board, fold := history(res.LastBoard.Channel(engine.MainChannel)), history(state(t, p.store, "s").Messages)

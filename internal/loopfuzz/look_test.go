@@ -151,6 +151,9 @@ func (w *world) asks(ctx context.Context, req model.Request) (replied func()) {
 		w.breaks("the model gets an invalid transcript: %s", why)
 	}
 	heard := texts(req.Messages)
+	if _, at := find(all, func(d journal.Said) bool { return d.Message.Text() == w.prompt }); at < 0 || !slices.Contains(heard, "user: "+w.prompt) {
+		w.breaks("the model is called: %q is on record at %d, and it hears %q", w.prompt, at, heard)
+	}
 	for _, e := range all {
 		if d, ok := e.Data.(journal.Said); ok && e.Run == now[0].Run && strings.HasPrefix(d.Message.Text(), "prompt") && !slices.Contains(heard, "user: "+d.Message.Text()) {
 			w.breaks("%q is on record, and the model does not hear it: %q", d.Message.Text(), heard)

@@ -115,7 +115,7 @@ func (w *world) goOn(run, text, then string) (over bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	l := &life{disk: w.disk, w: w, faults: popped(w, func(p *plan) *[][]fault { return &p.Lives }), cancel: cancel, interrupts: make(chan engine.Interrupt, 1)}
-	w.gate = l
+	w.gate, w.prompt = l, text
 	log, err := journal.Open(ctx, w.disk, session)
 	if err != nil {
 		w.breaks("%s: %v", run, err)

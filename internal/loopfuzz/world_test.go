@@ -36,6 +36,7 @@ type world struct {
 	plan   plan // what is left of it
 	whole  plan
 	said   int // words of the model
+	prompt string
 	runs   []*ran
 	asked  map[string]history // by cache key: what the model was asked last
 	broken []string           // promises
@@ -341,7 +342,9 @@ func (w *world) hooks() []hook.Middleware {
 			case "ask":
 				d = hook.Asking("may I?")
 			case "rewrite":
-				in.Hook = ""
+				if in.Hook = ""; in.N > 1 { // which is judged again
+					in.Hook = "deny"
+				}
 				d.Input = in.String()
 			case "badrewrite":
 				d.Input = `{"do":5}`
