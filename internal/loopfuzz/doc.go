@@ -7,5 +7,6 @@
 //
 //	go test ./internal/loopfuzz -rapid.checks 200000 -timeout 1h
 //
-// A life that breaks a promise is written to testdata/rapid, and played first from then on. What was found and mended has a test by hand, too.
+// A life that breaks a promise is printed as JSON, the shortest that rapid finds, and what happened with it: once its cause is mended it is kept in testdata/lives, which are played
+// each time. (rapid writes a file of its own to testdata/rapid, which reproduces it until what is drawn changes.)
 package loopfuzz

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,12 +45,115 @@ func TestMain(m *testing.M) {
 }
 
 func TestNoLifeBreaksAPromise(t *testing.T) {
+	seen := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw().Draw(rt, "plan")
-		if broken, w := play(t, p); len(broken) > 0 {
+		broken, w := play(t, p)
+		if len(broken) > 0 {
 			rt.Fatalf("%s\n%s\n%s", strings.Join(broken, "\n"), p, w.story())
 		}
+		w.record().count(seen)
 	})
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%6d %s", seen[what], what)
+	}
+	for _, what := range strings.Fields(reached) {
+		if seen[what] == 0 && !t.Failed() && !testing.Short() && !raced.Enabled {
+			t.Errorf("no life came to %s: what is drawn has to lead there", what)
+		}
+	}
+}
+
+// reached is what some lives have to come to, so that the promises are looked at there.
+const reached = `status/completed status/failed status/canceled status/aborted status/interrupted attempt/2 resumed parked/awaiting_person parked/user_cancel parked/custom
+	outcome/ok outcome/error outcome/canceled outcome/unknown verdict/allow verdict/ask verdict/deny verdict/invalid answer/yes answer/no answer/edit background final ended discarded
+	steered asked/unknown asked/question heard partial seeded`
+
+// count notes what a record came to.
+func (r record) count(seen map[string]int) {
+	for _, e := range r {
+		switch d := e.Data.(type) {
+		case journal.RunStarted:
+			seen[fmt.Sprintf("attempt/%d", d.Attempt)]++
+		case journal.Resumed:
+			seen["resumed"]++
+		case journal.Seeded:
+			seen["seeded"]++
+		case journal.Parked:
+			seen["status/interrupted"]++
+			seen["parked/"+d.Cause]++
+		case journal.Stopped:
+			if d.Steered {
+				seen["steered"]++
+			}
+		case journal.ModelFinished:
+			if len(d.Heard) > 0 {
+				seen["heard"]++
+			}
+			if d.Partial {
+				seen["partial"]++
+			}
+		case journal.ToolJudged:
+			seen["verdict/"+d.Verdict]++
+			if d.Ends != "" {
+				seen["ended"]++
+			}
+		case journal.Asked:
+			if d.Unknown {
+				seen["asked/unknown"]++
+			}
+			if e.Key.Op == "question" {
+				seen["asked/question"]++
+			}
+		case journal.Answered:
+			how := "no"
+			if d.Approved {
+				how = "yes"
+			}
+			if d.Input != "" {
+				how = "edit"
+			}
+			seen["answer/"+how]++
+		case journal.ToolFinished:
+			seen["outcome/"+string(d.Outcome)]++
+			if d.Background != nil {
+				seen["background"]++
+			}
+			if d.Final {
+				seen["final"]++
+			}
+		case journal.RunFinished:
+			seen["status/"+d.Status]++
+			if d.Discarded {
+				seen["discarded"]++
+			}
+		}
+	}
+}
+
+// Lives that broke a promise once, and some that no chance is to be trusted with.
+func TestNoKeptLifeBreaksAPromise(t *testing.T) {
+	files, err := filepath.Glob("testdata/lives/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are none", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p plan
+			d := json.NewDecoder(strings.NewReader(string(b)))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&p); err != nil {
+				t.Fatal(err)
+			}
+			if broken, w := play(t, p); len(broken) > 0 {
+				t.Errorf("%s\n%s", strings.Join(broken, "\n"), w.story())
+			}
+		})
+	}
 }
 
 // play plays a life, and says which promises it broke.
@@ -298,7 +402,8 @@ func (w *world) once(all record) {
 			}
 		case journal.Answered:
 			if !d.Approved {
-				delete(open, d.ID)
+				call, _, _ := strings.Cut(d.ID, "/again-")
+				delete(open, call)
 			}
 		case journal.ToolFinished:
 			if ends = first(ends, d.Ends); !d.Ask {
