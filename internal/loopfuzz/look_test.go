@@ -185,16 +185,20 @@ func (w *world) asks(ctx context.Context, req model.Request) (replied func()) {
 			w.breaks("the result of %s is on record, and the model does not hear it: %q", d.Call, heard)
 		}
 	}
+	key := req.CacheKey
+	if w.whole.steers() { // what was said to a run that ended before it was heard, or whose reply was lost, stands behind the next prompt
+		key += w.prompt
+	}
 	w.mu.Lock()
-	last := w.asked[req.CacheKey]
+	last := w.asked[key]
 	w.mu.Unlock()
 	if n := min(len(last), len(heard)); req.CacheKey != "" && !slices.Equal(last[:n], heard[:n]) {
 		w.breaks("what the conversation began with moved: %q, then %q", last, heard)
 	}
-	return func() { // what was said to a model that gave no reply was not heard: the next run says it behind its prompt
+	return func() { // a model that gave no reply has nothing in its cache
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.asked[req.CacheKey] = heard
+		w.asked[key] = heard
 	}
 }
 

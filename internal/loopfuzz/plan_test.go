@@ -3,6 +3,7 @@ package loopfuzz
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"pgregory.net/rapid"
 
@@ -57,41 +58,48 @@ type fault struct {
 	Later bool
 }
 
-// The choices, the plainest first: that is where rapid shrinks to.
+// The choices, the plainest first: that is where rapid shrinks to. What leads on comes more often than what ends a run, or a call, at once.
 var (
-	kinds = []string{
-		"say", "call", "call", "call", "call", "call", "again", "cut", "blank", "badcall", "pause", "refuse", "filter", "window", "slow", "panic",
-		"rate_limit", "not_available", "context_overflow", "unauthorized", "timeout", "internal", "plain",
-	}
-	names   = []string{"look", "put", "pay", "solo", "sign", "hidden", "nosuch", "LOOK"}
-	does    = []string{"ok", "ok", "ok", "error", "panic", "exit", "unknown", "slow", "deaf", "final", "background", "ask", "park"}
-	judging = []string{"", "", "", "", "allow", "deny", "ask", "ask", "rewrite", "badrewrite", "panic", "error", "end", "context"}
-	after   = []string{"", "", "", "", "rewrite", "panic", "error", "end"}
-	raws    = []string{"", "", "", "", "", "", "", `{"do":"ok"`, `{"do":5}`, `{"other":1}`, `[]`, `null`}
+	kinds = append(often(24, "say", "call", "call", "call", "call", "call", "call", "call"),
+		"again", "again", "cut", "blank", "badcall", "pause", "refuse", "filter", "window", "slow", "panic",
+		"rate_limit", "not_available", "context_overflow", "unauthorized", "timeout", "internal", "plain")
+	names   = append(often(21, "look", "put", "pay", "solo", "sign", "pay", "look"), "hidden", "nosuch", "LOOK")
+	does    = []string{"ok", "ok", "ok", "slow", "slow", "error", "panic", "exit", "unknown", "deaf", "final", "background", "background", "ask", "ask", "park"}
+	judging = append(often(24, ""), "allow", "deny", "ask", "ask", "rewrite", "badrewrite", "panic", "error", "end", "context")
+	after   = append(often(16, ""), "rewrite", "panic", "error", "end")
+	raws    = append(often(40, ""), `{"do":"ok"`, `{"do":5}`, `{"other":1}`, `[]`, `null`)
 	ids     = []string{"a", "b", "c", "a/b", "a-2", "a_2"}
-	faults  = []string{"kill", "late", "fail", "cancel", "interrupt", "steer"}
+	faults  = []string{"kill", "kill", "late", "late", "fail", "cancel", "interrupt", "steer"}
 	replies = []string{"nobody", "yes", "no", "edit", "worse", "ending", "elsewhere", "panic", "error"}
 	answers = []string{"yes", "no", "edit", "worse", "ending", "twice", "none"}
 )
+
+// often is n of the choices, in turn.
+func often(n int, of ...string) (out []string) {
+	for i := range n {
+		out = append(out, of[i%len(of)])
+	}
+	return out
+}
 
 func draw() *rapid.Generator[plan] {
 	return rapid.Custom(func(t *rapid.T) (p plan) {
 		of := rapid.SampledFrom[[]string]
 		p.Prompts = rapid.SliceOfN(of([]string{"", "", "leave"}), 1, 3).Draw(t, "prompts")
-		p.Turns = rapid.SliceOfN(rapid.Custom(drawTurn), 0, 9).Draw(t, "turns")
+		p.Turns = rapid.SliceOfN(rapid.Custom(drawTurn), 0, 12).Draw(t, "turns")
 		p.Lives = rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) fault {
-			return fault{rapid.IntRange(1, 24).Draw(t, "at"), of(faults).Draw(t, "fault"), rapid.Bool().Draw(t, "later")}
-		}), 0, 3), 0, 5).Draw(t, "lives")
-		p.Prepare = rapid.SliceOfN(of([]string{"", "", "", "inject", "panic", "error"}), 0, 2).Draw(t, "prepare")
+			return fault{rapid.IntRange(1, 20).Draw(t, "at"), of(faults).Draw(t, "fault"), rapid.Bool().Draw(t, "later")}
+		}), 0, 4), 0, 6).Draw(t, "lives")
+		p.Prepare = rapid.SliceOfN(of(append(often(9, ""), "inject", "inject", "panic", "error")), 0, 2).Draw(t, "prepare")
 		if rapid.IntRange(0, 3).Draw(t, "seeder") == 3 {
 			p.Seeds = rapid.SliceOfN(of([]string{"", "fresh", "more"}), 1, 3).Draw(t, "seeds")
 		}
 		p.Replies = rapid.SliceOfN(of(replies), 0, 5).Draw(t, "replies")
 		p.Answers = rapid.SliceOfN(of(answers), 0, 5).Draw(t, "answers")
-		p.Decisions = rapid.SliceOfN(of([]string{"", "", "revise", "discard", "accept", "error", "panic"}), 0, 4).Draw(t, "decisions")
-		p.Commits = rapid.SliceOfN(of([]string{"", "", "error", "panic"}), 0, 3).Draw(t, "commits")
+		p.Decisions = rapid.SliceOfN(of(append(often(6, ""), "revise", "revise", "discard", "accept", "error", "panic")), 0, 4).Draw(t, "decisions")
+		p.Commits = rapid.SliceOfN(of(append(often(6, ""), "error", "panic")), 0, 3).Draw(t, "commits")
 		p.Revise = rapid.IntRange(0, 3).Draw(t, "revise")
-		p.Unknown = rapid.SampledFrom([]engine.Unknown{"", engine.UnknownReport, engine.UnknownAsk, engine.UnknownRetry}).Draw(t, "unknown")
+		p.Unknown = rapid.SampledFrom([]engine.Unknown{"", engine.UnknownReport, engine.UnknownAsk, engine.UnknownAsk, engine.UnknownAsk, engine.UnknownRetry}).Draw(t, "unknown")
 		p.Listening = rapid.Bool().Draw(t, "listening")
 		return p
 	})
@@ -139,4 +147,11 @@ func (p plan) uses(do string) bool {
 		}
 	}
 	return false
+}
+
+// steers reports whether somebody, or a call in the background, may say something to a run.
+func (p plan) steers() bool {
+	return p.uses("background") || slices.ContainsFunc(p.Lives, func(fs []fault) bool {
+		return slices.ContainsFunc(fs, func(f fault) bool { return f.Do == "steer" })
+	})
 }
