@@ -59,7 +59,9 @@ func (w *world) begins(ctx context.Context, x *ran, in spec) {
 	w.runs = append(w.runs, x)
 	over := w.over
 	w.mu.Unlock()
-	breaks := func(format string, args ...any) { w.breaks("%s "+format, append([]any{x.name + " " + x.id}, args...)...) }
+	breaks := func(format string, args ...any) {
+		w.breaks("%s "+format, append([]any{x.name + " " + x.id}, args...)...)
+	}
 
 	if over {
 		breaks("runs in a replay, or after its run")
@@ -181,7 +183,9 @@ func (w *world) asks(ctx context.Context, req model.Request) (replied func()) {
 		}
 	}
 	for _, e := range now {
-		if d, ok := e.Data.(journal.ToolFinished); ok && !d.Ask && !slices.ContainsFunc(heard, func(h string) bool { return strings.HasPrefix(h, "result "+d.Call+": ") && strings.Contains(h, d.Content) }) {
+		if d, ok := e.Data.(journal.ToolFinished); ok && !d.Ask && !slices.ContainsFunc(heard, func(h string) bool {
+			return strings.HasPrefix(h, "result "+d.Call+": ") && strings.Contains(h, d.Content)
+		}) {
 			w.breaks("the result of %s is on record, and the model does not hear it: %q", d.Call, heard)
 		}
 	}
