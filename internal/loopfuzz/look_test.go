@@ -52,7 +52,7 @@ func find[D journal.Data](r record, match func(D) bool) (found D, at int) {
 func (w *world) begins(ctx context.Context, x *ran, in spec) {
 	all := w.record()
 	now := all.attempt()
-	l := w.gate
+	l := lifeOf(ctx)
 	w.mu.Lock()
 	x.life, x.attempt = l, attemptOf(now)
 	before := slices.Clone(w.runs)
@@ -132,7 +132,7 @@ func (w *world) asks(ctx context.Context, req model.Request) (replied func()) {
 	replied = func() {}
 	all := w.record()
 	now := all.attempt()
-	l := w.gate
+	l := lifeOf(ctx)
 	w.mu.Lock()
 	over, runs := w.over, slices.Clone(w.runs)
 	w.mu.Unlock()

@@ -162,6 +162,9 @@ func play(t *testing.T, p plan) (broken []string, w *world) {
 	synctest.Test(t, func(*testing.T) {
 		w = &world{disk: disk{journal.Memory()}, plan: clone(p), whole: p, asked: map[string]history{}}
 		w.live()
+		for _, done := range w.away {
+			<-done
+		}
 		time.Sleep(time.Hour) // tools that were left behind end: time stands still without this goroutine
 		w.ends()
 	})
@@ -214,15 +217,16 @@ func (w *world) live() {
 	}
 }
 
-// goOn is one life of the process: it begins a run, or goes on with it, until the run is over, or waits, or the process dies.
+// goOn is one life of the process: it begins a run, or goes on with it, until the run is over, or waits, or the process dies, or can't reach its journal: then it lives on, and another one goes on beside it.
 func (w *world) goOn(run, text, then string) (over bool) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	l := &life{disk: w.disk, w: w, faults: popped(w, func(p *plan) *[][]fault { return &p.Lives }), cancel: cancel, interrupts: make(chan engine.Interrupt, 1)}
-	w.gate, w.prompt = l, text
+	l := &life{away: make(chan struct{}), disk: w.disk, w: w, faults: popped(w, func(p *plan) *[][]fault { return &p.Lives }), interrupts: make(chan engine.Interrupt, 1)}
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), lifeKey{}, l))
+	l.cancel = cancel
+	w.prompt = text
 	log, err := journal.Open(ctx, w.disk, session)
 	if err != nil {
 		w.breaks("%s: %v", run, err)
+		cancel()
 		return true
 	}
 	ag, eng := w.parts()
@@ -230,21 +234,37 @@ func (w *world) goOn(run, text, then string) (over bool) {
 	if len(w.whole.Seeds) > 0 {
 		with = append(with, agent.WithBoardSeed(w.seed))
 	}
-	var res *agent.Result
 	began := log.Ran(run)
-	switch {
-	case !began:
-		res, err = agent.Run(ctx, ag, eng, agent.Request{ContextID: session, RunID: run, Message: message.User(text)}, with...)
-	case log.State().Run != run:
+	if began && log.State().Run != run {
+		cancel()
 		return true
-	default:
-		res, err = agent.Resume(ctx, ag, eng, session, with...)
 	}
-	l.ends()
-	if after, late := l.overdue(); late {
-		w.breaks("%s is cancelled, and ends after %v", run, after)
+	var res *agent.Result
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		if !began {
+			res, err = agent.Run(ctx, ag, eng, agent.Request{ContextID: session, RunID: run, Message: message.User(text)}, with...)
+		} else {
+			res, err = agent.Resume(ctx, ag, eng, session, with...)
+		}
+		l.ends()
+		if after, late := l.overdue(); late {
+			w.breaks("%s is cancelled, and ends after %v", run, after)
+		}
+	}()
+	select {
+	case <-done:
+		if len(w.away) > 0 && errdefs.Conflict.Is(err) { // that one's lease is not over yet
+			time.Sleep(5 * time.Second)
+			return false
+		}
+		w.judges(l, run, res, err)
+	case <-l.away:
+		w.away = append(w.away, done)
+		return false
 	}
-	w.judges(l, run, res, err)
 	st := w.state()
 	if st.Run == "" {
 		return began || res != nil || log.Ran(run) || w.ran(run)
@@ -377,6 +397,7 @@ func (w *world) once(all record) {
 		intent  bool
 	}
 	seen, attempt := map[fact]int{}, ""
+	begun := map[string]journal.Called{}
 	var open map[string]bool // calls of the last reply
 	ends := ""               // why a hook ended the attempt
 	for i, e := range all {
@@ -405,7 +426,16 @@ func (w *world) once(all record) {
 				call, _, _ := strings.Cut(d.ID, "/again-")
 				delete(open, call)
 			}
+		case journal.ToolStarted:
+			begun[d.Call.ID] = d.Call
 		case journal.ToolFinished:
+			c := begun[d.Call]
+			switch post := inputOf(message.ToolCall{Input: c.Input}).Post; {
+			case (post == "panic" || post == "error") && strings.Contains(d.Content, "did "):
+				w.breaks("entry %d shows a result although the hook failed that looks at it: %q", e.Seq, d.Content)
+			case post == "rewrite" && strings.HasPrefix(d.Content, "did "):
+				w.breaks("entry %d shows a result that the hook has not rewritten: %q", e.Seq, d.Content)
+			}
 			if ends = first(ends, d.Ends); !d.Ask {
 				delete(open, d.Call)
 			}
@@ -456,7 +486,7 @@ func (w *world) kept(all record) {
 		}
 	}
 	for _, x := range w.runs {
-		if !x.behind && x.ended && !x.parked && !x.late && !x.life.is(func(l *life) bool { return l.failed }) && !finished[x.attempt+x.id] {
+		if !x.behind && x.ended && !x.parked && !x.late && !x.life.is(func(l *life) bool { return l.failed || !l.until.IsZero() }) && !finished[x.attempt+x.id] {
 			w.breaks("%s %s ran, and its result is not on record", x.name, x.id)
 		}
 	}
@@ -483,7 +513,11 @@ func (w *world) kept(all record) {
 				needs(e, "user: ", d.Message.Text())
 			}
 		case journal.ModelFinished:
-			if t := d.Message.Text(); t != "" && !dropped[e.Run] && attempt == last[e.Run] {
+			t := d.Message.Text()
+			if t != "" && (dropped[e.Run] || attempt != last[e.Run]) && slices.Contains(have, "assistant: "+t) {
+				w.breaks("entry %d has %q, which was dropped, and the transcript has it", e.Seq, t)
+			}
+			if t != "" && !dropped[e.Run] && attempt == last[e.Run] {
 				needs(e, "assistant: ", t)
 			}
 		}
