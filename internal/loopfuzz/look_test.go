@@ -48,6 +48,14 @@ func find[D journal.Data](r record, match func(D) bool) (found D, at int) {
 	return found, at
 }
 
+// approved reports whether a person said yes to a call. A question that the call's tool asks may have the same ID.
+func (r record) approved(call string) bool {
+	return slices.ContainsFunc(r, func(e journal.Entry) bool {
+		d, ok := e.Data.(journal.Answered)
+		return ok && e.Key.Op == "ask" && d.ID == call && d.Approved
+	})
+}
+
 // begins looks at the record as a tool begins: invariants 1, 2, 5 and 6.
 func (w *world) begins(ctx context.Context, x *ran, in spec) {
 	all := w.record()
@@ -84,8 +92,7 @@ func (w *world) begins(ctx context.Context, x *ran, in spec) {
 	if asked < 0 || judged < asked || started < judged {
 		breaks("runs, and on record are: the reply that asks for it at %d, the verdict at %d, its start at %d", asked, judged, started)
 	}
-	yes, approved := find(now, func(d journal.Answered) bool { return d.ID == x.id })
-	if needs := v.Verdict == "ask" || in.Hook == "ask" || x.name == "sign"; needs && (approved < 0 || !yes.Approved) {
+	if needs := v.Verdict == "ask" || in.Hook == "ask" || x.name == "sign"; needs && !now.approved(x.id) {
 		breaks("runs although nobody approved it")
 	}
 	if v.Verdict != "allow" && v.Verdict != "ask" {

@@ -69,7 +69,7 @@ var (
 	after   = append(often(16, ""), "rewrite", "panic", "error", "end")
 	raws    = append(often(40, ""), `{"do":"ok"`, `{"do":5}`, `{"other":1}`, `[]`, `null`)
 	ids     = []string{"a", "b", "c", "a/b", "a-2", "a_2"}
-	faults  = []string{"kill", "kill", "late", "late", "fail", "cancel", "interrupt", "steer", "away"}
+	faults  = []string{"kill", "kill", "late", "late", "fail", "cancel", "interrupt", "steer"}
 	replies = []string{"nobody", "yes", "no", "edit", "worse", "ending", "elsewhere", "panic", "error"}
 	answers = []string{"yes", "no", "edit", "worse", "ending", "twice", "none"}
 )

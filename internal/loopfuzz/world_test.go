@@ -40,7 +40,6 @@ type world struct {
 	asked  map[string]history // by cache key: what the model was asked last
 	broken []string           // promises
 	over   bool
-	away   []chan struct{} // processes that lost their journal, and don't know that another one went on
 }
 
 type history []string
@@ -102,31 +101,12 @@ type life struct {
 	failed   bool // the journal refused an append once, or the process is dead
 	canceled time.Time
 	timers   []*time.Timer
-	until    time.Time     // when it reaches its journal again
-	away     chan struct{} // closed when it does not
 }
 
 type lifeKey struct{}
 
 // lifeOf is the process that a tool or a model is used by.
 func lifeOf(ctx context.Context) *life { return ctx.Value(lifeKey{}).(*life) }
-
-// Lease is out of reach when the journal is.
-func (l *life) Lease(ctx context.Context, s, owner string, until time.Time) error {
-	l.mu.Lock()
-	l.reach()
-	l.mu.Unlock()
-	return l.disk.Lease(ctx, s, owner, until)
-}
-
-// reach waits until the journal is there again. l.mu is held.
-func (l *life) reach() {
-	for wait := time.Until(l.until); wait > 0; wait = time.Until(l.until) {
-		l.mu.Unlock()
-		time.Sleep(wait)
-		l.mu.Lock()
-	}
-}
 
 // Append is where a life meets its faults.
 func (l *life) Append(ctx context.Context, s string, at int64, es ...journal.Entry) error {
@@ -136,7 +116,6 @@ func (l *life) Append(ctx context.Context, s string, at int64, es ...journal.Ent
 		l.failed = true
 		return errDead
 	}
-	l.reach()
 	l.n++
 	for _, f := range l.faults {
 		switch {
@@ -158,7 +137,6 @@ func (l *life) Append(ctx context.Context, s string, at int64, es ...journal.Ent
 			}
 		}
 	}
-	l.reach()
 	return l.disk.Append(ctx, s, at, es...)
 }
 
@@ -170,11 +148,6 @@ func (l *life) meet(ctx context.Context, do string) error {
 		return errDead
 	case "fail":
 		return errors.New("no space left on device")
-	case "away": // for longer than its lease: another process goes on
-		if l.until.IsZero() {
-			l.until = time.Now().Add(30 * time.Second)
-			close(l.away)
-		}
 	case "cancel":
 		if l.canceled.IsZero() {
 			l.canceled = time.Now()
