@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
@@ -497,4 +498,51 @@ func TestWhatHasEndedInTheBackgroundIsNotStartedAgain(t *testing.T) {
 			t.Errorf("%s: it ran %d times", name, runs)
 		}
 	}
+}
+
+// A process that was away as long as its lease lasts does not begin a run that another one has begun meanwhile under the same id: its calls would have keys that others had.
+func TestARunThatWasBegunElsewhereMeanwhileIsNotBegunAgain(t *testing.T) {
+	for name, over := range map[string]bool{"and is under way": false, "and has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			store := disk{journal.Memory()}
+			var w works
+			eng := looping(t, script{message.Assistant("hi"), message.Assistant("", call("c1", "pay", `{}`)), message.Assistant("end")}, w.tool("pay"))
+			run(t, agent.Agent{}, eng, asking("s", "before"), agent.WithJournal(store))
+			req := asking("s", "go")
+			req.RunID = "r"
+			late := &behindHand{Store: store, first: func() {
+				stop := agent.WithJournal(store)
+				if !over {
+					stop = agent.WithJournal(&dyingAt{Store: store, match: finished("c1")})
+				}
+				res, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, req, stop)
+				if over && (err != nil || res.Text() != "end") {
+					t.Errorf("%+v, %v", res, err)
+				}
+			}}
+			res, err := agent.Run(t.Context(), agent.Agent{ID: "a"}, eng, req, agent.WithJournal(late))
+			if !errdefs.Conflict.Is(err) || !strings.Contains(err.Error(), "has a run r already") || res != nil {
+				t.Errorf("%+v, %v", res, err)
+			}
+			if ran, most := w.total(); ran != 1 || most != 1 {
+				t.Errorf("pay ran %d times, %d with one key", ran, most)
+			}
+		})
+	}
+}
+
+// behindHand is a store in which something else happens before the first append, and that knows no leases.
+type behindHand struct {
+	journal.Store
+	first func()
+}
+
+func (b *behindHand) Lease(context.Context, string, string, time.Time) error { return nil }
+
+func (b *behindHand) Append(ctx context.Context, s string, at int64, es ...journal.Entry) error {
+	if f := b.first; f != nil {
+		b.first = nil
+		f()
+	}
+	return b.Store.Append(ctx, s, at, es...)
 }

@@ -294,3 +294,66 @@ func TestPoliciesAreValidated(t *testing.T) {
 		}
 	}
 }
+
+// What a person makes of a lost call is judged as the model's was. When it is refused, neither the model nor the record may say that the call was not run: it had begun.
+func TestALostCallThatIsRefusedAsAPersonChangedItStaysUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		judge  func(*hook.ToolUse) hook.Decision
+		told   string
+		status agent.Status
+	}{
+		"denied":   {func(*hook.ToolUse) hook.Decision { return hook.Denied("not half") }, unknown + " It was not run again: not half", agent.StatusCompleted},
+		"the end":  {func(u *hook.ToolUse) hook.Decision { u.EndRun("enough"); return hook.Decision{} }, unknown + " It was not run again: enough", agent.StatusAborted},
+		"approved": {func(*hook.ToolUse) hook.Decision { return hook.Decision{} }, "[a person changed the input of this call to {\"note\":\"half\"}]\npaid c1half", agent.StatusCompleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := deadPayments(t)
+			p.resume(t, engine.UnknownAsk)
+			p.answer(t, journal.Answered{ID: "c1/again-1", Approved: true, Input: `{"note":"half"}`})
+			judge := hook.Middleware{Name: "judge", PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
+				if strings.Contains(u.Call.Input, "half") {
+					return c.judge(u), nil
+				}
+				return hook.Decision{}, nil
+			}}
+			res := p.resume(t, "", agent.WithHooks(judge))
+			if res.Status != c.status || c.status == agent.StatusAborted && !errdefs.Aborted.Is(res.Err) {
+				t.Errorf("the run is %s: %v", res.Status, res.Err)
+			}
+			board, fold := history(res.LastBoard.Channel(engine.MainChannel)), history(state(t, p.store, "s").Messages)
+			same(t, "the fold and the board", board, fold)
+			if !strings.Contains(fold[2], "[c1 "+c.told+"]") {
+				t.Errorf("the model is told %q, want %q", fold[2], c.told)
+			}
+			if _, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, p.eng, "s", agent.WithJournal(p.store)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A seeder sees what the session's next model call would: of a question that was left behind, that nobody answered it.
+func TestASeederSeesAQuestionThatWasLeftBehindAsTheRecordDoes(t *testing.T) {
+	asks := tool.Func("which", "", func(ctx context.Context, _ struct{}) (string, error) {
+		in, _ := engine.InsideOf(ctx)
+		r, err := in.Ask(ctx, engine.Prompt{Asked: journal.Asked{Prompt: "which?"}})
+		return r.Text, err
+	}, tool.Idempotent)
+	store := disk{journal.Memory()}
+	eng := looping(t, script{message.Assistant("", call("c1", "which", `{}`)), message.Assistant("end")}, asks)
+	if res := run(t, agent.Agent{}, eng, asking("s", "go"), agent.WithJournal(store)); res.Status != agent.StatusInterrupted {
+		t.Fatal(res.Status)
+	}
+	var seen []string
+	res := run(t, agent.Agent{}, eng, asking("s", "never mind"), agent.WithJournal(store), agent.WithBoardSeed(func(ctx context.Context, _ agent.RunInfo, _ *agent.Request) (*engine.Board, error) {
+		b := agent.DefaultBoard(ctx)
+		seen = history(b.Channel(engine.MainChannel))
+		return b, nil
+	}))
+	fold := history(state(t, store, "s").Messages)
+	same(t, "what the seeder saw", []string{"user: go", "assistant:  <c1 which>", "tool:  [c1 Not answered: the person said something else instead.]", "user: never mind"}, seen)
+	same(t, "the fold and the board", history(res.LastBoard.Channel(engine.MainChannel)), fold)
+	if _, err := agent.Replay(t.Context(), agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store)); err != nil {
+		t.Error(err)
+	}
+}

@@ -111,6 +111,22 @@ func (s *State) answer(main bool, call string, result func(message.ToolCall) mes
 	}
 }
 
+// show is join for whoever reads the state, and may go on from it: the calls stay open for With.
+func (s *State) show() {
+	if len(s.open.calls) > 0 {
+		open, expected := s.open.clone(), s.expected
+		s.join()
+		s.open, s.expected, s.shown = open, expected, true
+	}
+}
+
+// hide takes back what show has put there.
+func (s *State) hide() {
+	if s.shown {
+		s.Messages, s.shown = s.Messages.Slice(0, s.Messages.Len()-1), false
+	}
+}
+
 // join adds the results of the last reply as one message, in the order of its calls, whatever order they came in. It keeps the
 // transcript valid: nothing is ever appended after a call without a result.
 func (s *State) join() {

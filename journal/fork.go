@@ -73,7 +73,7 @@ func StateAt(ctx context.Context, store Store, session string, at int64) (State,
 			return State{}, fmt.Errorf("journal: state at entry %d: %w", at, err)
 		}
 		if st.apply(&e); e.Seq == at {
-			st.join()
+			st.show()
 			return st, nil
 		}
 	}

@@ -101,7 +101,8 @@ func (l *Log) next(e Entry) error {
 }
 
 // Drive makes owner the driver of the session by appending first (a RunStarted or a Resumed of owner, and what goes with it). From
-// then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely. NotFound for a Resumed of a run that has ended.
+// then on the driver before it gets Conflict. An owner is one attempt to drive, in one process: name it uniquely. NotFound for a Resumed of a run that has ended,
+// Conflict for a RunStarted of one that somebody else began since the Log was read.
 func (l *Log) Drive(ctx context.Context, owner string, first ...Entry) error {
 	return l.drive(ctx, owner, func(st *State) error { return st.free(first) }, first)
 }
@@ -118,12 +119,17 @@ func (l *Log) DriveBehind(ctx context.Context, owner string, seq int64, first ..
 
 func (l *Log) drive(ctx context.Context, owner string, also func(*State) error, first []Entry) error {
 	resumes := func(e Entry) bool { _, ok := e.Data.(Resumed); return ok }
+	var seen map[string]bool // runs that the caller may know of
 	decide := func(st *State) error {
 		for _, e := range first { // somebody else may have finished it meanwhile: behind the end of a run nothing is resumed
 			if resumes(e) && st.Run != e.Run {
 				return errdefs.NotFound.Errorf("journal: session %s has no unfinished run %s: the last one is %s", l.session, e.Run, st.Status)
 			}
-			if d, ok := e.Data.(RunStarted); ok && d.Attempt > 1 && (st.Run != e.Run || st.Driver != l.owner) { // only who drives a run begins it again
+			d, begins := e.Data.(RunStarted)
+			if begins && d.Attempt <= 1 && st.runs[e.Run] && !seen[e.Run] { // somebody else began it meanwhile: its effects, and the keys that tools have, are that one's
+				return errdefs.Conflict.Errorf("journal: session %s has a run %s already: it goes on by being resumed, if it has not ended", l.session, e.Run)
+			}
+			if begins && d.Attempt > 1 && (st.Run != e.Run || st.Driver != l.owner) { // only who drives a run begins it again
 				return errdefs.Conflict.Errorf("journal: run %s of session %s is not driven from here any more: the session is with %s", e.Run, l.session, st.Driver)
 			}
 		}
@@ -134,6 +140,11 @@ func (l *Log) drive(ctx context.Context, owner string, also func(*State) error, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, e := range first {
+		if l.st.runs[e.Run] {
+			seen = map[string]bool{e.Run: true}
+		}
+	}
 	if slices.ContainsFunc(first, resumes) {
 		if err := l.catchUp(ctx); err != nil {
 			return err
@@ -289,7 +300,7 @@ func (l *Log) State() State {
 	defer l.mu.Unlock()
 	st := l.st
 	st.clip()
-	st.join()
+	st.show()
 	st.live = &l.mu
 	return st
 }

@@ -16,6 +16,11 @@ func (d ToolJudged) Refused() bool { return d.Verdict != "allow" && d.Verdict !=
 // Result is what the model is told of a call that was refused.
 func (d ToolJudged) Result(c message.ToolCall) message.ToolResult { return refusal(c, d.Reason) }
 
+// ResultAgain is what the model is told of a call that was to run again, because its outcome was unknown, and was refused as a person had changed it: what it did before stays unknown.
+func (d ToolJudged) ResultAgain(c message.ToolCall) message.ToolResult {
+	return refusal(c, Unknown(c).Content+" It was not run again: "+d.Reason)
+}
+
 // Result is what the model is told of a rejected call.
 func (a Answered) Result(c message.ToolCall) message.ToolResult {
 	switch {

@@ -56,6 +56,7 @@ type State struct {
 	runs     map[string]bool
 	moves    map[string]int    // by scope: how often the beginning of what is said there was changed on purpose
 	open     openCalls         // the calls of the last reply, until all have a result
+	shown    bool              // Messages end with the results of the open calls, for whoever reads
 	expected message.Message   // see Log.Expect
 	heard    []Steering        // by the attempt under way: a further one hears it again
 	aside    []Steering        // those of them that were heard in a scope, and the transcript has not got yet
@@ -127,7 +128,7 @@ func Fold(entries ...Entry) State {
 	for i := range entries {
 		s.apply(&entries[i])
 	}
-	s.join()
+	s.show()
 	return s
 }
 
@@ -135,12 +136,13 @@ func Fold(entries ...Entry) State {
 func (s State) With(entries ...Entry) State {
 	s = s.apart()
 	s.open = s.open.clone()
+	s.hide()
 	s.clip()
 	for _, e := range entries {
 		e.Seq = s.Seq + 1
 		s.apply(&e)
 	}
-	s.join()
+	s.show()
 	return s
 }
 
@@ -351,7 +353,11 @@ func (s *State) applyTool(e *Entry) {
 	switch d := e.Data.(type) {
 	case ToolJudged:
 		if d.Refused() {
-			s.answer(e.main(), d.Call, d.Result)
+			told := d.Result
+			if c := s.open.find(d.Call); c != nil && c.begun { // it is as a person changed it, to run again
+				told = d.ResultAgain
+			}
+			s.answer(e.main(), d.Call, told)
 		}
 	case ToolStarted:
 		if c := s.open.find(d.Call.ID); e.main() && c != nil {

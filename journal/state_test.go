@@ -478,3 +478,32 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 		}
 	}
 }
+
+// A state shows a result for each call; going on from it takes the results that come then.
+func TestAStateGoesOnAmidTheCallsOfAReply(t *testing.T) {
+	run := func(key journal.Key, d journal.Data) journal.Entry { return journal.Entry{Run: "r", Key: key, Data: d} }
+	use := func(id string) journal.Key { return journal.Key{Op: "tool", ID: id} }
+	calls := []message.Part{message.ToolCall{ID: "a", Name: "look", Input: "{}"}, message.ToolCall{ID: "b", Name: "look", Input: "{}"}}
+	all := numbered(
+		run(journal.Key{}, journal.SessionCreated{}), run(journal.Key{}, journal.RunStarted{Agent: "a", Attempt: 1}), run(journal.Key{}, journal.Said{Message: message.User("go")}),
+		run(journal.Key{Op: "model", ID: "1"}, journal.ModelFinished{Message: message.New(message.RoleAssistant, calls...)}),
+		run(use("a"), journal.ToolStarted{Call: journal.Called{ID: "a", Name: "look", Input: "{}"}}),
+		run(use("a"), journal.ToolFinished{Call: "a", Name: "look", Content: "seen a", Outcome: journal.OutcomeOK}),
+		run(use("b"), journal.ToolStarted{Call: journal.Called{ID: "b", Name: "look", Input: "{}"}}),
+		run(use("b"), journal.ToolFinished{Call: "b", Name: "look", Content: "seen b", Outcome: journal.OutcomeOK}),
+		run(journal.Key{Op: "model", ID: "2"}, journal.ModelFinished{Message: message.Assistant("done")}),
+	)
+	want := shape(journal.Fold(all...).Messages)
+	for n := range all {
+		st := journal.Fold(all[:n]...)
+		before := shape(st.Messages)
+		for range 2 { // which leaves st as it is
+			if got := shape(st.With(all[n:]...).Messages); got != want {
+				t.Errorf("from entry %d on: %s, want %s", n, got, want)
+			}
+		}
+		if got := shape(st.Messages); got != before {
+			t.Errorf("the state at entry %d has become %s, it was %s", n, got, before)
+		}
+	}
+}

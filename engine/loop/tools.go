@@ -129,10 +129,14 @@ func (l *Engine) useAsked(
 		}
 		var use engine.UseTool
 		l.use(&use, run, turn, *ask[k].Call, verdicts[i].Context)
-		if refused, err := edited(ctx, do, &use, ask[k].Asked, a); err != nil {
+		refused, err := edited(ctx, do, &use, ask[k].Asked, a)
+		if refused != nil {
+			results[i] = refused.Result(calls[i])
+		}
+		switch {
+		case err != nil:
 			return false, err
-		} else if refused != nil {
-			results[i] = *refused
+		case refused != nil:
 			continue
 		}
 		*approved.add(i) = use
@@ -141,9 +145,9 @@ func (l *Engine) useAsked(
 	return approved.final, err
 }
 
-// edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the call's result when it
-// may not run.
-func edited(ctx context.Context, do engine.Steps, u *engine.UseTool, q journal.Asked, a journal.Answered) (refused *message.ToolResult, err error) {
+// edited puts a person's input in the place of the model's, judged as that was: what is denied stays denied. What would be asked was, as the person has seen this input. refused is the judgment when the call
+// may not run; with an error too, when a hook ended the run.
+func edited(ctx context.Context, do engine.Steps, u *engine.UseTool, q journal.Asked, a journal.Answered) (refused *journal.ToolJudged, err error) {
 	if a.Input == "" || a.Input == u.Call.Input {
 		return nil, nil
 	}
@@ -152,11 +156,10 @@ func edited(ctx context.Context, do engine.Steps, u *engine.UseTool, q journal.A
 	switch {
 	case err != nil:
 		return nil, err
-	case v.Refused():
-		r := v.Result(call)
-		return &r, nil
 	case v.Ends != "":
-		return nil, endedBy(v.Ends)
+		return &v, endedBy(v.Ends)
+	case v.Refused():
+		return &v, nil
 	}
 	u.Call.Input, u.Edited = cmp.Or(v.Input, a.Input), true
 	return nil, nil
@@ -259,11 +262,12 @@ func runAgain(ctx context.Context, do engine.Steps, run *engine.Run, u *engine.U
 		case !answer.Approved:
 			return q.Result(call, answer), false, nil
 		}
-		if refused, err := edited(ctx, do, u, q.Asked, answer); err != nil {
+		refused, err := edited(ctx, do, u, q.Asked, answer)
+		switch {
+		case refused != nil: // what the call did before stays unknown
+			return refused.ResultAgain(call), false, err
+		case err != nil:
 			return journal.Unknown(call), false, err
-		} else if refused != nil { // what the call did before stays unknown
-			refused.Content = journal.Unknown(call).Content + " It was not run again: " + refused.Content
-			return *refused, false, nil
 		}
 		d, err := engine.Do[journal.ToolFinished](ctx, do, *u)
 		if d.Outcome == "" {

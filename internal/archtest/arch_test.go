@@ -33,7 +33,7 @@ var floors = map[string]float64{
 	"engine": 4, "engine/enginetest": 4.1, "engine/telemetry": 4.1,
 	"engine/loop": 5, "engine/graph": 6, "engine/remote": 6, "engine/script": 6,
 	"project": 7,
-	"agent":   7, "agent/askuser": 7.1, "agent/agentcard": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5,
+	"agent":   7, "agent/askuser": 7.1, "agent/agentcard": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5, "internal/loopfuzz": 7.5,
 	"":          8,
 	"serve/mcp": 9, "serve/internal/web": 8.5, "serve/internal/inspector": 8.5, "serve/internal/live": 8.5, "serve/internal/a2aserver": 8.7, "serve/internal/chat": 8.6, "serve/internal/agui": 8.6, "serve": 9, "eval": 9,
 	"internal/cli/otlp": 8.9, "internal/cli/waiting": 8.9, "internal/chat": 8.95, "internal/cli": 9.5, "cmd/pawl": 10, "internal/archtest": 10,
