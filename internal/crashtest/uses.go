@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/journal"
+	"github.com/pawl-dev/pawl/message"
 )
 
 // uses are the side effects by call.
@@ -32,17 +33,20 @@ func (h *past) repeatable() map[string]bool {
 	return out
 }
 
+// words are what the model is told of a call that has no result of its tool.
+type words func(message.ToolCall) message.ToolResult
+
 // unknown gives the calls of which the model may be told that their outcome is unknown, with what it may be told: those that must not be repeated, where
 // the policy is to report them, and those of which a person said that they shall not run again, where it is to ask. Those that must not be repeated, and whose run was left
 // between their begin on record and the tool's own, it may be told that they did not run.
-func (h *past) unknown(got *past, policy engine.Unknown) map[string]journal.Answered {
-	out := map[string]journal.Answered{}
+func (h *past) unknown(got *past, policy engine.Unknown) map[string]words {
+	out := map[string]words{}
 	repeatable := h.repeatable()
 	for _, l := range got.record {
 		if l.Found != nil {
 			for _, id := range l.Found.Unbegun {
 				if !repeatable[id] {
-					out[id] = journal.Answered{}
+					out[id] = journal.NotRun
 				}
 			}
 		}
@@ -50,14 +54,14 @@ func (h *past) unknown(got *past, policy engine.Unknown) map[string]journal.Answ
 		case l.Found != nil && (policy == "" || policy == engine.UnknownReport):
 			for _, id := range l.Found.Open {
 				if !repeatable[id] {
-					out[id] = journal.Answered{}
+					out[id] = journal.Unknown
 				}
 			}
 		case l.Answer != nil && l.Answer.Asked.Unknown:
 			if a := l.Answer; a.Answered.Approved {
 				delete(out, a.Asked.Call.ID)
 			} else {
-				out[a.Asked.Call.ID] = a.Answered
+				out[a.Asked.Call.ID] = func(c message.ToolCall) message.ToolResult { return journal.Asked{Unknown: true}.Result(c, a.Answered) }
 			}
 		}
 	}
@@ -67,7 +71,7 @@ func (h *past) unknown(got *past, policy engine.Unknown) map[string]journal.Answ
 // uses judges side effects, in the order in which they happened: each happened once, and with the key that it had undisturbed. One that may be repeated
 // (its tool or the policy says so) may come once more in each life that found it under way; any other only where a person was asked
 // because it was found so, and said yes. Those in unknown may be missing.
-func (v *verdict) uses(want, got *past, policy engine.Unknown, unknown map[string]journal.Answered) {
+func (v *verdict) uses(want, got *past, policy engine.Unknown, unknown map[string]words) {
 	once, repeatable := want.uses(), want.repeatable()
 	first := map[string]use{}
 	lost, free := map[string]bool{}, map[string]bool{} // found under way; may take effect again

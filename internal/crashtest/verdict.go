@@ -140,13 +140,13 @@ func begins(effect, prefix string) bool {
 	return strings.HasPrefix(key, prefix)
 }
 
-// transcript compares part by part, up to the first difference. The results of calls in may may say that their outcome is unknown;
+// transcript compares part by part, up to the first difference. The results of calls in may may say what stands there;
 // it gives how many do.
-func (v *verdict) transcript(session string, want, got message.History, may map[string]journal.Answered) (unknown int) {
+func (v *verdict) transcript(session string, want, got message.History, may map[string]words) (unknown int) {
 	w, g := items(want), items(got)
 	for i := range min(len(w), len(g)) {
-		no, ok := may[g[i].call]
-		says := ok && g[i].unknown(no)
+		told, ok := may[g[i].call]
+		says := ok && g[i].says(told)
 		if says {
 			unknown++
 		}
@@ -229,13 +229,7 @@ func itemOf(i int, role message.Role, p message.Part) item {
 	return it
 }
 
-// unknown reports whether the item is the result of a call that says that its outcome is unknown, or that it did not run; no is what a person said who was asked whether to
-// run it again.
-func (it item) unknown(no journal.Answered) bool {
-	c := message.ToolCall{ID: it.call, Name: it.tool}
-	told := journal.Unknown(c)
-	if no.ID != "" {
-		told = journal.Asked{Unknown: true}.Result(c, no)
-	}
-	return it.call != "" && (it == itemOf(it.message, message.RoleTool, told) || it == itemOf(it.message, message.RoleTool, journal.NotRun(c)))
+// says reports whether the item is a call's result in these words.
+func (it item) says(told words) bool {
+	return it.call != "" && it == itemOf(it.message, message.RoleTool, told(message.ToolCall{ID: it.call, Name: it.tool}))
 }

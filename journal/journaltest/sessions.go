@@ -152,37 +152,37 @@ var listings = []check{
 			}
 		}
 		add(t, s, "p", 0, at(1, journal.Entry{Data: journal.SessionCreated{}}))
-		add(t, s, "p", 1, at(2, in("/work/a")), at(3, said("x")))
-		add(t, s, "q", 0, at(4, in("/work/b")))
+		add(t, s, "p", 1, at(2, in("/src/a")), at(3, said("x")))
+		add(t, s, "q", 0, at(4, in("/src/b")))
 		add(t, s, "none", 0, at(5, run("x", "u")))
-		want("at first", "/work/a", "p")
-		want("at first", "/work/b", "q")
+		want("at first", "/src/a", "p")
+		want("at first", "/src/b", "q")
 		want("at first", "/work")
-		want("at first", "/work/a/")
+		want("at first", "/src/a/")
 		want("at first", "/WORK/A")
 		if got := names(t, s, journal.Query{}); len(got) != 3 {
 			t.Errorf("all: %q", got)
 		}
-		add(t, s, "p", 3, at(6, journal.Entry{Data: journal.RunFinished{Status: "completed"}}), at(7, in("/work/b")), at(8, said("y")))
-		want("when it went on elsewhere", "/work/a")
-		want("when it went on elsewhere", "/work/b", "p", "q")
+		add(t, s, "p", 3, at(6, journal.Entry{Data: journal.RunFinished{Status: "completed"}}), at(7, in("/src/b")), at(8, said("y")))
+		want("when it went on elsewhere", "/src/a")
+		want("when it went on elsewhere", "/src/b", "p", "q")
 		for n, cut := range []int64{1, 3, 4, 5, 6} {
 			add(t, s, fmt.Sprint("f", cut), cut, at(10+n, fork(cut)))
 		}
-		want("forks", "/work/a", "f4", "f3")
-		want("forks", "/work/b", "f6", "f5", "p", "q")
+		want("forks", "/src/a", "f4", "f3")
+		want("forks", "/src/b", "f6", "f5", "p", "q")
 		if got := infos(t, s, journal.Query{Session: "f1"}); len(got) != 1 || got[0].Dir != "" {
 			t.Errorf("a fork of before the first run: %+v", got)
 		}
 		add(t, s, "f3", 4, at(20, run("x", "u")))
-		want("after a run that says none", "/work/a", "f4")
+		want("after a run that says none", "/src/a", "f4")
 		drop(t, s, "p")
 		add(t, s, "p", 0, at(21, said("x")))
-		want("when it was made again", "/work/b", "f6", "f5", "q")
-		add(t, s, "p", 1, at(22, in("/work/a")))
-		want("when it was made again", "/work/a", "p", "f4")
+		want("when it was made again", "/src/b", "f6", "f5", "q")
+		add(t, s, "p", 1, at(22, in("/src/a")))
+		want("when it was made again", "/src/a", "p", "f4")
 		for q, n := range map[journal.Query]int{
-			{Dir: "/work/a", Session: "p"}: 1, {Dir: "/work/b", Session: "p"}: 0, {Dir: "/work/b", Limit: 2}: 2, {Dir: "/work/b", Status: "running"}: 1, {Dir: "/work/b", Agent: "y"}: 0,
+			{Dir: "/src/a", Session: "p"}: 1, {Dir: "/src/b", Session: "p"}: 0, {Dir: "/src/b", Limit: 2}: 2, {Dir: "/src/b", Status: "running"}: 1, {Dir: "/src/b", Agent: "y"}: 0,
 		} {
 			if got := names(t, s, q); len(got) != n {
 				t.Errorf("%+v: got %q, want %d", q, got, n)

@@ -7,21 +7,16 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/hook"
-	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/stream"
@@ -140,28 +135,6 @@ func (r *Runs) Start(ctx context.Context, req pawl.Request, opts ...agent.RunOpt
 	return run, err
 }
 
-// waits is Conflict when a session's run waits for a person who can still answer: a prompt, which would close it, is not to throw that away unseen.
-func (r *Runs) waits(ctx context.Context, session string) error {
-	pending, err := agent.Pending(ctx, r.Journal(), session)
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	pending = slices.DeleteFunc(pending, func(p journal.Pending) bool { return p.Expired(now) })
-	if len(pending) == 0 {
-		return nil
-	}
-	what := pending[0].ID
-	if c := pending[0].Call; c != nil {
-		what += " (" + c.Name + ")"
-	}
-	if more := len(pending) - 1; more > 0 {
-		what += fmt.Sprintf(" and %d more", more)
-	}
-	path := "/v1/sessions/" + url.PathEscape(session)
-	return errdefs.Conflict.Errorf("serve: session %s waits for a person's answer to %s: answer it (POST %s/answers), or cancel its run (POST %s/cancel), and then say what is new", session, what, path, path)
-}
-
 // Resume goes on with the unfinished run of a session, as Start begins one. NotFound when there is none.
 func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*Run, error) {
 	return r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
@@ -220,20 +193,6 @@ func (r *Runs) Drives(session string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.under[session] != nil || r.soon[session] > 0
-}
-
-// expect notes that a run may be about to go on; the function that it gives takes that back.
-func (r *Runs) expect(session string) (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.soon[session]++
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.soon[session]--; r.soon[session] == 0 {
-			delete(r.soon, session)
-		}
-	}
 }
 
 // Of gives the run that is under way in a session, by this process; nil when there is none.
@@ -481,127 +440,4 @@ func (r *Runs) Close(ctx context.Context) {
 	}
 	r.all.Wait()
 	r.writer.Close(context.WithoutCancel(ctx))
-}
-
-// TakeUp goes on with the runs that processes which died or were shut down have left, until as many are under way as may be. It leaves those alone that wait for a person's answer, that somebody interrupted on purpose, that another process drives, and those of tasks, which their parents take up. It gives the sessions.
-func (r *Runs) TakeUp(ctx context.Context) (sessions []string, err error) {
-	var all []string
-	for _, status := range []string{"running", "interrupted"} {
-		for i, err := range r.Journal().Sessions(ctx, journal.Query{Status: status}) {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, i.Session)
-		}
-	}
-	for _, session := range all {
-		left, err := r.left(ctx, session)
-		if err != nil {
-			return sessions, err
-		}
-		if !left || r.Of(session) != nil {
-			continue
-		}
-		_, err = r.Resume(ctx, session)
-		switch {
-		case err == nil:
-			sessions = append(sessions, session)
-		case errdefs.Conflict.Is(err), errdefs.NotFound.Is(err): // somebody else was faster
-		case errdefs.RateLimit.Is(err), ctx.Err() != nil:
-			return sessions, err
-		default:
-			r.log.Warn("a run that was left can't go on", "session", session, "error", err)
-		}
-	}
-	return sessions, nil
-}
-
-// left reports whether the last run of a session was left by its process, or waited for a person who has answered since.
-func (r *Runs) left(ctx context.Context, session string) (left bool, err error) {
-	waits := false
-	for e, err := range r.Journal().Read(ctx, session, 0) {
-		if err != nil {
-			return false, err
-		}
-		switch d := e.Data.(type) {
-		case journal.SessionCreated:
-			if d.TaskOf != "" {
-				return false, nil
-			}
-			left = false // a fork's: what was under way is not its own
-		case journal.RunStarted, journal.Resumed:
-			left, waits = true, false
-		case journal.Parked:
-			waits = d.Cause == string(engine.CauseAwaitingPerson)
-			left = waits || d.Cause == string(engine.CauseHostShutdown)
-		case journal.RunFinished:
-			left = false
-		}
-	}
-	if !left || !waits {
-		return left, nil
-	}
-	pending, err := agent.Pending(ctx, r.Journal(), session)
-	return len(pending) == 0, err
-}
-
-// Answer answers what waits in a session, as [agent.Answer] does, and has the run go on here when nothing else of it waits for a person. A rule that can't be read is Validation.
-func (r *Runs) Answer(ctx context.Context, session string, a journal.Answered) error {
-	if a.Rule != "" {
-		if err := new(permission.Grants).Approve(session, hook.Grant{Rule: a.Rule}); err != nil {
-			return err
-		}
-	}
-	done := r.expect(session)
-	if err := agent.Answer(ctx, r.Journal(), session, a); err != nil {
-		done()
-		return err
-	}
-	run := r.Of(session)
-	if run == nil {
-		defer done()
-		return r.goOn(ctx, session)
-	}
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		done()
-		return nil
-	}
-	r.all.Add(1)
-	r.mu.Unlock()
-	go func() { // it may be on its way to be left, and not have seen the answer
-		defer r.all.Done()
-		defer done()
-		<-run.done
-		if err := r.goOn(context.WithoutCancel(ctx), session); err != nil {
-			r.log.Warn("a run was answered, but does not go on", "session", session, "error", err)
-		}
-	}()
-	return nil
-}
-
-// goOn resumes a run that waited for people, if none of them has still to answer.
-func (r *Runs) goOn(ctx context.Context, session string) error {
-	waits, err := agent.Pending(ctx, r.Journal(), session)
-	if err != nil || len(waits) > 0 {
-		return err
-	}
-	log, err := journal.Open(ctx, r.Journal(), session)
-	if err != nil {
-		return err
-	}
-	if st := log.State(); st.Run == "" || st.Status != string(agent.StatusInterrupted) {
-		return nil // it is over, or somebody drives it
-	}
-	return r.Wake(ctx, session)
-}
-
-// Wake resumes the unfinished run of a session, unless somebody drives it, or there is none.
-func (r *Runs) Wake(ctx context.Context, session string) error {
-	_, err := r.Resume(context.WithoutCancel(ctx), session)
-	if errdefs.Conflict.Is(err) || errdefs.NotFound.Is(err) || errdefs.NotAvailable.Is(err) {
-		return nil // somebody else was faster, or the server stops: it can be resumed
-	}
-	return err
 }
