@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
@@ -59,8 +61,8 @@ func newAddition(session string, after int64, entries []journal.Entry) (*additio
 	if session == "" || len(entries) == 0 {
 		return nil, errdefs.Validation.Errorf("journal/postgres: append: give a session and entries")
 	}
-	if len(session) > nameBytes || !plain(session) {
-		return nil, errdefs.Validation.Errorf("journal/postgres: append: session %s: a name has up to %d bytes, of valid UTF-8 without NUL", quoted(session), nameBytes)
+	if len(session) > pgstore.NameBytes || !pgstore.Plain(session) {
+		return nil, errdefs.Validation.Errorf("journal/postgres: append: session %s: a name has up to %d bytes, of valid UTF-8 without NUL", quoted(session), pgstore.NameBytes)
 	}
 	a := &addition{session: session, after: after, entries: make([]journal.Entry, len(entries))}
 	size, now := 0, time.Now()
@@ -108,10 +110,16 @@ func encode(e journal.Entry) ([]byte, error) {
 	}
 	var noted journal.Info // what goes into columns beside it
 	noted.Apply(e)
-	if !plain(e.Run, e.Key.Scope, e.Key.Op, e.Key.ID, noted.Agent, noted.User, noted.Dir, noted.Status, noted.Parent) {
+	if !pgstore.Plain(e.Run, e.Key.Scope, e.Key.Op, e.Key.ID, noted.Agent, noted.User, noted.Dir, noted.Status, noted.Parent) {
 		return nil, errdefs.Validation.Errorf("journal/postgres: append: a %s with an id or a name that is not valid UTF-8 without NUL", e.Data.Kind())
 	}
 	return data, nil
+}
+
+// asking is a connection or a transaction.
+type asking interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // add adds entries to a session that has the one before, or that is not there when there is none before. It reports whether it could.

@@ -6,21 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 )
-
-// code gives the SQLSTATE of an error, or "" when it is none of the server's.
-func code(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
-}
 
 // lost reports whether the connection is of no use any more.
 func lost(err error) bool {
@@ -36,7 +27,7 @@ func lost(err error) bool {
 // again reports whether something certainly did not happen, and may the next time.
 func again(err error) bool {
 	var connect *pgconn.ConnectError
-	switch code(err) {
+	switch pgstore.Code(err) {
 	case "40001", "40P01": // serialization failure, deadlock
 		return !uncertain(err)
 	case "":
@@ -98,33 +89,29 @@ func (s *Store) failed(ctx context.Context, action string, err error, late bool)
 		return err // one of ours
 	}
 	if uncertain(err) {
-		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s: the connection was lost before the server answered, so that it is not known whether it was done: do the same again, an append after the same entry, and a conflict says that it was (%s)", action, s.where, text(err))
+		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s: the connection was lost before the server answered, so that it is not known whether it was done: do the same again, an append after the same entry, and a conflict says that it was (%s)", action, s.where, pgstore.Text(err))
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("journal/postgres: %s: %s: %w", action, s.where, ctx.Err())
 	}
-	if c := code(err); c != "" && !late {
+	if c := pgstore.Code(err); c != "" && !late {
 		r, ok := remedies[c]
 		if !ok {
 			r, ok = remedies[c[:2]]
 		}
 		if !ok {
-			return errdefs.Internal.Errorf("journal/postgres: %s: %s: %s", action, s.where, text(err))
+			return errdefs.Internal.Errorf("journal/postgres: %s: %s: %s", action, s.where, pgstore.Text(err))
 		}
-		return r.class.Errorf("journal/postgres: %s: %s: %s (%s)", action, s.where, r.remedy, text(err))
+		return r.class.Errorf("journal/postgres: %s: %s: %s (%s)", action, s.where, r.remedy, pgstore.Text(err))
 	}
 	var connect *pgconn.ConnectError
 	switch {
 	case late:
-		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s did not answer for %v: look at the server's load, at who holds locks, and at the network, then try again (%s)", action, s.where, s.patience, text(err))
+		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s did not answer for %v: look at the server's load, at who holds locks, and at the network, then try again (%s)", action, s.where, s.patience, pgstore.Text(err))
 	case errors.As(err, &connect):
-		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s can't be reached: look whether the server runs and the DSN names it (%s)", action, s.where, text(err))
+		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s can't be reached: look whether the server runs and the DSN names it (%s)", action, s.where, pgstore.Text(err))
 	case lost(err), pgconn.Timeout(err), pgconn.SafeToRetry(err):
-		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s: the connection was lost: look whether the server runs, then try again (%s)", action, s.where, text(err))
+		return errdefs.NotAvailable.Errorf("journal/postgres: %s: %s: the connection was lost: look whether the server runs, then try again (%s)", action, s.where, pgstore.Text(err))
 	}
-	return errdefs.Internal.Errorf("journal/postgres: %s: %s: %s", action, s.where, text(err))
+	return errdefs.Internal.Errorf("journal/postgres: %s: %s: %s", action, s.where, pgstore.Text(err))
 }
-
-// text is an error on one line. Errors are not wrapped: pgx's hold the configuration with its password, and those of a patience that ran out
-// would pass for the caller's own cancelling.
-func text(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

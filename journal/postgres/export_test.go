@@ -2,17 +2,17 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/pgstore"
 )
 
 // Renew changes how long others notify a store, and how often it renews that, until the function that it gives is called.
 func Renew(lasts, every time.Duration) (restore func()) {
-	f, r := followedFor, renewEvery
-	followedFor, renewEvery = lasts, every
-	return func() { followedFor, renewEvery = f, r }
+	f, r := pgstore.FollowedFor, pgstore.RenewEvery
+	pgstore.FollowedFor, pgstore.RenewEvery = lasts, every
+	return func() { pgstore.FollowedFor, pgstore.RenewEvery = f, r }
 }
 
 // Setting asks a connection of the store for a setting.
@@ -46,8 +46,6 @@ func Touched(t testing.TB, s *Store) (pages int64) {
 
 // Made is the SQL that makes the schema pawl of this version, and its number.
 func Made() (sql string, v int) {
-	for from := range version {
-		sql += migrations[from]
-	}
-	return strings.ReplaceAll(sql, "{s}", "pawl") + fmt.Sprintf("UPDATE pawl.schema_version SET version = %d;\n", version), version
+	s := pgstore.Schema{Name: "pawl", Migrations: migrations}
+	return s.SQL(0), s.Version()
 }

@@ -4,18 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/internal/wake"
 	"github.com/pawl-dev/pawl/journal"
 )
@@ -28,8 +25,8 @@ type Store struct {
 	pool     *pgxpool.Pool
 	sql      statements
 
-	bell      wake.Bell // for followers: see Watch
-	listening *pgx.ConnConfig
+	bell   wake.Bell // for followers: see Watch
+	others pgstore.Listener
 
 	mu     sync.Mutex
 	closed bool
@@ -68,16 +65,15 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 	for _, o := range opts {
 		o(s)
 	}
-	if !plain(s.schema) || s.schema == "" || len(s.schema) > 63 || strings.HasPrefix(s.schema, "pg_") {
-		return nil, errdefs.Validation.Errorf("journal/postgres: open: %q is no name of a schema: give up to 63 bytes that don't begin with pg_", s.schema)
+	config, where, err := pgstore.Configure("journal/postgres", dsn, s.schema)
+	if err != nil {
+		return nil, err
 	}
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil || strings.TrimSpace(dsn) == "" { // pgx's error would show parts of the DSN, which may be parts of the password
-		return nil, errdefs.Validation.Errorf("journal/postgres: open: the DSN can't be read: give postgres://user:password@host:5432/database, with special characters of the password as %%xx, or words like host=… dbname=…")
-	}
+	s.where = where
 	s.configure(config)
-	s.sql = newStatements(s.schema, rand.Text())
-	s.bell.Listen = s.listen
+	in := pgstore.Filled(s.schema, rand.Text())
+	s.sql = newStatements(in)
+	s.others.Begin(s.schema, in)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.failed(ctx, "open", err, false)
 	}
@@ -91,19 +87,12 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 // configure sets what a connection is like.
 func (s *Store) configure(config *pgxpool.Config) {
 	c := config.ConnConfig
-	s.where = c.Database + " at " + c.Host
-	if !strings.HasPrefix(c.Host, "/") {
-		s.where = c.Database + " at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
-	}
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 10 * time.Second
-	}
 	// A context that ends must not cut the connection, as is pgx's default: what became of the statement would not be known.
 	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, CancelRequestDelay: hesitation, DeadlineDelay: grace}
 	}
-	s.listening = c.Copy()
-	s.listening.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { // who stops waiting for a notification cancels nothing on the server
+	s.others = pgstore.Listener{Bell: &s.bell, Conn: c.Copy(), Patience: s.patience}
+	s.others.Conn.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { // who stops waiting for a notification cancels nothing on the server
 		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
 	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -177,22 +166,9 @@ func (s *Store) once(ctx context.Context, do func(context.Context, *pgx.Conn) er
 	return do(ctx, conn.Conn())
 }
 
-// plain reports whether PostgreSQL can keep a text.
-func plain(texts ...string) bool {
-	for _, t := range texts {
-		if strings.IndexByte(t, 0) >= 0 || !utf8.ValidString(t) {
-			return false
-		}
-	}
-	return true
-}
-
-// nameBytes is how long a session's name may be: it has to fit into an index.
-const nameBytes = 2000
-
 // absent refuses a name that no session can have.
 func absent(action, session string) error {
-	if session != "" && len(session) <= nameBytes && plain(session) {
+	if session != "" && len(session) <= pgstore.NameBytes && pgstore.Plain(session) {
 		return nil
 	}
 	return errdefs.NotFound.Errorf("journal/postgres: %s: there is no session %s", action, quoted(session))

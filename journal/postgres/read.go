@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
@@ -88,7 +89,7 @@ func (s *Store) Sessions(ctx context.Context, q journal.Query) iter.Seq2[journal
 		if q.Limit > 0 {
 			limit = int64(q.Limit)
 		}
-		if ctx.Err() == nil && !plain(q.Session, q.Agent, q.User, q.Status, q.Dir) {
+		if ctx.Err() == nil && !pgstore.Plain(q.Session, q.Agent, q.User, q.Status, q.Dir) {
 			return // nothing can be of that name
 		}
 		sql, args := s.sql.list, []any{q.Agent, q.User, q.Status, q.Dir, limit}

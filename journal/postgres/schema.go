@@ -7,15 +7,13 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/journal"
 )
 
-const (
-	version = 3                  // of the schema
-	lock    = 0x5061776C6A6F7572 // "Pawljour", the advisory lock under which the schema is made
-)
+// lock is the advisory lock under which the schema is made: "Pawljour".
+const lock = 0x5061776C6A6F7572
 
 // A fork has base_num and base: the session whose entries it shares, and up to which. That one's own entries reach base; it may share the ones
 // before from a third. What is deleted stays as a row with deleted set as long as a fork shares from it. nums are never used again, so that a
@@ -72,10 +70,10 @@ INSERT INTO {s}.schema_version VALUES (1);
 `
 
 // migrations make of each version the next one. Programs that know the one before only go on where they have it open, and open it no more.
-var migrations = map[int]string{
-	0: schema,
+var migrations = []string{
+	schema,
 	// Who follows which session until when: an append to it notifies, others don't (see append). It says nothing that the next renewal wouldn't say again.
-	1: `
+	`
 CREATE UNLOGGED TABLE {s}.followed (
 	session text COLLATE "C" NOT NULL,
 	listener text COLLATE "C" NOT NULL, -- a Store
@@ -83,7 +81,7 @@ CREATE UNLOGGED TABLE {s}.followed (
 	PRIMARY KEY (session, listener)
 ) WITH (fillfactor = 70);
 `,
-	2: `
+	`
 ALTER TABLE {s}.sessions ADD COLUMN dir text COLLATE "C" NOT NULL DEFAULT ''; -- of the last run
 `,
 }
@@ -93,15 +91,15 @@ const directories = 3
 
 // statements are the SQL of one schema.
 type statements struct {
-	version, find, holder, lockSession, lockRow, create, append, newest string
-	chain, page, list, named, lease                                     string
-	shared, bury, remove, removeEntries                                 string
-	all, place                                                          string
+	find, holder, lockSession, lockRow, create, append, newest string
+	chain, page, list, named, lease                            string
+	shared, bury, remove, removeEntries                        string
+	all, place                                                 string
 
 	appendCut, createCut, parts          string
 	lockParts, releaseParts, removeParts string
 
-	ring, listen, follow string
+	ring string
 }
 
 // ring notifies those of a session's followers that are with other Stores: this one wakes its own. PostgreSQL lets one transaction at a time commit that notifies, on the
@@ -143,12 +141,10 @@ const insertCut = `, p AS (
 const listed = `SELECT id, agent, usr, dir, status, parent, seq, created, updated FROM {s}.sessions WHERE NOT deleted
 	AND ($1::text = '' OR agent = $1::text) AND ($2::text = '' OR usr = $2::text) AND ($3::text = '' OR status = $3::text) AND ($4::text = '' OR dir = $4::text)`
 
-// newStatements are those of a schema, which is the name of its channel, too, and of a Store that listens as me, letters and digits.
-func newStatements(name, me string) statements {
-	in := strings.NewReplacer("{s}", pgx.Identifier{name}.Sanitize(), "{channel}", "'"+strings.ReplaceAll(name, "'", "''")+"'", "{me}", "'"+me+"'").Replace
+// newStatements are those of a schema. in fills in its name, that of its channel, and that of the Store that listens.
+func newStatements(in func(sql string) string) statements {
 	return statements{
-		version: in("SELECT version FROM {s}.schema_version"),
-		find:    in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
+		find: in("SELECT seq, owner FROM {s}.sessions WHERE id = $1::text AND NOT deleted"),
 		holder: in(`SELECT owner, CASE WHEN until > clock_timestamp() THEN (extract(epoch FROM until - clock_timestamp()) * 1000000)::bigint ELSE 0 END
 			FROM {s}.sessions WHERE id = $1::text AND NOT deleted`),
 		append:    in(advance + insertEntries),
@@ -191,86 +187,19 @@ func newStatements(name, me string) statements {
 		releaseParts: in("UPDATE {s}.parts p SET refs = p.refs - n.refs FROM unnest($1::text[], $2::bigint[]) AS n(hash, refs) WHERE p.hash = n.hash"),
 		removeParts:  in("DELETE FROM {s}.parts WHERE hash = ANY($1::text[]) AND refs <= 0"),
 
-		ring:   in("SELECT " + ring),
-		listen: "LISTEN " + pgx.Identifier{name}.Sanitize(),
-		follow: in(`WITH gone AS (DELETE FROM {s}.followed WHERE until < now() - interval '1 hour')
-			INSERT INTO {s}.followed (session, listener, until)
-			SELECT f, {me}, now() + $2::bigint * interval '1 microsecond' FROM unnest($1::text[]) f ORDER BY f
-			ON CONFLICT (session, listener) DO UPDATE SET until = excluded.until`),
+		ring: in("SELECT " + ring),
 	}
 }
 
-// prepare makes sure that the schema is there and of this version. Where it is, nothing but reading is done: the role needs no right to make it.
+// prepare makes sure that the schema is there and of this version.
 func (s *Store) prepare(ctx context.Context) error {
-	return s.use(ctx, "open", func(ctx context.Context, conn *pgx.Conn) error {
-		have, err := s.inspect(ctx, conn)
-		if absent := code(err) == "42P01" || code(err) == "3F000"; err != nil && !absent || have == version { // no table, no schema
-			return err
+	tables := pgstore.Schema{Who: "journal/postgres", Name: s.schema, Where: s.where, Lock: lock, Migrations: migrations, Others: "another program's", Then: func(ctx context.Context, tx pgx.Tx, from int) error {
+		if from >= directories {
+			return nil
 		}
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return s.make(ctx, tx) })
-	})
-}
-
-// asking is a connection or a transaction.
-type asking interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// inspect gives the schema's version, and refuses what is none of ours, or newer.
-func (s *Store) inspect(ctx context.Context, db asking) (have int, err error) {
-	var encoding string
-	if err := db.QueryRow(ctx, "SELECT current_setting('server_encoding')").Scan(&encoding); err != nil {
-		return 0, err
-	}
-	if encoding != "UTF8" {
-		return 0, errdefs.Validation.Errorf("journal/postgres: open: the database %s has encoding %s: use one that was made with encoding UTF8", s.where, encoding)
-	}
-	switch err := db.QueryRow(ctx, s.sql.version).Scan(&have); {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has no version: it was not made by this program", s.schema, s.where)
-	case err != nil:
-		return 0, err
-	case have > version:
-		return 0, errdefs.NotAvailable.Errorf("journal/postgres: open: schema %s of %s has version %d; this program knows up to %d: use a newer one", s.schema, s.where, have, version)
-	}
-	return have, nil
-}
-
-// make makes what is missing; whoever comes at the same time waits.
-func (s *Store) make(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", int64(lock)); err != nil {
-		return err
-	}
-	var schemaThere, made bool
-	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1::text AND tablename = 'schema_version')",
-		s.schema).Scan(&schemaThere, &made); err != nil {
-		return err
-	}
-	have := 0
-	if made { // by an older program, or by another process meanwhile
-		var err error
-		if have, err = s.inspect(ctx, tx); err != nil || have == version {
-			return err
-		}
-	}
-	name := pgx.Identifier{s.schema}.Sanitize()
-	var sql strings.Builder
-	if !schemaThere {
-		sql.WriteString("CREATE SCHEMA " + name + ";")
-	}
-	for v := have; v < version; v++ {
-		sql.WriteString(strings.ReplaceAll(migrations[v], "{s}", name))
-	}
-	fmt.Fprintf(&sql, "UPDATE %s.schema_version SET version = %d;", name, version)
-	_, err := tx.Exec(ctx, sql.String())
-	if code(err) == "42P07" { // duplicate table
-		return errdefs.Validation.Errorf("journal/postgres: open: schema %s of %s has another program's tables: choose another one (%w)", s.schema, s.where, err)
-	}
-	if err == nil && have < directories {
-		err = s.noteDirs(ctx, tx)
-	}
-	return err
+		return s.noteDirs(ctx, tx)
+	}}
+	return s.use(ctx, "open", func(ctx context.Context, conn *pgx.Conn) error { return tables.Prepare(ctx, conn) })
 }
 
 // noteDirs fills in the directories of sessions from before they were noted: that of the last run, and for a task, whose runs had none, that of the session which gave it. What can't be read does not keep the journal from being opened: it has none.
@@ -303,7 +232,7 @@ func (s *Store) noteDirs(ctx context.Context, tx pgx.Tx) error {
 			}
 			dir = dirs[made.TaskOf]
 		}
-		if dir != "" && plain(dir) {
+		if dir != "" && pgstore.Plain(dir) {
 			dirs[n.id], nums, found = dir, append(nums, n.num), append(found, dir)
 		}
 	}

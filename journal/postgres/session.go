@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/internal/layout"
 )
@@ -113,7 +114,7 @@ func (s *Store) Lease(ctx context.Context, session, owner string, until time.Tim
 	if err := errors.Join(ctx.Err(), absent("lease", session)); err != nil {
 		return err
 	}
-	if !plain(owner) {
+	if !pgstore.Plain(owner) {
 		return errdefs.Validation.Errorf("journal/postgres: lease: owner %s: give valid UTF-8 without NUL", quoted(owner))
 	}
 	return s.use(ctx, "lease", func(ctx context.Context, conn *pgx.Conn) error {

@@ -5,20 +5,17 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 	"github.com/pawl-dev/pawl/internal/wake"
 	"github.com/pawl-dev/pawl/stream"
 )
@@ -31,8 +28,8 @@ type Store struct {
 	pool   *pgxpool.Pool
 	sql    statements
 
-	bell      wake.Bell
-	listening *pgx.ConnConfig
+	bell   wake.Bell
+	others pgstore.Listener
 
 	life    context.Context // of what goes on beside calls
 	end     func()
@@ -59,28 +56,19 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Store, error) {
 		o(s)
 	}
 	s.keep = s.keep.OrDefaults()
-	if s.schema == "" || len(s.schema) > 63 || strings.HasPrefix(s.schema, "pg_") || !plain(s.schema) {
-		return nil, errdefs.Validation.Errorf("stream/postgres: open: %q is no name of a schema: give up to 63 bytes that don't begin with pg_", s.schema)
+	config, where, err := pgstore.Configure("stream/postgres", dsn, s.schema)
+	if err != nil {
+		return nil, err
 	}
-	config, err := pgxpool.ParseConfig(dsn)
-	if err != nil || strings.TrimSpace(dsn) == "" { // pgx's error would show parts of the DSN, which may be parts of the password
-		return nil, errdefs.Validation.Errorf("stream/postgres: open: the DSN can't be read: give postgres://user:password@host:5432/database, with special characters of the password as %%xx, or words like host=… dbname=…")
-	}
-	c := config.ConnConfig
-	s.where = c.Database + " at " + c.Host
-	if !strings.HasPrefix(c.Host, "/") {
-		s.where = c.Database + " at " + net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
-	}
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 10 * time.Second
-	}
-	s.listening = c.Copy()
+	s.where = where
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, settle)
 		return err
 	}
-	s.sql = newStatements(s.schema, rand.Text())
-	s.bell.Listen = s.listen
+	in := pgstore.Filled(s.schema, rand.Text())
+	s.sql = newStatements(in)
+	s.others = pgstore.Listener{Bell: &s.bell, Conn: config.ConnConfig.Copy(), Patience: patience}
+	s.others.Begin(s.schema, in)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, s.failed(ctx, "open", err)
 	}
@@ -158,17 +146,14 @@ func (r *rows) values() []any {
 	return []any{r.session, r.before, r.run, r.scope, r.op, r.ref, r.seq, r.behind, r.parent, r.attempt, r.by, r.part, r.lost, r.ended, r.runs, r.data}
 }
 
-// nameBytes is how long a session's name may be: it has to fit into an index, and into a notification.
-const nameBytes = 2000
-
 func columns(items []stream.Item) (*rows, error) {
 	r := &rows{}
 	for _, i := range items {
 		if err := i.Check(); err != nil {
 			return nil, err
 		}
-		if len(i.Session) > nameBytes || !plain(i.Session, i.Run, i.Key.Scope, i.Key.Op, i.Key.ID, i.ParentRun, i.By) {
-			return nil, errdefs.Validation.Errorf("stream/postgres: append: session %.100q: names are valid UTF-8 without NUL, a session's of up to %d bytes", i.Session, nameBytes)
+		if len(i.Session) > pgstore.NameBytes || !pgstore.Plain(i.Session, i.Run, i.Key.Scope, i.Key.Op, i.Key.ID, i.ParentRun, i.By) {
+			return nil, errdefs.Validation.Errorf("stream/postgres: append: session %.100q: names are valid UTF-8 without NUL, a session's of up to %d bytes", i.Session, pgstore.NameBytes)
 		}
 		if !slices.Contains(r.sessions, i.Session) {
 			r.sessions = append(r.sessions, i.Session)
@@ -329,25 +314,6 @@ func (s *Store) use(ctx context.Context, action string, do func(context.Context)
 	return s.failed(ctx, action, err)
 }
 
-// plain reports whether PostgreSQL can keep a text.
-func plain(texts ...string) bool {
-	for _, t := range texts {
-		if strings.IndexByte(t, 0) >= 0 || !utf8.ValidString(t) {
-			return false
-		}
-	}
-	return true
-}
-
-// code gives the SQLSTATE of an error, or "" when it is none of the server's.
-func code(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
-}
-
 // failed classes an error and says what to do about it. pgx's errors are not wrapped: they hold the configuration with its password.
 func (s *Store) failed(ctx context.Context, action string, err error) error {
 	switch {
@@ -356,8 +322,8 @@ func (s *Store) failed(ctx context.Context, action string, err error) error {
 	case ctx.Err() != nil:
 		return errdefs.NotAvailable.Errorf("stream/postgres: %s: %s: %w", action, s.where, ctx.Err())
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	switch c := code(err); {
+	text := pgstore.Text(err)
+	switch c := pgstore.Code(err); {
 	case strings.HasPrefix(c, "28"), c == "42501":
 		return errdefs.Unauthorized.Errorf("stream/postgres: %s: %s: look at the user and the password of the DSN; grant the role CREATE on the database, or USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables (%s)", action, s.where, text)
 	case c == "3D000":

@@ -2,19 +2,12 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/pgstore"
 )
 
-const (
-	version = 1                  // of the schema
-	lock    = 0x5061776C73747265 // "Pawlstre", the advisory lock under which it is made
-)
+// lock is the advisory lock under which the schema is made: "Pawlstre".
+const lock = 0x5061776C73747265
 
 // The number of a session's first item is the time in µs, so that it is behind all that a stream of this name had before it was forgotten. No index has a column of sessions that appends change.
 const schema = `
@@ -60,20 +53,17 @@ INSERT INTO {s}.schema_version VALUES (1);
 `
 
 // migrations make of each version the next one.
-var migrations = map[int]string{0: schema}
+var migrations = []string{schema}
 
 // statements are the SQL of one schema.
 type statements struct {
-	version, count, insert, ring, read, last, listen, follow string
-	lockRow, trim, stale, forget                             string
+	count, insert, ring, read, last string
+	lockRow, trim, stale, forget    string
 }
 
-// newStatements are those of a schema, which is the name of its channel, too, and of a Store that listens as me, letters and digits.
-func newStatements(name, me string) statements {
-	in := strings.NewReplacer("{s}", pgx.Identifier{name}.Sanitize(), "{channel}", "'"+strings.ReplaceAll(name, "'", "''")+"'", "{me}", "'"+me+"'").Replace
+// newStatements are those of a schema. in fills in its name, that of its channel, and that of the Store that listens.
+func newStatements(in func(sql string) string) statements {
 	return statements{
-		version: in("SELECT version FROM {s}.schema_version"),
-
 		// The rows' locks are taken in the order of names, so that nobody waits in a circle, and held until the append has committed. What comes then sees what others had before.
 		count: in(`INSERT INTO {s}.sessions AS s (id, last, trimmed, bytes, said, looked)
 			SELECT n.id, (extract(epoch FROM now()) * 1000000)::bigint + n.items, (extract(epoch FROM now()) * 1000000)::bigint, n.bytes, now(), now()
@@ -97,12 +87,6 @@ func newStatements(name, me string) statements {
 			) i ON true WHERE s.id = $1::text ORDER BY i.number`),
 		last: in("SELECT last FROM {s}.sessions WHERE id = $1::text"),
 
-		listen: "LISTEN " + pgx.Identifier{name}.Sanitize(),
-		follow: in(`WITH gone AS (DELETE FROM {s}.followed WHERE until < now() - interval '1 hour')
-			INSERT INTO {s}.followed (session, listener, until)
-			SELECT f, {me}, now() + $2::bigint * interval '1 microsecond' FROM unnest($1::text[]) f ORDER BY f
-			ON CONFLICT (session, listener) DO UPDATE SET until = excluded.until`),
-
 		lockRow: in("SELECT last FROM {s}.sessions WHERE id = $1::text FOR UPDATE SKIP LOCKED"),
 		// From the front, as far as all is beyond retention: an item up to the one by which an attempt at its effect ended some time ago, an old one, and what the session has too much.
 		trim: in(`WITH these AS (
@@ -124,61 +108,8 @@ func newStatements(name, me string) statements {
 	}
 }
 
-// prepare makes sure that the schema is there and of this version. Where it is, nothing but reading is done.
+// prepare makes sure that the schema is there and of this version.
 func (s *Store) prepare(ctx context.Context) error {
-	have, err := s.inspect(ctx, s.pool)
-	if absent := code(err) == "42P01" || code(err) == "3F000"; err != nil && !absent || have == version { // no table, no schema
-		return s.failed(ctx, "open", err)
-	}
-	return s.failed(ctx, "open", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return s.make(ctx, tx) }))
-}
-
-type asking interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// inspect gives the schema's version, and refuses what is none of ours, or newer.
-func (s *Store) inspect(ctx context.Context, db asking) (have int, err error) {
-	switch err := db.QueryRow(ctx, s.sql.version).Scan(&have); {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, errdefs.Validation.Errorf("stream/postgres: open: schema %s of %s has no version: it was not made by this program", s.schema, s.where)
-	case err != nil:
-		return 0, err
-	case have > version:
-		return 0, errdefs.NotAvailable.Errorf("stream/postgres: open: schema %s of %s has version %d; this program knows up to %d: use a newer one", s.schema, s.where, have, version)
-	}
-	return have, nil
-}
-
-// make makes what is missing; whoever comes at the same time waits.
-func (s *Store) make(ctx context.Context, tx pgx.Tx) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1::bigint)", int64(lock)); err != nil {
-		return err
-	}
-	var schemaThere, made bool
-	if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1::text), EXISTS (SELECT FROM pg_tables WHERE schemaname = $1::text AND tablename = 'schema_version')",
-		s.schema).Scan(&schemaThere, &made); err != nil {
-		return err
-	}
-	have := 0
-	if made { // by an older program, or by another process meanwhile
-		var err error
-		if have, err = s.inspect(ctx, tx); err != nil || have == version {
-			return err
-		}
-	}
-	name := pgx.Identifier{s.schema}.Sanitize()
-	var sql strings.Builder
-	if !schemaThere {
-		sql.WriteString("CREATE SCHEMA " + name + ";")
-	}
-	for v := have; v < version; v++ {
-		sql.WriteString(strings.ReplaceAll(migrations[v], "{s}", name))
-	}
-	fmt.Fprintf(&sql, "UPDATE %s.schema_version SET version = %d;", name, version)
-	_, err := tx.Exec(ctx, sql.String())
-	if code(err) == "42P07" { // duplicate table
-		return errdefs.Validation.Errorf("stream/postgres: open: schema %s of %s has another program's tables, the journal's perhaps: choose another one (%w)", s.schema, s.where, err)
-	}
-	return err
+	tables := pgstore.Schema{Who: "stream/postgres", Name: s.schema, Where: s.where, Lock: lock, Migrations: migrations, Others: "another program's, or the journal's,"}
+	return s.failed(ctx, "open", tables.Prepare(ctx, s.pool))
 }
