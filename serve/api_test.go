@@ -3,13 +3,10 @@ package serve_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,11 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/engine"
-	"github.com/pawl-dev/pawl/engine/loop"
-	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
@@ -459,201 +451,6 @@ func TestARunIsCanceledOrInterruptedAndResumed(t *testing.T) {
 	}
 }
 
-// What waits for a person can be given up, like what is under way.
-func TestARunThatWaitsIsCanceled(t *testing.T) {
-	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
-	var st status
-	if p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","wait":true}`); len(st.Pending) != 1 || st.Status != "interrupted" {
-		t.Fatalf("%+v", st)
-	}
-	id := st.Pending[0].ID
-	st = status{}
-	if p.do(http.StatusOK, &st, "POST", "/v1/sessions/s/cancel", `{"wait":true}`); st.Status != "canceled" || st.Run != "" || len(st.Pending) != 0 {
-		t.Errorf("%+v", st)
-	}
-	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true}`)
-}
-
-// What waits for a person is not thrown away by who says something else: by no door that begins runs.
-func TestAPromptDoesNotCloseWhatWaits(t *testing.T) {
-	p := open(t, asksOnce(t, journal.Memory()), serve.Options{})
-	var st, now status
-	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
-	var f failure
-	p.do(http.StatusConflict, &f, "POST", "/v1/runs", `{"prompt":"Another.","session":"s","run":"two"}`)
-	if n := len(st.Messages); n != 2 || st.Messages[1].Role() != message.RoleAssistant { // a call that waits has no result: that it was not run is no more than a guess
-		t.Errorf("%v", st.Messages)
-	}
-	for _, says := range []string{st.Pending[0].ID + " (add)", "POST /v1/sessions/s/answers", "POST /v1/sessions/s/cancel"} {
-		if !strings.Contains(f.Error.Message, says) {
-			t.Errorf("%q does not say %q", f.Error.Message, says)
-		}
-	}
-	p.do(http.StatusConflict, nil, "POST", "/ag-ui", input("s", "three", ""))
-	p.do(http.StatusOK, nil, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one"}`) // the same once more: it is known
-	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 || now.Run != "one" {
-		t.Fatalf("%+v", now)
-	}
-	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":true}`)
-	if got := shown(p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)); !strings.HasSuffix(got, " run.finished\n") {
-		t.Errorf("it came to\n%s", got)
-	}
-}
-
-// An answer that can't be meant is refused, by each door, before it is on record: the approval is not spent on it.
-func TestAnAnswerThatCannotBeMeantIsRefused(t *testing.T) {
-	p := open(t, asksBy(t, journal.Memory(), hook.Decision{Verdict: hook.Ask, Reason: "May it?", Session: true}), serve.Options{})
-	var st, now status
-	p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"s","run":"one","wait":true}`)
-	id := st.Pending[0].ID
-	for _, more := range []string{
-		`"input":5`, `"input":[]`, `"input":"{"`, `"input":"5"`, `"input":""`, `"input":"null"`,
-		`"rule":"add"`, `"session":true,"rule":"Blah((("`,
-	} {
-		var f failure
-		if p.do(http.StatusBadRequest, &f, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,`+more+`}`); f.Error.Class != "validation" {
-			t.Errorf("%s: %+v", more, f)
-		}
-		if !strings.Contains(more, `"input":"`) { // this door takes an object only
-			p.do(http.StatusBadRequest, nil, "POST", "/ag-ui", input("s", "two", `,"resume":[{"interruptId":"`+id+`","status":"resolved","payload":{"approved":true,`+more+`}}]`))
-		}
-	}
-	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Pending) != 1 {
-		t.Fatalf("%+v", now)
-	}
-	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+id+`","approved":true,"input":"{\"A\":20,\"B\":3}"}`) // as pending shows it
-	p.follow("/v1/sessions/s/events?run=one&deltas=false", "", 0)
-	if p.do(http.StatusOK, &now, "GET", "/v1/sessions/s", ""); len(now.Messages) != 4 || !strings.HasSuffix(resultOf(now.Messages[2]), "\n23") {
-		t.Errorf("%s: %q", now.Messages, resultOf(now.Messages[2]))
-	}
-}
-
-func resultOf(m message.Message) string {
-	for r := range message.Of[message.ToolResult](m) {
-		return r.Content
-	}
-	return ""
-}
-
-// asksOnce is an agent whose one call has to be approved.
-func asksOnce(t *testing.T, store journal.Store) serve.Agent {
-	t.Helper()
-	return asksBy(t, store, hook.Asking("May it?"))
-}
-
-func asksBy(t *testing.T, store journal.Store, d hook.Decision) serve.Agent {
-	t.Helper()
-	add := tool.Func("add", "Adds.", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil })
-	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return d, nil }}
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "add", Input: `{"A":2,"B":3}`}}}, scripted.Text("Done.")), Tools: []tool.Tool{add}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return serve.Of(agent.Agent{ID: "a", Hooks: []hook.Middleware{asks}}, e, store)
-}
-
-// A run that waited, and has its answer, is taken up like one whose process died; one that still waits, or was canceled, is not.
-func TestWhatWasAnsweredIsTakenUp(t *testing.T) {
-	store := journal.Memory()
-	p := open(t, asksOnce(t, store), serve.Options{})
-	ids := map[string]string{}
-	for _, s := range []string{"answered", "waits", "canceled", "died", "stopped"} {
-		var st status
-		p.do(http.StatusOK, &st, "POST", "/v1/runs", `{"prompt":"Add.","session":"`+s+`","wait":true}`)
-		ids[s] = st.Pending[0].ID
-	}
-	p.do(http.StatusOK, nil, "POST", "/v1/sessions/canceled/cancel", `{"wait":true}`)
-	p.close()
-	for _, s := range []string{"answered", "died", "stopped"} {
-		if err := agent.Answer(t.Context(), store, s, journal.Answered{ID: ids[s], Approved: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for s, after := range map[string][]journal.Data{
-		"died":    {journal.Resumed{}}, // its process had gone on
-		"stopped": {journal.Resumed{}, journal.Parked{Cause: string(engine.CauseUserCancel)}},
-	} {
-		log, err := journal.Open(t.Context(), store, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range after {
-			if err := log.Append(t.Context(), journal.Entry{Run: log.Run(), Data: d}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	q := open(t, asksOnce(t, store), serve.Options{})
-	got, err := q.server.Resume(t.Context())
-	slices.Sort(got)
-	if want := []string{"answered", "died"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%v %v, want %v", got, err, want)
-	}
-	for _, s := range got {
-		if q.settled(s); q.statusOf(s) != "completed" {
-			t.Errorf("%s is %s", s, q.statusOf(s))
-		}
-	}
-}
-
-// settled waits until no run is under way in a session: its last entry is there a moment before.
-func (p *place) settled(session string) {
-	p.t.Helper()
-	for p.statusOf(session) == "here" {
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func (p *place) statusOf(session string) string {
-	var st status
-	p.do(http.StatusOK, &st, "GET", "/v1/sessions/"+session, "")
-	if st.Here {
-		return "here"
-	}
-	return st.Status
-}
-
-func TestAPersonAnswersAndTheRunGoesOn(t *testing.T) {
-	add := tool.Func("add", "Adds.", func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B, nil })
-	asks := hook.Middleware{Name: "asks", PreToolUse: func(context.Context, *hook.ToolUse) (hook.Decision, error) { return hook.Asking("May it?"), nil }}
-	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{Name: "add", Input: `{"A":2,"B":3}`}, {Name: "add", Input: `{"A":1,"B":1}`}}}, scripted.Text("Done.")), Tools: []tool.Tool{add}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := open(t, serve.Of(agent.Agent{ID: "a", Hooks: []hook.Middleware{asks}}, e, journal.Memory()), serve.Options{})
-	var b begun
-	p.do(http.StatusAccepted, &b, "POST", "/v1/runs", `{"prompt":"Add.","session":"s"}`)
-	first := p.follow(b.Events, "", 0) // until it waits
-	if got := shown(first); !strings.HasSuffix(got, " parked\n") {
-		t.Fatalf("it came to\n%s", got)
-	}
-	var st status
-	if p.do(http.StatusOK, &st, "GET", "/v1/sessions/s", ""); len(st.Pending) != 2 || st.Pending[0].Prompt != "May it?" || st.Status != "interrupted" {
-		t.Fatalf("%+v", st)
-	}
-	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"nobody","approved":true}`)
-	p.do(http.StatusBadRequest, nil, "POST", "/v1/sessions/s/answers", `{"approved":true}`)
-	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":true,"input":{"A":20,"B":3},"by":"ann"}`)
-	if got := p.statusOf("s"); got != "interrupted" { // one of them is still to be answered
-		t.Errorf("it is %s", got)
-	}
-	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[0].ID+`","approved":false}`)
-	p.do(http.StatusNoContent, nil, "POST", "/v1/sessions/s/answers", `{"id":"`+st.Pending[1].ID+`","approved":false,"text":"Not that."}`)
-	rest := p.follow(b.Events, first[len(first)-1].id, 0)
-	if got := shown(rest); !strings.HasSuffix(got, " run.finished\n") {
-		t.Errorf("it came to\n%s", got)
-	}
-	p.do(http.StatusOK, &st, "GET", "/v1/sessions/s", "")
-	b2, err := json.Marshal(st.Messages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := string(b2)
-	if st.Status != "completed" || !strings.Contains(results, "23") || !strings.Contains(results, "Not that.") {
-		t.Errorf("%+v", st)
-	}
-}
-
 func TestWhoSaysSomethingWhileItRunsIsHeard(t *testing.T) {
 	g := gate("wait")
 	p := serves(t, journal.Memory(), scripted.New(scripted.Turn{Calls: call("wait")}, scripted.Text("Well then.")), serve.Options{}, g)
@@ -686,86 +483,6 @@ func TestASessionIsForkedWithAnotherPrompt(t *testing.T) {
 	}
 	p.do(http.StatusConflict, nil, "POST", "/v1/sessions/s/fork", `{"as":"f"}`)
 	p.do(http.StatusNotFound, nil, "POST", "/v1/sessions/s/fork", `{"at":1000}`)
-}
-
-func TestWhoMayComeIn(t *testing.T) {
-	const token = "a-token-of-some-length"
-	closed := serves(t, journal.Memory(), scripted.New(scripted.Text("Hi.")), serve.Options{Tokens: []string{"another-token-of-this", token}, Origins: []string{"https://chat.example"}})
-	local := serves(t, journal.Memory(), scripted.New(scripted.Text("Hi.")), serve.Options{Hosts: []string{"box.example"}})
-	for _, c := range []struct {
-		name   string
-		at     *place
-		want   int
-		header []string
-	}{
-		{"no token", closed, 401, nil},
-		{"a wrong token", closed, 401, []string{"Authorization", "Bearer a-token-of-some-lengtH"}},
-		{"a part of it", closed, 401, []string{"Authorization", "Bearer a-token-of-some"}},
-		{"another scheme", closed, 401, []string{"Authorization", "Basic " + token}},
-		{"the token alone", closed, 401, []string{"Authorization", token}},
-		{"the token", closed, 200, []string{"Authorization", "Bearer " + token}},
-		{"the scheme in lower case", closed, 200, []string{"Authorization", "bearer " + token}},
-		{"any name, with a token", closed, 200, []string{"Authorization", "Bearer " + token, "Host", "anything.example"}},
-		{"a page that may", closed, 200, []string{"Authorization", "Bearer " + token, "Origin", "https://chat.example"}},
-		{"a page that may not", closed, 403, []string{"Authorization", "Bearer " + token, "Origin", "https://evil.example"}},
-		{"a page of the right name and another scheme", closed, 403, []string{"Authorization", "Bearer " + token, "Origin", "http://chat.example"}},
-		{"a page of nowhere", closed, 403, []string{"Authorization", "Bearer " + token, "Origin", "null"}},
-		{"two origins", closed, 403, []string{"Authorization", "Bearer " + token, "Origin", "https://chat.example", "Origin", "https://evil.example"}},
-		{"by its address", local, 200, nil},
-		{"as localhost", local, 200, []string{"Host", "localhost:7295"}},
-		{"by a name that leads here", local, 403, []string{"Host", "evil.example"}},
-		{"by a name that only begins so", local, 403, []string{"Host", "localhost.evil.example"}},
-		{"by an address in a name", local, 403, []string{"Host", "127.0.0.1.evil.example"}},
-		{"by a name of its own", local, 200, []string{"Host", "Box.example:80"}},
-		{"its own page", local, 200, []string{"Host", "localhost:7295", "Origin", "http://localhost:7295"}},
-		{"a local page of another port", local, 403, []string{"Host", "localhost:7295", "Origin", "http://localhost:3000"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			res := c.at.ask(t.Context(), "GET", "/v1/sessions", "", c.header...)
-			defer func() { _ = res.Body.Close() }()
-			b, _ := io.ReadAll(res.Body)
-			if res.StatusCode != c.want {
-				t.Errorf("%d %s", res.StatusCode, b)
-			}
-			if c.want != 200 && !strings.Contains(string(b), `"message":"serve: `) {
-				t.Errorf("it says %s", b)
-			}
-			if c.want == 401 && res.Header.Get("WWW-Authenticate") == "" || strings.Contains(string(b), token) {
-				t.Errorf("%v %s", res.Header, b)
-			}
-			if got := res.Header.Get("Access-Control-Allow-Origin"); (got != "") != (c.name == "a page that may") {
-				t.Errorf("pages of %q may read it", got)
-			}
-		})
-	}
-	res := closed.ask(t.Context(), "OPTIONS", "/v1/runs", "", "Origin", "https://chat.example", "Access-Control-Request-Method", "POST")
-	_ = res.Body.Close()
-	if res.StatusCode != 204 || !strings.Contains(res.Header.Get("Access-Control-Allow-Headers"), "Authorization") {
-		t.Errorf("before a page asks: %d %v", res.StatusCode, res.Header)
-	}
-	closed.do(200, nil, "GET", "/healthz", "")
-	for _, o := range []serve.Options{{Tokens: []string{"short"}}, {Tokens: []string{"with a blank in the middle"}}, {Origins: []string{"chat.example"}}, {Origins: []string{"https://chat.example/"}}, {Origins: []string{"*"}}, {MaxRuns: -1}} {
-		if _, err := serve.New(serve.Of(agent.Agent{ID: "a"}, nil, journal.Memory()), o); !errdefs.Validation.Is(err) {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-}
-
-func TestOthersNeedAToken(t *testing.T) {
-	s, err := serve.New(serve.Of(agent.Agent{ID: "a"}, nil, journal.Memory()), serve.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Serve(t.Context(), l); !errdefs.PolicyDenied.Is(err) {
-		t.Errorf("it served: %v", err)
-	}
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("it listens: %v", err)
-	}
 }
 
 func TestWhatCannotBeReadIsToldAndDoesNothing(t *testing.T) {

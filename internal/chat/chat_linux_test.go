@@ -3,75 +3,37 @@ package chat
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
-
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/agent"
-	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/pty"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
+	"go.uber.org/goleak"
 )
 
-// pty is a terminal, and the person there.
-type pty struct {
-	t      *testing.T
-	master *os.File
-	slave  *os.File
-	chunks chan string
-	all    string
+// sitter is a terminal, and the person there.
+type sitter struct {
+	pty.Terminal
+	t   *testing.T
+	all string
 }
 
-func openPTY(t *testing.T) *pty {
+func sits(t *testing.T) *sitter {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		component.Absent(t, "a pseudo terminal", err.Error())
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &pty{t: t, master: os.NewFile(uintptr(fd), "ptmx"), slave: slave, chunks: make(chan string)}
-	go func() {
-		defer close(p.chunks)
-		b := make([]byte, 4096)
-		for {
-			n, err := p.master.Read(b)
-			if n > 0 {
-				p.chunks <- string(b[:n])
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return p
+	return &sitter{Terminal: pty.Open(t), t: t}
 }
 
 // sees waits for a text, and gives what came before it.
-func (p *pty) sees(text string) (before string) {
+func (p *sitter) sees(text string) (before string) {
 	p.t.Helper()
 	for late := time.After(20 * time.Second); !strings.Contains(p.all, text); {
 		select {
-		case chunk := <-p.chunks:
+		case chunk := <-p.Shown:
 			p.all += chunk
 		case <-late:
 			p.t.Fatalf("%q is missing in %q", text, p.all)
@@ -81,35 +43,35 @@ func (p *pty) sees(text string) (before string) {
 	return before
 }
 
-func (p *pty) types(text string) {
+func (p *sitter) types(text string) {
 	p.t.Helper()
-	if _, err := p.master.WriteString(text); err != nil {
+	if _, err := p.Keys.WriteString(text); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *pty) close() {
-	_ = p.slave.Close()
-	for range p.chunks { // what is left
+func (p *sitter) close() {
+	_ = p.Slave.Close()
+	for range p.Shown { // what is left
 	}
-	_ = p.master.Close()
+	_ = p.Keys.Close()
 }
 
 // However a conversation ends, nothing of it is left.
 func TestAConversationLeavesNothingBehind(t *testing.T) {
 	turns := []scripted.Turn{{Delay: time.Hour, Text: "Never."}}
 	for name, c := range map[string]struct {
-		do   func(p *pty, end context.CancelFunc)
+		do   func(p *sitter, end context.CancelFunc)
 		last agent.Status // of the last run; "": there was none
 		err  bool
 	}{
-		"left at once": {do: func(p *pty, _ context.CancelFunc) { p.types("\x04") }},
-		"ended from outside in a run": {last: agent.StatusCanceled, do: func(p *pty, end context.CancelFunc) {
+		"left at once": {do: func(p *sitter, _ context.CancelFunc) { p.types("\x04") }},
+		"ended from outside in a run": {last: agent.StatusCanceled, do: func(p *sitter, end context.CancelFunc) {
 			p.types("go\r")
 			p.sees("waiting for the model")
 			end()
 		}},
-		"left in a run": {last: agent.StatusCanceled, do: func(p *pty, _ context.CancelFunc) {
+		"left in a run": {last: agent.StatusCanceled, do: func(p *sitter, _ context.CancelFunc) {
 			p.types("go\r")
 			p.sees("waiting for the model")
 			p.types("/quit\r")
@@ -119,7 +81,7 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
-			p, store, dir := openPTY(t), journal.Memory(), t.TempDir()
+			p, store, dir := sits(t), journal.Memory(), t.TempDir()
 			defer p.close()
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
@@ -127,19 +89,19 @@ func TestAConversationLeavesNothingBehind(t *testing.T) {
 				go func() {
 					p.sees("/help")
 					c.do(p, end)
-					for chunk := range p.chunks {
+					for chunk := range p.Shown {
 						p.all += chunk
 					}
 				}()
 			} else {
 				go func() {
-					for chunk := range p.chunks {
+					for chunk := range p.Shown {
 						p.all += chunk
 					}
 				}()
 			}
 			left, err := Run(ctx, Config{
-				In: p.slave, Out: p.slave, Store: store,
+				In: p.Slave, Out: p.Slave, Store: store,
 				Open: func(ctx context.Context, _ string, _ func(string, bool)) (*pawl.Runtime, string, error) {
 					if c.err {
 						return nil, "", errors.New("there is no project")
@@ -188,9 +150,9 @@ func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
 	add("own", dir, over("own"))
 	add("moved", "/elsewhere", over("moved"), journal.Entry{Run: "r2", Data: journal.RunStarted{Agent: "pawl", Owner: "o", Attempt: 1, Dir: dir}}, journal.Entry{Run: "r2", Data: journal.RunFinished{Status: "completed"}})
 	add("left", dir, over("left"), journal.Entry{Run: "r2", Data: journal.RunStarted{Agent: "pawl", Owner: "o", Attempt: 1, Dir: "/elsewhere"}}, journal.Entry{Run: "r2", Data: journal.RunFinished{Status: "completed"}})
-	talk := func(session, here string, do func(p *pty)) {
+	talk := func(session, here string, do func(p *sitter)) {
 		t.Helper()
-		p := openPTY(t)
+		p := sits(t)
 		ctx, end := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		defer p.close()
@@ -202,13 +164,13 @@ func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
 						t.Error(err)
 					}
 					return
-				case <-p.chunks:
+				case <-p.Shown:
 				}
 			}
 		}()
 		go func() {
 			_, err := Run(ctx, Config{
-				In: p.slave, Out: p.slave, Store: store, Session: session, Here: here,
+				In: p.Slave, Out: p.Slave, Store: store, Session: session, Here: here,
 				Open: func(ctx context.Context, _ string, _ func(string, bool)) (*pawl.Runtime, string, error) {
 					rt, err := pawl.New(ctx, pawl.Options{Model: scripted.New(scripted.Text("Here I am.")), ProjectRoot: dir, Journal: store, NoProject: true})
 					return rt, "scripted", err
@@ -222,14 +184,14 @@ func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
 		p.sees("/help")
 		do(p)
 	}
-	reads := func(p *pty, text string) { // wherever its lines break
+	reads := func(p *sitter, text string) { // wherever its lines break
 		t.Helper()
 		for word := range strings.FieldsSeq(text) {
 			p.sees(word)
 		}
 	}
 	unfinished := "its run was not finished in /elsewhere, and this conversation is in " + dir + " · to go on with it leave, then pawl resume open, or pawl chat --session open --dir there"
-	talk("open", "", func(p *pty) {
+	talk("open", "", func(p *sitter) {
 		reads(p, unfinished)
 		p.types("\r")
 		reads(p, unfinished)
@@ -246,13 +208,13 @@ func TestASessionOfAnotherProjectSaysSoBeforeAnythingRuns(t *testing.T) {
 	if log, err := journal.Open(ctx, store, "open"); err != nil || log.Seq() != 3 {
 		t.Errorf("something was done in it: %d entries, %v", log.Seq(), err)
 	}
-	talk("done", "", func(p *pty) {
+	talk("done", "", func(p *sitter) {
 		reads(p, "its last run was in /elsewhere · what is said here is done in "+dir)
 		p.types("go on\r")
 		p.sees("Here I am.")
 		p.sees("✓")
 	})
-	talk("own", "/where/i/am", func(p *pty) {
+	talk("own", "/where/i/am", func(p *sitter) {
 		reads(p, "the unfinished run of session own works in "+dir+": this conversation is there, not in /where/i/am")
 		p.sees("session own")
 	})

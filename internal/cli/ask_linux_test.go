@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -11,60 +10,29 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/pty"
 )
 
 // session is a program at a terminal, and the person there.
 type session struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	master *os.File
-	chunks chan string
-	all    strings.Builder
-	seen   int // of all: what was waited for
+	pty.Terminal
+	t    *testing.T
+	cmd  *exec.Cmd
+	all  strings.Builder
+	seen int // of all: what was waited for
 }
 
 // atPTY starts a program whose standard streams are a new terminal, which it can be interrupted from.
 func atPTY(t *testing.T, path string, args ...string) *session {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		component.Absent(t, "a pseudo terminal", err.Error())
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &session{t: t, cmd: exec.Command(path, args...), master: os.NewFile(uintptr(fd), "ptmx"), chunks: make(chan string)}
-	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = slave, slave, slave
+	s := &session{Terminal: pty.Open(t), t: t, cmd: exec.Command(path, args...)}
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.Slave, s.Slave, s.Slave
 	s.cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = slave.Close()
-	go func() { // it ends when the program has, and with it the terminal's last user
-		defer close(s.chunks)
-		b := make([]byte, 4096)
-		for {
-			n, err := s.master.Read(b)
-			if n > 0 {
-				s.chunks <- string(b[:n])
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
+	_ = s.Slave.Close()
 	return s
 }
 
@@ -74,7 +42,7 @@ func (s *session) read(done func() bool) bool {
 	late := time.After(60 * time.Second)
 	for !done() {
 		select {
-		case text, more := <-s.chunks:
+		case text, more := <-s.Shown:
 			if !more {
 				return done()
 			}
@@ -98,7 +66,7 @@ func (s *session) sees(text string) {
 
 func (s *session) types(text string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.master, text); err != nil {
+	if _, err := io.WriteString(s.Keys, text); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -108,7 +76,7 @@ func (s *session) ends() (int, string) {
 	s.t.Helper()
 	s.read(func() bool { return false })
 	_ = s.cmd.Wait()
-	_ = s.master.Close()
+	_ = s.Keys.Close()
 	return s.cmd.ProcessState.ExitCode(), s.all.String()
 }
 
