@@ -118,7 +118,11 @@ func (c *common) store(ctx context.Context) (store journal.Store, close func() e
 	case c.journal == "memory":
 		return journal.Memory(), none, nil
 	}
-	return nil, none, usage("--journal: want sqlite:PATH, postgres://… or memory") // it may be an address with a password
+	kind, _, address := strings.Cut(c.journal, ":") // behind it there may be a password
+	if address {
+		kind += ":…"
+	}
+	return nil, none, usage("--journal %s: want sqlite:PATH, postgres://… or memory", kind)
 }
 
 // openStore opens a journal that has to be there already.

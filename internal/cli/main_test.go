@@ -304,7 +304,7 @@ func TestWrongUseSaysWhatWouldBeRightAndStartsNothing(t *testing.T) {
 		"system prompt is bad":   {run("--model", scripted, "--system-prompt", "@"+w.file("l1.md", "ok\nb\xffd"), "hi"), []string{"l1.md", "line 2", "UTF-8"}},
 		"no directory":           {run("--model", scripted, "--dir", "nowhere", "hi"), []string{"nowhere", "no such directory"}},
 		"directory is a file":    {run("--model", scripted, "--dir", good, "hi"), []string{"not a directory"}},
-		"journal":                {[]string{"run", "--model", scripted, "--journal", "redis:x", "hi"}, []string{"redis:x", "sqlite:PATH"}},
+		"journal":                {[]string{"run", "--model", scripted, "--journal", "redis:x", "hi"}, []string{"--journal redis:…", "sqlite:PATH"}},
 		"engine":                 {run("--model", scripted, "--engine", "warp", "hi"), []string{"warp", "loop"}},
 		"steps":                  {run("--model", scripted, "--max-steps", "0", "hi"), []string{"--max-steps 0", "1 or more"}},
 		"timeout":                {run("--model", scripted, "--timeout", "5", "hi"), []string{"timeout", "5"}},
