@@ -118,11 +118,11 @@ func (c *common) store(ctx context.Context) (store journal.Store, close func() e
 	case c.journal == "memory":
 		return journal.Memory(), none, nil
 	}
-	kind, _, address := strings.Cut(c.journal, ":") // behind it there may be a password
-	if address {
-		kind += ":…"
+	given := "--journal"
+	if kind, _, ok := strings.Cut(c.journal, ":"); ok && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz") == "" {
+		given += " " + kind + ":…" // the rest may be an address with a password
 	}
-	return nil, none, usage("--journal %s: want sqlite:PATH, postgres://… or memory", kind)
+	return nil, none, usage("%s: want sqlite:PATH, postgres://… or memory", given)
 }
 
 // openStore opens a journal that has to be there already.
