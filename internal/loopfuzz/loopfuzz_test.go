@@ -412,7 +412,7 @@ func (w *world) once(all record) {
 		case journal.ToolFinished:
 			c := begun[d.Call]
 			switch post := inputOf(message.ToolCall{Input: c.Input}).Post; {
-			case (post == "panic" || post == "error") && strings.Contains(d.Content, "did "):
+			case (post == "panic" || post == "error") && strings.Contains(d.Content, "did r"): // and its key: Pawl itself says of a tool that it "did not stop"
 				w.breaks("entry %d shows a result although the hook failed that looks at it: %q", e.Seq, d.Content)
 			case post == "rewrite" && strings.HasPrefix(d.Content, "did "):
 				w.breaks("entry %d shows a result that the hook has not rewritten: %q", e.Seq, d.Content)
