@@ -73,7 +73,7 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	reaped := make(chan error, 1)
 	go func() { reaped <- left.Wait() }()
 	b, err := cmd.CombinedOutput()
-	<-reaped
+	_ = <-reaped // it was killed
 	out := string(b)
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, script, out)
