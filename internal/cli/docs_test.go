@@ -117,6 +117,35 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 	}
 }
 
+// The first program that a stranger sees runs with the file beside it, as it stands, but for the model, which costs a key.
+func TestTheFirstProgramOfTheREADMERuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	readme, dir := page(t, "README.md"), t.TempDir()
+	files(t, readme, dir)
+	const open, scripted = `pawl.Open("support.pack.json", "chat")`, `pawl.Open("support.pack.json", "chat", pawl.WithModelName("scripted/m.yaml"))`
+	code := goBlock.FindStringSubmatch(readme)[1]
+	if !strings.Contains(code, open) {
+		t.Fatalf("it opens no pack:\n%s", code)
+	}
+	for name, text := range map[string]string{"main.go": strings.Replace(code, open, scripted, 1), "m.yaml": `turns: [{text: "It is on its way, Ada."}]`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), filepath.Join(dir, "main.go"))
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := exec.Command(filepath.Join(dir, "program"))
+	run.Dir = dir
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "It is on its way, Ada.\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 var (
 	fileBlock = regexp.MustCompile("(?s)```(?:json|md) ([^\n]+)\n(.*?)```")
 	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,8 +25,8 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	component.Command(t, "jq", "install jq")
 	path := binary(t)
 	w := newWorld(t)
-	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pawl")
-	db := filepath.Join(state, "journal.db")
+
+	db := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pawl", "journal.db")
 	t.Setenv("TMPDIR", t.TempDir())
 	slow := w.file("slow.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "echo once >> out; touch began; sleep 60"}}]}, {text: "It is done."}]`)
 	long := w.file("long.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "seq 100000"}}]}, {text: "It is done."}]`)
@@ -37,6 +38,14 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	}
 	older := world{t, w.dir, "sqlite:" + db}
 	older.aged(map[string]time.Duration{"old": 100 * 24 * time.Hour}, "completed", nil)
+	outputs, err := filepath.Glob(filepath.Join(db+".outputs", "*"))
+	if err != nil || len(outputs) != 1 {
+		t.Fatal(outputs, err)
+	}
+	stale, past := filepath.Join(outputs[0], "stale"), time.Now().Add(-100*24*time.Hour)
+	if err := cmp.Or(os.WriteFile(stale, nil, 0o600), os.Chtimes(stale, past, past)); err != nil {
+		t.Fatal(err)
+	}
 	left := run("left", slow)
 	if err := left.Start(); err != nil {
 		t.Fatal(err)
@@ -70,10 +79,10 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), fmt.Sprintf("LEFT=%d", left.Process.Pid))
-	reaped := make(chan error, 1)
-	go func() { reaped <- left.Wait() }()
+	reaped := make(chan struct{})
+	go func() { _ = left.Wait(); close(reaped) }() // or the script would wait for it for ever
 	b, err := cmd.CombinedOutput()
-	_ = <-reaped // it was killed
+	<-reaped
 	out := string(b)
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, script, out)
@@ -98,7 +107,7 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(w.dir, "out")); err != nil || string(b) != "once\n" {
 		t.Errorf("what had begun was done again: %q %v", b, err)
 	}
-	if kept, err := filepath.Glob(filepath.Join(state, "journal.db.outputs", "*", "*")); err != nil || len(kept) == 0 {
-		t.Errorf("the long output was not restored: %v %v", kept, err)
+	if kept, err := filepath.Glob(filepath.Join(db+".outputs", "*", "*")); err != nil || len(kept) != 1 || kept[0] == stale {
+		t.Errorf("the long output is to be there, and the old one is not: %v %v", kept, err)
 	}
 }
