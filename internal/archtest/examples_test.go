@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,6 +125,40 @@ func TestTheNamesInThePagesAreThere(t *testing.T) {
 	}
 	if names < 100 {
 		t.Errorf("only %d names were read: the pages have another form now", names)
+	}
+}
+
+// What the page on operations explains is what programs say: each text of an error, and each name of a metric, stands in the code.
+func TestWhatThePageOnOperationsExplainsIsSaid(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root, "docs/operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, f := range sources(t) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil {
+					said = append(said, text)
+				}
+			}
+			return true
+		})
+	}
+	_, wrong, _ := strings.Cut(string(b), "\n## When something is wrong\n")
+	texts := regexp.MustCompile("`((?:gen_ai|pawl)\\.[a-z_.]+)`").FindAllStringSubmatch(string(b), -1)
+	for line := range strings.Lines(wrong) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			texts = append(texts, regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1)...)
+		}
+	}
+	if len(texts) < 18 {
+		t.Errorf("only %d texts were found: the page has another form now", len(texts))
+	}
+	for _, m := range texts {
+		if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, m[1]) }) {
+			t.Errorf("docs/operations.md explains %q, which nothing says", m[1])
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -24,7 +26,7 @@ import (
 )
 
 // pages are what strangers read first. What they show has to work.
-var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/chat.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "docs/evals.md", "examples/README.md"}
+var pages = []string{"README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "docs/cli.md", "docs/chat.md", "docs/sessions.md", "docs/agents.md", "docs/fence.md", "docs/mcp.md", "docs/packs.md", "docs/graphs.md", "docs/architecture.md", "docs/observability.md", "docs/tools.md", "docs/sdk.md", "docs/models.md", "docs/temporal.md", "docs/serve.md", "docs/evals.md", "docs/operations.md", "docs/postgres.md", "docs/project.md", "docs/concepts.md", "docs/compatibility.md", "docs/inspector.md", "examples/README.md"}
 
 // examples are the pages of the programs in examples: their own tests run what they show.
 func examples(t *testing.T) (all []string) {
@@ -112,6 +114,35 @@ func TestTheProgramsInThePagesRun(t *testing.T) {
 				t.Errorf("%s: %v\n%s\nwant …%s", name, err, out, want[i])
 			}
 		}
+	}
+}
+
+// The first program that a stranger sees runs with the file beside it, as it stands, but for the model, which costs a key.
+func TestTheFirstProgramOfTheREADMERuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	readme, dir := page(t, "README.md"), t.TempDir()
+	files(t, readme, dir)
+	const open, scripted = `pawl.Open("support.pack.json", "chat")`, `pawl.Open("support.pack.json", "chat", pawl.WithModelName("scripted/m.yaml"))`
+	code := goBlock.FindStringSubmatch(readme)[1]
+	if !strings.Contains(code, open) {
+		t.Fatalf("it opens no pack:\n%s", code)
+	}
+	for name, text := range map[string]string{"main.go": strings.Replace(code, open, scripted, 1), "m.yaml": `turns: [{text: "It is on its way, Ada."}]`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), filepath.Join(dir, "main.go"))
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := exec.Command(filepath.Join(dir, "program"))
+	run.Dir = dir
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "It is on its way, Ada.\n" {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -297,63 +328,99 @@ func TestNoCommandAndNoFlagGoesUnawares(t *testing.T) {
 	stable.Check(t, "flags.txt", kept, *update)
 }
 
-func TestThePagesLinkToWhatIsThere(t *testing.T) {
-	all, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, file := range all {
-		all[i] = "docs/" + filepath.Base(file)
-	}
-	for _, name := range slices.Concat(pages, examples(t)) {
-		if !slices.Contains(all, name) {
+// everyPage is each Markdown file of the repository, but for those that tests work on.
+func everyPage(t *testing.T) (all []string) {
+	t.Helper()
+	root := os.DirFS("../..")
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && name != ".") {
+			return fs.SkipDir
+		}
+		if err == nil && strings.HasSuffix(name, ".md") {
 			all = append(all, name)
 		}
+		return err
+	})
+	if err != nil || len(all) < 40 {
+		t.Fatal(all, err)
 	}
-	code := regexp.MustCompile("(?ms)^```.*?^```$")
-	links, link := 0, regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]+))?\)`)
-	for _, name := range all {
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(page(t, name), ""), -1) {
-			to := name
-			if m[1] != "" {
-				to = path.Join(path.Dir(name), m[1])
+	return all
+}
+
+var (
+	anyCode  = regexp.MustCompile("(?ms)^ *```.*?^ *```$|`[^`\n]*`")
+	pageLink = regexp.MustCompile(`\]\(([^)#: ]*)(?:#([^) ]+))?\)`)
+)
+
+// linked are the links of a page to others of the repository, each with its heading, and to its own headings.
+func linked(t *testing.T, name string) (all [][2]string) {
+	t.Helper()
+	for _, m := range pageLink.FindAllStringSubmatch(anyCode.ReplaceAllString(page(t, name), ""), -1) {
+		to := name
+		if m[1] != "" {
+			to = path.Join(path.Dir(name), m[1])
+		}
+		all = append(all, [2]string{to, m[2]})
+	}
+	return all
+}
+
+func TestThePagesLinkToWhatIsThere(t *testing.T) {
+	links := 0
+	for _, name := range everyPage(t) {
+		for _, l := range linked(t, name) {
+			links++
+			if _, err := os.Stat(filepath.Join("../..", l[0])); err != nil || strings.HasPrefix(l[0], "../") {
+				t.Errorf("%s links to %s, which is not there: %v", name, l[0], err)
+			} else if l[1] != "" && (!strings.HasSuffix(l[0], ".md") || !slices.Contains(anchors(page(t, l[0])), l[1])) {
+				t.Errorf("%s links to #%s, and %s has no such heading", name, l[1], l[0])
 			}
-			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
-				t.Errorf("%s links to %s: %v", name, m[1], err)
-			} else if links++; m[2] != "" && !slices.Contains(anchors(page(t, to)), m[2]) {
-				t.Errorf("%s links to #%s, and %s has no such heading", name, m[2], to)
-			}
 		}
 	}
-	for _, name := range all {
-		if strings.HasPrefix(name, "docs/") && !strings.Contains(page(t, "README.md"), "]("+name+")") {
-			t.Errorf("README.md does not link to %s", name)
-		}
-	}
-	for _, name := range examples(t) {
-		dir := strings.TrimPrefix(path.Dir(name), "examples/")
-		if strings.HasPrefix(dir, "temporal/") {
-			dir = "../" + dir
-		}
-		if !strings.Contains(page(t, "examples/README.md"), "]("+dir+"/README.md)") {
-			t.Errorf("examples/README.md does not link to %s", name)
-		}
-	}
-	if links < 40 {
+	if links < 400 {
 		t.Errorf("only %d links were found: the pattern no longer fits the pages", links)
 	}
 }
 
-// anchors are the headings of a page as links name them.
+// Who begins at the README, or at the concepts, is one link away from each page; who looks for an example, from each of those.
+func TestEveryPageIsOneLinkAway(t *testing.T) {
+	from := func(name string) (to []string) {
+		for _, l := range linked(t, name) {
+			to = append(to, l[0])
+		}
+		return to
+	}
+	readme, concepts, list := from("README.md"), append(from("docs/concepts.md"), "docs/concepts.md"), from("examples/README.md")
+	for _, name := range everyPage(t) {
+		if docs := path.Dir(name) == "docs"; docs && !slices.Contains(readme, name) {
+			t.Errorf("README.md does not link to %s", name)
+		} else if docs && !slices.Contains(concepts, name) {
+			t.Errorf("docs/concepts.md does not link to %s", name)
+		}
+	}
+	for _, name := range examples(t) {
+		if !slices.Contains(list, name) {
+			t.Errorf("examples/README.md does not link to %s", name)
+		}
+	}
+}
+
+// anchors are the headings of a page as links name them; of two that are the same the second has a -1 behind it.
 func anchors(text string) (all []string) {
-	fence := false
+	fence, seen := false, map[string]int{}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "```") {
 			fence = !fence
 		}
-		if heading := strings.TrimLeft(line, "#"); !fence && heading != line {
+		if heading := strings.TrimLeft(line, "#"); !fence && heading != line && strings.HasPrefix(heading, " ") {
 			name := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(heading), " ", "-"))
-			all = append(all, regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, ""))
+			name = regexp.MustCompile(`[^\pL\pN_-]`).ReplaceAllString(name, "")
+			if n := seen[name]; n > 0 {
+				all = append(all, fmt.Sprintf("%s-%d", name, n))
+			} else {
+				all = append(all, name)
+			}
+			seen[name]++
 		}
 	}
 	return all

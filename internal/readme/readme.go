@@ -175,7 +175,20 @@ func (p *Page) Run() string {
 	return printed
 }
 
-// bash runs a script in which "go run ./examples/NAME" is the binary of the tests: a process of its own, as it is for whoever reads the page.
+// shim stands for the go command: "go run ./examples/NAME" and "go test ./examples/NAME" are the binary of the tests, so that nothing is built twice. As go does, it hands the test binary its own flags with "test." before them, in the directory of the package.
+const shim = `#!/usr/bin/env bash
+export %[4]s
+if [ "$1 $2" = "run ./%[1]s" ]; then
+	shift 2; %[2]s=1 exec '%[3]s' "$@"
+elif [ "$1 $2" = "test ./%[1]s" ]; then
+	shift 2; cd '%[1]s'; args=()
+	for a; do case $a in -run|-v|-count|-short) a=-test.${a#-};; esac; args+=("$a"); done
+	exec '%[3]s' "${args[@]}"
+fi
+exec '%[5]s' "$@"
+`
+
+// bash runs a script with the shim in the go command's place: programs and tests are processes of their own, as they are for whoever reads the page.
 func (p *Page) bash(script string) string {
 	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.t.Context(), 2*time.Minute)
@@ -189,8 +202,8 @@ func (p *Page) bash(script string) string {
 		p.t.Fatal(err)
 	}
 	bin := p.t.TempDir()
-	shim := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = run ] && [ \"$2\" = ./%s ]; then shift 2; %s=1 %s exec '%s' \"$@\"; fi\nexec '%s' \"$@\"\n", p.name, asProgram, atOnce, self, real)
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(shim), 0o700); err != nil { //nolint:gosec // it is a program
+	goes := fmt.Sprintf(shim, p.name, asProgram, self, atOnce, real)
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(goes), 0o700); err != nil { //nolint:gosec // it is a program
 		p.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // what the page says

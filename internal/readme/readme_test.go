@@ -27,6 +27,13 @@ const model = "```sh\ngo run ./examples/x -model anthropic/y   # a real one\n```
 // inside is set where the test is run for a page, in its directory.
 const inside = "PAWL_README_TEST"
 
+// TestOfX is a test of an example.
+func TestOfX(t *testing.T) {
+	if os.Getenv("PAWL_X") != "" {
+		t.Error("it is as it should not be")
+	}
+}
+
 func TestAPageIsHeldToWhatItSays(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		readme.Open(t, "examples/x").Run()
@@ -37,6 +44,8 @@ func TestAPageIsHeldToWhatItSays(t *testing.T) {
 	}{
 		"all is well":          {"```sh\ngo run ./examples/x hello && cat examples/x/file\n```\n```text\nhello\nmilk\n```\n```txt file\nmilk\n```\n" + model, ""},
 		"a command fails":      {"```sh\nfalse\n```\n" + model, "exit status 1"},
+		"its tests are run":    {"```sh\ngo test ./examples/x -v -run TestOfX\nPAWL_X=1 go test ./examples/x -run TestOfX && exit 1\ntrue\n```\n```text\n=== RUN   TestOfX\n```\n```text\nFAIL\n```\n" + model, ""},
+		"its tests fail":       {"```sh\nPAWL_X=1 go test ./examples/x -run TestOfX\n```\n" + model, "it is as it should not be"},
 		"another output":       {"```sh\ngo run ./examples/x hello\n```\n```text\ngood bye\n```\n" + model, "good bye"},
 		"outputs out of order": {"```sh\necho 1; echo 2\n```\n```text\n2\n```\n```text\n1\n```\n" + model, "it is not in"},
 		"another file":         {"```txt file\nbread\n```\n" + model, "another file"},

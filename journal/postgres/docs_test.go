@@ -1,16 +1,20 @@
 package postgres_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/pawl-dev/pawl/errdefs"
+	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/pgtest"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/journaltest"
@@ -308,4 +312,36 @@ func TestTheRestOfThePageRuns(t *testing.T) {
 			t.Errorf("%s: no %s", begins, has)
 		}
 	}
+}
+
+// What is restored by the commands of the page is the journal, rights included, and goes on.
+func TestAJournalIsRestoredFromItsDump(t *testing.T) {
+	component.Command(t, "pg_dump", "scripts/test installs it: Debian's package postgresql")
+	text, err := os.ReadFile("../../docs/postgres.md")
+	must(t, err)
+	commands := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(text)
+	if commands == nil {
+		t.Fatal("the page has no commands")
+	}
+	dsn, as := granted(t)
+	before := open(t, as("pawl_app"))
+	must(t, before.Append(ctx, "s", 0, said("1"), said(strings.Repeat("long ", 2000))))
+	must(t, before.Append(ctx, "fork", 1, journal.Entry{Data: journal.SessionCreated{Parent: "s", At: 1}}))
+
+	other := pgtest.DSN(t)
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", string(commands[1]))
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "DSN="+dsn, "OTHER="+other)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	after := open(t, other+" user=pawl_app")
+	for _, session := range []string{"s", "fork"} {
+		var want, got bytes.Buffer
+		must(t, journal.Export(ctx, before, session, &want))
+		must(t, journal.Export(ctx, after, session, &got))
+		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", session, diff)
+		}
+	}
+	must(t, after.Append(ctx, "s", 2, said("3")))
 }

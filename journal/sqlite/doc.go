@@ -3,7 +3,7 @@
 //	store, err := sqlite.Open("/home/ann/.local/share/pawl/journal.db")
 //	defer store.Close()
 //
-// Durability: [Store.Append] returns when the entries are on the disk (write-ahead log, synchronous=FULL); a process that is killed, or a
+// Durability: [Store.Append] returns when the entries are on the disk (write-ahead log, synchronous=FULL; on macOS fullfsync, too); a process that is killed, or a
 // machine that loses power, loses nothing that was reported and leaves nothing half. What was being appended at that moment is there whole or not
 // at all.
 //

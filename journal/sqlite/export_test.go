@@ -64,6 +64,11 @@ func Checkpoint(s *Store) error {
 	return err
 }
 
+// Setting is a setting of the connection that writes.
+func Setting(s *Store, name string) (value int64, err error) {
+	return value, s.tx.ask("PRAGMA "+name, &value)
+}
+
 // Busy does something while a transaction of the store is under way.
 func Busy(t testing.TB, s *Store, do func()) {
 	t.Helper()

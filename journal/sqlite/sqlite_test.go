@@ -102,6 +102,17 @@ func TestItIsADurableStore(t *testing.T) {
 	journaltest.RunDurable(t, func(t *testing.T, dir string) journal.Store { return open(t, filepath.Join(dir, "j.db")) })
 }
 
+// Nobody cuts the power here. What is looked at is what SQLite says it takes for a commit to outlive that: the log is flushed at each one (2 is FULL), on macOS past the disk's own cache.
+func TestACommitIsFlushedToTheDisk(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "j.db"))
+	defer func() { must(t, s.Close()) }()
+	for name, want := range map[string]int64{"synchronous": 2, "fullfsync": 1} {
+		if got, err := sqlite.Setting(s, name); err != nil || got != want {
+			t.Errorf("%s is %d, want %d: %v", name, got, want, err)
+		}
+	}
+}
+
 func TestTheFileIsPrivateAndItsDirectoriesAreMade(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "new", "deep", "j.db")
