@@ -185,8 +185,12 @@ func (u *ui) dialogKey(key, text string) tea.Cmd {
 		return u.answer(journal.Answered{Text: strings.TrimSpace(said)}, nil)
 	}
 	var input map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(said), &input); err != nil {
+	switch err := json.Unmarshal([]byte(said), &input); {
+	case err != nil:
 		d.wrong = "that is no JSON object: " + err.Error()
+		return nil
+	case input == nil:
+		d.wrong = "that is no JSON object: null"
 		return nil
 	}
 	return u.answer(journal.Answered{Approved: true, Input: said}, nil)
