@@ -36,7 +36,7 @@ func FuzzEditor(f *testing.F) {
 		f.Add(s, 7)
 	}
 	f.Fuzz(func(t *testing.T, typed string, width int) {
-		if width < 1 || width > 200 || len(typed) > 1000 {
+		if width < 1 || width > 200 || len(typed) > 100 {
 			return
 		}
 		var e editor
@@ -118,4 +118,21 @@ func FuzzQuestion(f *testing.F) {
 			t.Fatalf("%q is to be edited as %q, which can't be read", input, said)
 		}
 	})
+}
+
+func TestACallIsEditedAsAnObject(t *testing.T) {
+	for input, want := range map[string]string{"{\"a\":1}\r\n": "{\n  \"a\": 1\n}", "{\"a\":\"\u202e\"}": "{\n  \"a\": \"\\u202e\"\n}"} {
+		if got := editable(input); got != want {
+			t.Errorf("%q is to be edited as %q, want %q", input, got, want)
+		}
+	}
+	u := newUI(context.Background(), Config{})
+	u.run = &run{host: newHost(nil), put: map[string]int{}}
+	q := &question{Prompt: engine.Prompt{Asked: journal.Asked{ID: "c", Call: &journal.Called{ID: "c", Name: "bash", Input: `{}`}}}, host: u.run.host, reply: make(chan answer, 1)}
+	u.question(q)
+	u.ask.armed = true
+	pressed("e<ctrl+a><ctrl+k>null<enter>", func(key, text string) { u.dialogKey(key, text) })
+	if len(q.reply) > 0 || u.ask.wrong == "" {
+		t.Errorf("null is to run, as %q", u.ask.wrong)
+	}
 }

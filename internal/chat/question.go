@@ -227,7 +227,7 @@ func (u *ui) choose(letter string) tea.Cmd {
 // editable is JSON as people read it, with what can't be seen as an escape, so that it comes back as it was.
 func editable(input string) string {
 	var indented bytes.Buffer
-	if json.Indent(&indented, []byte(input), "", "  ") != nil {
+	if json.Indent(&indented, bytes.TrimSpace([]byte(input)), "", "  ") != nil { // which keeps what stands behind the value
 		return plain.Text(input)
 	}
 	var b strings.Builder

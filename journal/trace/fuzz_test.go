@@ -28,3 +28,11 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+func TestOfACallThatIsNoObjectNothingIsHidden(t *testing.T) {
+	for _, input := range []string{`{"a":1} and more`, `{"a":1`, `{"a":1}}`} {
+		if got, ok := members(input); ok {
+			t.Errorf("of %q is shown %q", input, got)
+		}
+	}
+}

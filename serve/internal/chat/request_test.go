@@ -85,3 +85,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestABodyIsOneObjectAndNothingElse(t *testing.T) {
+	const body = `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`
+	if _, err := Parse([]byte(body + " \n")); err != nil {
+		t.Error(err)
+	}
+	for _, more := range []string{"}", "]", "{}", " x", "\x00"} {
+		if _, err := Parse([]byte(body + more)); !errdefs.Validation.Is(err) {
+			t.Errorf("%q behind it: %v", more, err)
+		}
+	}
+}
