@@ -127,7 +127,7 @@ func FuzzReadLine(f *testing.F) {
 	})
 }
 
-// A page that anybody wrote, in any encoding: it is text, soon, and nothing in it ends it before its end or is taken for what is said around it.
+// A page that anybody wrote, in any encoding, is Markdown soon; what would take long is left as it is.
 func FuzzPage(f *testing.F) {
 	for _, s := range [][2]string{
 		{"text/html; charset=utf-8", "<html><body><h1>A</h1><p>b <a href='/x'>c</a><table><tr><td>1<td>2</table><ul><li>x<ul><li>y</ul></ul>"}, {"text/html", "<blockquote>" + strings.Repeat("<blockquote>", 50)},
