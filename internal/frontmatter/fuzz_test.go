@@ -12,7 +12,7 @@ import (
 func FuzzSkill(f *testing.F) {
 	for _, s := range []string{
 		"---\nname: a-b\ndescription: does things\nallowed-tools: [Read, \"Bash(ls:*)\"]\nmetadata:\n  x: 1\npaths: src/**\n---\n# Body\n", "---\r\nname: a\r\ndescription: |\r\n  x\r\n---", "---\n---\n", "---\nname: &a [*a]\n---\n",
-		"---\n? {a: b}\n: c\n---\n", "---\nname: a\nname: b\ndescription: d\n---\n", "---\nnmae: a\n---\nx", "no", "---\n# only a comment\n---\n", "---\ndescription: \"\\x00\"\nname: a\n---\n", "---\n- a\n---\n", "---\nmetadata: {a: [b]}\n---\n", "---\n!!binary x: y\n---\n",
+		"---\n? {a: b}\n: c\n---\n", "---\nname: a\nname: b\ndescription: d\n---\n", "---\nnaem: a\n---\nx", "no", "---\n# only a comment\n---\n", "---\ndescription: \"\\x00\"\nname: a\n---\n", "---\n- a\n---\n", "---\nmetadata: {a: [b]}\n---\n", "---\n!!binary x: y\n---\n",
 	} {
 		f.Add(s, "a")
 	}

@@ -10,8 +10,15 @@ import (
 // What a rule would let through it also refuses: an address that is allowed by a rule, and written as a denial, is denied.
 func FuzzAddress(f *testing.F) {
 	for _, s := range [][2]string{
-		{"domain:example.com", "https://example.com"}, {"domain:*.example.com", "http://a.example.com:80/x"}, {"https://h/p/*", "https://h/p/../q"}, {"https://[::1]:80/*", "http://0x7f.1"},
-		{"domain:*", "//h"}, {"domain:127.0.0.1", "http://2130706433/"}, {"domain:e。x", "https://E.X./?#"}, {"http://h", "http://u:p@h\t"}, {"https://h/a*", "https://h/%61"},
+		{"domain:example.com", "https://example.com"},
+		{"domain:*.example.com", "http://a.example.com:80/x"},
+		{"https://h/p/*", "https://h/p/../q"},
+		{"https://[::1]:80/*", "http://0x7f.1"},
+		{"domain:*", "//h"},
+		{"domain:127.0.0.1", "http://2130706433/"},
+		{"domain:e。x", "https://E.X./?#"},
+		{"http://h", "http://u:p@h\t"},
+		{"https://h/a*", "https://h/%61"},
 	} {
 		f.Add(s[0], s[1])
 	}
@@ -41,9 +48,16 @@ func FuzzAddress(f *testing.F) {
 // A rule that is understood is understood again as it is kept, and what binds for certain what it permits never says otherwise.
 func FuzzRule(f *testing.F) {
 	for _, s := range [][3]string{
-		{"Bash(go test:*)", "bash", `{"command":"go test ./..."}`}, {"Read(//etc/**)", "read", `{"path":"/etc/x/../passwd"}`}, {"Edit(~/{a,b}/[!c]*)", "edit", `{"file":"~/a/x"}`},
-		{"WebFetch(domain:a.b)", "webfetch", `{"url":"https://a.b"}`}, {"Task(x*)", "task", `{"agent":"X"}`}, {"mcp__s__t", "mcp__s__t", `{}`}, {"Skill( a )", "skill", `{"skill":"A"}`}, {"Read(", "read", "{"},
-		{"Write(**/**/**/a)", "write", `{"path":"a/b/c"}`}, {"Bash(a \"b c\":*)", "bash", `{"command":"a 'b c' $(d)"}`},
+		{"Bash(go test:*)", "bash", `{"command":"go test ./..."}`},
+		{"Read(//etc/**)", "read", `{"path":"/etc/x/../passwd"}`},
+		{"Edit(~/{a,b}/[!c]*)", "edit", `{"file":"~/a/x"}`},
+		{"WebFetch(domain:a.b)", "webfetch", `{"url":"https://a.b"}`},
+		{"Task(x*)", "task", `{"agent":"X"}`},
+		{"mcp__s__t", "mcp__s__t", `{}`},
+		{"Skill( a )", "skill", `{"skill":"A"}`},
+		{"Read(", "read", "{"},
+		{"Write(**/**/**/a)", "write", `{"path":"a/b/c"}`},
+		{"Bash(a \"b c\":*)", "bash", `{"command":"a 'b c' $(d)"}`},
 	} {
 		f.Add(s[0], s[1], s[2])
 	}
