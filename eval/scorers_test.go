@@ -52,6 +52,7 @@ func TestWhatTheStockScorersSay(t *testing.T) {
 		"regexp":                     {Regexp(regexp.MustCompile(`^\d+$`)), answered("12"), 1, true},
 		"no match":                   {Regexp(regexp.MustCompile(`^\d+$`)), answered("12a"), 0, false},
 		"json":                       {JSON(), wanting(`{"a":1,"b":[1.0,{"c":null}]}`, ` {"b":[1,{"c":null}],"a":1.0}`), 1, true},
+		"json, with more behind it":  {JSON(), wanting(`{"a":1}`, `{"a":1}}`), 0, false},
 		"json with more":             {JSON(), wanting(`{"a":1}`, `{"a":1,"b":2}`), 0, false},
 		"json with more, below":      {JSON(), wanting(`[{"a":1}]`, `[{"a":1,"b":2}]`), 0, false},
 		"json, a number and a text":  {JSON(), wanting(`1`, `"1"`), 0, false},

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -132,8 +134,8 @@ func parse(text string) (v any, err error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	if d.More() {
-		return nil, errdefs.Validation.Errorf("there is more than one value")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errdefs.Validation.Errorf("there is more behind the value")
 	}
 	return v, nil
 }

@@ -185,8 +185,12 @@ func (u *ui) dialogKey(key, text string) tea.Cmd {
 		return u.answer(journal.Answered{Text: strings.TrimSpace(said)}, nil)
 	}
 	var input map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(said), &input); err != nil {
+	switch err := json.Unmarshal([]byte(said), &input); {
+	case err != nil:
 		d.wrong = "that is no JSON object: " + err.Error()
+		return nil
+	case input == nil:
+		d.wrong = "that is no JSON object: null"
 		return nil
 	}
 	return u.answer(journal.Answered{Approved: true, Input: said}, nil)
@@ -223,7 +227,7 @@ func (u *ui) choose(letter string) tea.Cmd {
 // editable is JSON as people read it, with what can't be seen as an escape, so that it comes back as it was.
 func editable(input string) string {
 	var indented bytes.Buffer
-	if json.Indent(&indented, []byte(input), "", "  ") != nil {
+	if json.Indent(&indented, bytes.TrimSpace([]byte(input)), "", "  ") != nil { // which keeps what stands behind the value
 		return plain.Text(input)
 	}
 	var b strings.Builder

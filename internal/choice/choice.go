@@ -3,6 +3,7 @@ package choice
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,13 +18,11 @@ func Check(among []string) error {
 	if len(among) < 2 {
 		return errdefs.Validation.Errorf("choices: want two or more, or none")
 	}
-	seen := map[string]bool{}
-	for _, c := range among {
-		l := strings.ToLower(strings.TrimSpace(c))
-		if l == "" || seen[l] || strings.ContainsAny(c, "\n\r") {
+	for i, c := range among {
+		same := func(other string) bool { return strings.EqualFold(strings.TrimSpace(other), strings.TrimSpace(c)) }
+		if strings.TrimSpace(c) == "" || slices.ContainsFunc(among[:i], same) || strings.ContainsAny(c, "\n\r") {
 			return errdefs.Validation.Errorf("choices: %q: want each its own, on one line", c)
 		}
-		seen[l] = true
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestChoicesDifferAndStandOnALine(t *testing.T) {
 	if err := choice.Check([]string{"a", "b"}); err != nil {
 		t.Error(err)
 	}
-	for _, wrong := range [][]string{nil, {"a"}, {"a", "A "}, {"a", " "}, {"a", "b\nc"}, {"a", "b\rc"}} {
+	for _, wrong := range [][]string{nil, {"a"}, {"a", "A "}, {"ſ", "s"}, {"a", " "}, {"a", "b\nc"}, {"a", "b\rc"}} {
 		if err := choice.Check(wrong); !errdefs.Validation.Is(err) {
 			t.Errorf("%q: %v", wrong, err)
 		}

@@ -295,9 +295,7 @@ var rests sync.Pool
 
 // Malformed is the error for bytes that the protocol doesn't allow; it quotes their beginning.
 func (a *API) Malformed(what string, got []byte) *model.Error {
-	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "malformed_reply", Message: what + ": " + quote(got)}
-	a.redact(e)
-	return e
+	return &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable, Code: "malformed_reply", Message: what + ": " + a.quote(got)}
 }
 
 // Truncated is the error for a stream that ended without its terminal event; cause may be nil.
@@ -335,14 +333,8 @@ func (a *API) broken(ctx context.Context, err error, what string) error {
 // Failed makes the error of a status that isn't 2xx.
 func (a *API) Failed(status int, h http.Header, body []byte) *model.Error {
 	e := &model.Error{Provider: a.Provider, Kind: model.ClassOfStatus(status), Status: status, RetryAfter: retryAfter(h, time.Now()), Rate: rate(h, time.Now())}
+	e.RequestID = RequestID(h)
 	a.explain(body, e)
-	if e.RequestID == "" {
-		e.RequestID = RequestID(h)
-	}
-	if e.Message == "" {
-		e.Message = quote(body)
-	}
-	a.redact(e)
 	if e.Message == "" {
 		e.Message = http.StatusText(status)
 	}
@@ -363,10 +355,6 @@ func RequestID(h http.Header) string {
 func (a *API) InStream(body []byte) *model.Error {
 	e := &model.Error{Provider: a.Provider, Kind: errdefs.NotAvailable}
 	a.explain(body, e)
-	if e.Message == "" {
-		e.Message = quote(body)
-	}
-	a.redact(e)
 	return e
 }
 
@@ -377,6 +365,9 @@ func (a *API) explain(body []byte, e *model.Error) {
 	}
 	if e.Kind != errdefs.Unauthorized && overflow(e.Code, e.Message) {
 		e.Kind = errdefs.Overflow
+	}
+	if a.redact(e); e.Message == "" {
+		e.Message = a.quote(body)
 	}
 	e.Message, e.Code, e.RequestID = clip(e.Message, 16<<10), clip(e.Code, 200), clip(e.RequestID, 200) // they go to logs and journals
 }
@@ -427,9 +418,12 @@ func overflow(code, text string) bool {
 	return false
 }
 
-func quote(b []byte) string {
-	s := strings.TrimSpace(strings.ToValidUTF8(string(b[:min(len(b), 300)]), "\uFFFD"))
-	if len(b) > 300 {
+// quote gives the beginning of what a provider sent, without our secrets.
+func (a *API) quote(b []byte) string {
+	e := model.Error{Message: string(b[:min(len(b), 16<<10)])}
+	a.redact(&e)
+	s := strings.TrimSpace(strings.ToValidUTF8(e.Message[:min(len(e.Message), 300)], "\uFFFD"))
+	if len(e.Message) > 300 {
 		s += "…"
 	}
 	return s

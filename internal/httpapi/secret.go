@@ -17,14 +17,15 @@ func secrets(key string, headers http.Header) []string {
 	return out
 }
 
-// redact takes our secrets out of what a provider said.
+// redact takes our secrets out of what a provider said. What is cut is cut behind it: the first half of a key would not be found.
 func (a *API) redact(e *model.Error) {
 	all := a.secrets
 	if t, ok := a.send.through().(interface{ Secrets() []string }); ok { // it adds its own to what is sent
 		all = append(t.Secrets(), all...)
 	}
-	for _, s := range all {
-		e.Message = strings.ReplaceAll(e.Message, s, secret.Redacted)
-		e.Code = strings.ReplaceAll(e.Code, s, secret.Redacted)
+	for _, said := range []*string{&e.Message, &e.Code, &e.RequestID} {
+		for _, s := range all {
+			*said = strings.ReplaceAll(*said, s, secret.Redacted)
+		}
 	}
 }

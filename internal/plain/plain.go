@@ -97,6 +97,9 @@ func unseen(r rune) bool {
 
 // Members are those of a JSON object, each on a line, or below its name when its text has several; what is no object stays as it is.
 func Members(input string) string {
+	if !json.Valid([]byte(input)) { // of what has no end, or more behind it, the members alone would hide a part
+		return input
+	}
 	dec := json.NewDecoder(strings.NewReader(input))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return input

@@ -32,6 +32,14 @@ func TestWhatATerminalGets(t *testing.T) {
 	}
 }
 
+func TestOfWhatIsNoObjectNothingIsHidden(t *testing.T) {
+	for input, want := range map[string]string{`{"a": 1, "b": "x"}`: "a: 1\nb: x", `{"a": 1} and more`: `{"a": 1} and more`, `{"a": 1`: `{"a": 1`, `{"a": 1}}`: `{"a": 1}}`} {
+		if got := Members(input); got != want {
+			t.Errorf("%q is shown as %q, want %q", input, got, want)
+		}
+	}
+}
+
 func TestWhatIsTypedIsWhatIsSaid(t *testing.T) {
 	said := family + " rlm\u200f " + want + "\u202e\n\t."
 	if got := Typed("\x1b\x00" + said + "\u009b\r\x7f"); got != said {

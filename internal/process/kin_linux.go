@@ -118,6 +118,11 @@ func look(id int) (p proc, alive bool) {
 	if err != nil {
 		return p, false
 	}
+	return parseStat(b)
+}
+
+// parseStat reads what a process says of itself, whose name may be any bytes.
+func parseStat(b []byte) (p proc, alive bool) {
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // the name before may have spaces and parentheses
 	if len(f) < 20 || f[0][0] == 'Z' || f[0][0] == 'X' {
 		return p, false

@@ -3,7 +3,9 @@ package star
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -138,10 +140,13 @@ func number(n json.Number, path string) (starlark.Value, error) {
 func decode(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	if err = d.Decode(&v); err == nil && d.More() {
-		err = fmt.Errorf("more than one JSON value")
+	if err = d.Decode(&v); err != nil {
+		return v, err
 	}
-	return v, err
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("there is more behind the JSON value")
+	}
+	return v, nil
 }
 
 // From makes a value that journal.Vars takes of one of Starlark's: an int is an int, a list or a tuple an []any, a dict a map[string]any, bytes a []byte, a message

@@ -136,7 +136,8 @@ func TestWhatHasNoPlaceIsAnErrorWithItsPath(t *testing.T) {
 		"a[0]: a chan int is no value": map[string]any{"a": []any{make(chan int)}},
 		"nests deeper than 100":        nest,
 		"a: unexpected EOF":            map[string]any{"a": json.RawMessage(`{`)},
-		"more than one JSON value":     json.RawMessage(`1 2`),
+		"more behind the JSON value":   json.RawMessage(`1 2`),
+		"behind the JSON value":        json.RawMessage(`{}}`),
 		"no value of Go":               starlark.None,
 	} {
 		out, err := star.To(v)

@@ -295,6 +295,9 @@ func (s *scribe) fields(fields []field) {
 
 // members are those of a JSON object, in its order; strings as they are, anything else as JSON.
 func members(input string) (out []field, ok bool) {
+	if !json.Valid([]byte(input)) { // of what has no end, or more behind it, the members alone would hide a part
+		return nil, false
+	}
 	dec := json.NewDecoder(strings.NewReader(input))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, false

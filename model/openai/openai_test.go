@@ -328,6 +328,8 @@ func TestASchemaIsStrictWhereItMayBe(t *testing.T) {
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"object"}]}},"required":["a"],"additionalProperties":false}`:                                        false,
 		`{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`:                                                                                     false,
 		`{"anyOf":[{"type":"object","properties":{},"additionalProperties":false}]}`:                                                                                                false,
+		`{"type":"object","properties":null,"additionalProperties":false}`:                                                                                                          false, // null is no schema
+		`{"type":"object","properties":{"a":{"type":"string","anyOf":null}},"required":["a"],"additionalProperties":false}`:                                                         false,
 		`{"type":"string"}`: false,
 		`true`:              false,
 		`{`:                 false,

@@ -60,7 +60,7 @@ func strictObject(s map[string]json.RawMessage) bool {
 
 func strictMap(raw json.RawMessage) bool {
 	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil {
+	if json.Unmarshal(raw, &m) != nil || m == nil {
 		return false
 	}
 	for _, s := range m {
@@ -73,7 +73,7 @@ func strictMap(raw json.RawMessage) bool {
 
 func strictList(raw json.RawMessage) bool {
 	var l []json.RawMessage
-	if json.Unmarshal(raw, &l) != nil {
+	if json.Unmarshal(raw, &l) != nil || l == nil {
 		return false
 	}
 	return !slices.ContainsFunc(l, func(s json.RawMessage) bool { return !strict(s) })

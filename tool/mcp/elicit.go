@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -299,7 +300,7 @@ func (f field) read(text string) (v any, given bool, err error) {
 		return n, true, nil
 	case "number":
 		n, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) { // which JSON has no word for
 			return nil, false, errors.New("please answer with a number")
 		}
 		return n, true, nil

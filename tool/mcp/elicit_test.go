@@ -148,6 +148,8 @@ func TestAnAnswerIsReadAsTheFieldWantsIt(t *testing.T) {
 		{`{"type":"boolean","default":false}`, "", false},
 		{`{"type":"boolean"}`, "No.", false},
 		{`{"type":"integer"}`, "1.5", nil},
+		{`{"type":"number"}`, "NaN", nil}, // JSON has no word for it
+		{`{"type":"number"}`, "-inf", nil},
 		{`{"type":"number"}`, "1.5", 1.5},
 		{`{"type":"number"}`, "x", nil},
 		{`{"type":"string","enum":["r","g"],"enumNames":["Red","Green"]}`, "green", "g"},

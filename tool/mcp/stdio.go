@@ -152,7 +152,7 @@ func (s *stdio) messages(line []byte) (out []jsonrpc.Message) {
 	}
 	for _, one := range all {
 		m, err := jsonrpc.DecodeMessage(one)
-		if err != nil {
+		if r, ok := m.(*jsonrpc.Request); err != nil || ok && r.Method == "" {
 			s.mu.Lock()
 			s.strange++
 			first := s.strange == 1

@@ -62,7 +62,7 @@ func FuzzParse(f *testing.F) {
 		`{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`, `{"model":"pawl","messages":[{"role":"user","content":[{"type":"text","text":"Hi."}]}],"stream":true,"n":1}`,
 		`{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"x","arguments":"{"}}]},{"role":"tool","tool_call_id":"c","content":"y"},{"role":"user","content":"x"}],"user":"u"}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:;base64,AA=="}},{"type":"file","file":{"file_data":"data:a/b;base64,AA==","filename":"a.pdf"}},{"type":"input_audio","input_audio":{"data":"AA==","format":"mp3"}}]}]}`,
-		`{}`, `[`, `{"model":"m","messages":null,"stop":[]}`, `{"model":"m","model":"n"}`, `{"stream_options":{"include_usage":true},"metadata":{"session":"s"}}`,
+		`{}`, `[`, `{"model":"m","messages":null,"stop":[]}`, `{"model":"m","model":"n"}`, `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}}`, `{"stream_options":{"include_usage":true},"metadata":{"session":"s"}}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -74,6 +74,9 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+		if !json.Valid(b) {
+			t.Errorf("%q is no JSON, and was taken", b)
+		}
 		if r.Model == "" || r.Message.Role() != message.RoleUser || r.Message.Blank() || r.Message.CheckFiles() != nil {
 			t.Errorf("%q: %+v", b, r)
 		}
@@ -81,4 +84,16 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: its history is not valid", b)
 		}
 	})
+}
+
+func TestABodyIsOneObjectAndNothingElse(t *testing.T) {
+	const body = `{"model":"pawl","messages":[{"role":"user","content":"Hi."}]}`
+	if _, err := Parse([]byte(body + " \n")); err != nil {
+		t.Error(err)
+	}
+	for _, more := range []string{"}", "]", "{}", " x", "\x00"} {
+		if _, err := Parse([]byte(body + more)); !errdefs.Validation.Is(err) {
+			t.Errorf("%q behind it: %v", more, err)
+		}
+	}
 }
