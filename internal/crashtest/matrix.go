@@ -25,8 +25,8 @@ const (
 	together = 4           // children at a time
 	patience = time.Minute // with a child
 	secondly = 5           // at every so many points the resume is killed too
-	sampled  = 11          // with -short or -race: of so many points one is tried,
-	sparsely = 7           // and of so many where there are faults, or another store
+	sampled  = 29          // with -short or -race: of so many points one is tried,
+	sparsely = 17          // and of so many where there are faults, or another store
 )
 
 // Matrix plays each scenario as a subtest, once undisturbed and then once for each kill point; the package says what it checks.
