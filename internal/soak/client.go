@@ -173,10 +173,6 @@ func (c *client) may(ctx context.Context, s *said, path, what string, body any) 
 func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
 	defer stop()
-	after := map[string]string{}
-	if c.cursor != "" {
-		after["Last-Event-ID"] = c.cursor
-	}
 	left := 1 + rand.IntN(30) // events until it is cut
 	var bad error
 	each := func(id string, e event) bool {
@@ -194,7 +190,7 @@ func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err er
 	}
 	silent := time.AfterFunc(4*time.Second, stop)
 	defer silent.Stop()
-	status, answer, err := c.do(ctx, http.MethodGet, c.path("/events?run="+url.QueryEscape(s.run)), nil, &follower{after, func(id string, e event) bool {
+	status, answer, err := c.do(ctx, http.MethodGet, c.path("/events?run="+url.QueryEscape(s.run)), nil, &follower{c.cursor, func(id string, e event) bool {
 		silent.Reset(4 * time.Second)
 		return each(id, e)
 	}})
@@ -219,8 +215,8 @@ func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err er
 
 // follower reads an event stream until each has had enough.
 type follower struct {
-	header map[string]string
-	each   func(id string, e event) bool
+	after string // the id of the last event that it has
+	each  func(id string, e event) bool
 }
 
 // do asks one of the servers.
@@ -248,10 +244,8 @@ func (c *client) do(ctx context.Context, method, path string, body any, f *follo
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if f != nil {
-		for name, value := range f.header {
-			req.Header.Set(name, value)
-		}
+	if f != nil && f.after != "" {
+		req.Header.Set("Last-Event-ID", f.after)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -259,7 +253,7 @@ func (c *client) do(ctx context.Context, method, path string, body any, f *follo
 	}
 	defer func() { _ = res.Body.Close() }()
 	if f != nil && res.StatusCode == http.StatusOK {
-		return res.StatusCode, nil, readEvents(res.Body, f.each)
+		return res.StatusCode, nil, readEvents(res.Body, f.after, f.each)
 	}
 	answer, err = io.ReadAll(res.Body)
 	return res.StatusCode, answer, err

@@ -14,10 +14,10 @@ type event struct {
 	Time, Session, Run, Kind string // without a Time it is no entry
 }
 
-// readEvents reads an event stream to its end, or until each has had enough. Only what is whole counts.
-func readEvents(from io.Reader, each func(id string, e event) bool) error {
+// readEvents reads an event stream to its end, or until each has had enough. Only what is whole counts. id is that of the event before: one that has none, as an error has, does not change it.
+func readEvents(from io.Reader, id string, each func(id string, e event) bool) error {
 	lines := bufio.NewReader(from)
-	id, data := "", ""
+	data := ""
 	for {
 		line, err := lines.ReadString('\n')
 		if errors.Is(err, io.EOF) && line == "" {
