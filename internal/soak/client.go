@@ -28,9 +28,12 @@ type client struct {
 	cursor  string // the id of the last event
 }
 
-// live has the session, prompt by prompt. Its error is about the machinery or about what it was told; what became of all of it is checked afterwards.
-func (c *client) live(ctx context.Context) error {
+// live has the session, prompt by prompt, as long as there is more to be said. Its error is about the machinery or about what it was told; what became of all of it is checked afterwards.
+func (c *client) live(ctx, more context.Context) error {
 	for i := range 1 + rand.IntN(4) {
+		if more.Err() != nil {
+			return nil
+		}
 		s := &said{prompt: randomPrompt(fmt.Sprintf("%s.%d", c.session, i)), run: fmt.Sprintf("%s-%d", c.session, i)}
 		c.prompts = append(c.prompts, s)
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -174,8 +177,11 @@ func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err er
 	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
 	defer stop()
 	left := 1 + rand.IntN(30) // events until it is cut
+	silent := time.AfterFunc(4*time.Second, stop)
+	defer silent.Stop()
 	var bad error
 	each := func(id string, e event) bool {
+		silent.Reset(4 * time.Second)
 		c.cursor = id
 		if e.Time != "" && e.Session == c.session {
 			if e.Seq != c.last+1 {
@@ -188,12 +194,7 @@ func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err er
 		left--
 		return !cut || left > 0
 	}
-	silent := time.AfterFunc(4*time.Second, stop)
-	defer silent.Stop()
-	status, answer, err := c.do(ctx, http.MethodGet, c.path("/events?run="+url.QueryEscape(s.run)), nil, &follower{c.cursor, func(id string, e event) bool {
-		silent.Reset(4 * time.Second)
-		return each(id, e)
-	}})
+	status, answer, err := c.do(ctx, http.MethodGet, c.path("/events?run="+url.QueryEscape(s.run)), nil, &follower{c.cursor, each})
 	switch {
 	case bad != nil:
 		return false, bad

@@ -20,7 +20,7 @@ func readEvents(from io.Reader, id string, each func(id string, e event) bool) e
 	data := ""
 	for {
 		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) && line == "" {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

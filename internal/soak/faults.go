@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -20,14 +19,15 @@ type faults struct {
 	disk     string // where the SQLite journal is; "" when it is on no disk of its own
 	did      *tally
 	scale    float64 // of the time between two faults
+	next     int     // of the storms
 }
 
 // usual is how many of the requests to the provider fail.
 const usual = 0.06
 
-// storms is each kind of fault, in turn: so a soak that is long enough for all has all of them.
+// storms is each kind of fault, in turn: so a minute has all of them.
 func (f *faults) storms() []func(context.Context) error {
-	all := []func(context.Context) error{f.kill, f.down, f.kill, f.restart, f.freeze, f.kill}
+	all := []func(context.Context) error{f.kill, f.down, f.kill, f.restart, f.freeze}
 	if f.disk != "" {
 		all = append(all, f.full)
 	}
@@ -39,14 +39,15 @@ func (f *faults) run(ctx context.Context) error {
 	f.provider.failing(usual)
 	defer f.provider.failing(0)
 	all := f.storms()
-	for i := rand.IntN(len(all)); ; i++ {
+	for {
 		pause(ctx, time.Duration(f.scale*float64(2*time.Second)), time.Duration(f.scale*float64(6*time.Second)))
 		if ctx.Err() != nil {
 			return f.alive()
 		}
-		if err := errors.Join(f.alive(), all[i%len(all)](ctx)); err != nil {
+		if err := errors.Join(f.alive(), all[f.next%len(all)](ctx)); err != nil {
 			return err
 		}
+		f.next++
 	}
 }
 
@@ -71,9 +72,11 @@ func (f *faults) kill(ctx context.Context) error {
 // freeze stops the mayfly for longer than its leases run, and has it go on: others have its sessions by then.
 func (f *faults) freeze(ctx context.Context) error {
 	w := f.servers.take()
-	f.did.add("frozen until its leases ran out")
 	err := freeze(w.cmd.Process)
 	pause(ctx, 11*time.Second, 13*time.Second)
+	if ctx.Err() == nil {
+		f.did.add("frozen until its leases ran out")
+	}
 	if err = errors.Join(err, thaw(w.cmd.Process)); err != nil {
 		return err
 	}

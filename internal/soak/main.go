@@ -50,7 +50,7 @@ func soaked(ctx context.Context, length time.Duration, clients int, dir string) 
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return false, err
 	}
-	s := &soak{length: length, clients: clients, dir: dir, self: self, out: os.Stdout}
+	s := &soak{length: length, rest: 3 * time.Second, clients: clients, dir: dir, self: self, out: os.Stdout}
 	if err := s.run(ctx); err != nil {
 		return false, fmt.Errorf("%w (see %s)", err, dir)
 	}

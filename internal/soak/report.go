@@ -63,7 +63,7 @@ func (s *soak) report(ctx context.Context) {
 // quiet reads the long-lived server when nobody asks it for anything: the median of some readings.
 func (s *soak) quiet(ctx context.Context, name string) (reading, error) {
 	s.http.CloseIdleConnections()
-	pause(ctx, 3*time.Second, 3*time.Second+1) // what waits for a while before it is let go of
+	pause(ctx, s.rest, s.rest+1)
 	steady, _ := s.servers.pair()
 	var all []reading
 	for range 9 {
@@ -72,7 +72,7 @@ func (s *soak) quiet(ctx context.Context, name string) (reading, error) {
 			return r, fmt.Errorf("the server does not answer: %w", err)
 		}
 		all = append(all, r)
-		pause(ctx, 200*time.Millisecond, 300*time.Millisecond)
+		pause(ctx, s.rest/15, s.rest/10)
 	}
 	for _, profile := range []string{"heap", "goroutine"} {
 		b, err := steady.profile(ctx, s.http, "/profile/"+profile)

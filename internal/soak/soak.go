@@ -21,10 +21,12 @@ import (
 // soak is one of it.
 type soak struct {
 	length  time.Duration
+	rest    time.Duration // that a server has before it is read: what waits for a while before it is let go of
 	clients int
 	dir     string // everything that is left of it
 	self    string // the program that servers are
 	out     io.Writer
+	calm    bool // without faults of processes and stores
 
 	begun    time.Time
 	provider *provider
@@ -164,11 +166,13 @@ func (s *soak) work(ctx context.Context, d time.Duration) error {
 	defer calm()
 	var wg sync.WaitGroup
 	var failed error
-	wg.Go(func() { failed = s.faults.run(stirring); calm() })
+	if !s.calm {
+		wg.Go(func() { failed = s.faults.run(stirring); calm() })
+	}
 	for range s.clients {
 		wg.Go(func() {
 			for stirring.Err() == nil {
-				s.session(ctx)
+				s.session(ctx, stirring)
 				pause(stirring, 0, 200*time.Millisecond)
 			}
 		})
@@ -181,13 +185,13 @@ func (s *soak) work(ctx context.Context, d time.Duration) error {
 }
 
 // session has one from its beginning to its end, and looks what became of it.
-func (s *soak) session(ctx context.Context) {
+func (s *soak) session(ctx, more context.Context) {
 	s.mu.Lock()
 	s.sessions++
 	n := s.sessions
 	s.mu.Unlock()
 	c := &client{servers: s.servers, http: s.http, did: s.did, on: n % agents, session: fmt.Sprintf("s%d", n)}
-	err := c.live(ctx)
+	err := c.live(ctx, more)
 	if ctx.Err() != nil {
 		return // somebody wants no more of it
 	}
