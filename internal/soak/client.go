@@ -77,11 +77,16 @@ func (c *client) have(ctx context.Context, s *said) error {
 	}
 }
 
-// begin asks until some server has accepted the prompt. The run has a name, so that it is begun once.
+// begin asks until some server has accepted the prompt. The run has a name, so that it is begun once. It is asked for in one of three ways, and none is waited for to its end: to be begun, to be waited for, or to be
+// told as events.
 func (c *client) begin(ctx context.Context, s *said) error {
-	body := map[string]any{"prompt": s.String(), "session": c.session, "run": s.run}
 	for {
-		status, answer, err := c.do(ctx, http.MethodPost, "/v1/runs", body, nil)
+		body := map[string]any{"prompt": s.String(), "session": c.session, "run": s.run, "wait": rand.IntN(3) == 0}
+		var f *follower
+		if left := rand.IntN(20); rand.IntN(3) == 0 {
+			f = &follower{each: func(string, event) bool { left--; return left > 0 }}
+		}
+		status, answer, err := c.do(ctx, http.MethodPost, "/v1/runs", body, f)
 		switch {
 		case err != nil: // of the connection; it may be begun
 			c.did.add("request lost")
@@ -154,6 +159,8 @@ func (c *client) step(ctx context.Context, s *said) (over bool, err error) {
 		return false, c.may(ctx, s, "/steer", "steered", map[string]any{"prompt": "Be quick."})
 	case chance < 0.10: // somebody drives it
 		return false, c.may(ctx, s, "/resume", "taken over in vain", map[string]any{})
+	case chance < 0.12:
+		return false, c.look(ctx)
 	}
 	return c.read(ctx, s, chance < 0.5)
 }
@@ -172,9 +179,21 @@ func (c *client) may(ctx context.Context, s *said, path, what string, body any) 
 	return nil
 }
 
+// look is what a page of all sessions, and of this one, asks for.
+func (c *client) look(ctx context.Context) error {
+	for _, path := range []string{"/v1/sessions?limit=50", "/v1/sessions?status=waiting", c.path("/entries?limit=100"), c.path("")} {
+		status, answer, err := c.do(ctx, http.MethodGet, path, nil, nil)
+		if err == nil && status != http.StatusOK && status < 500 {
+			return fmt.Errorf("%s: %d: %s", path, status, answer)
+		}
+	}
+	c.did.add("looked around")
+	return nil
+}
+
 // read reads events from where the client is; with cut, its connection breaks in the middle. What it has read has to be the session's entries, each of them once. over says that the run's end was among them.
 func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err error) {
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	left := 1 + rand.IntN(30) // events until it is cut
 	silent := time.AfterFunc(4*time.Second, stop)
@@ -216,7 +235,7 @@ func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err er
 
 // follower reads an event stream until each has had enough.
 type follower struct {
-	after string // the id of the last event that it has
+	after string // the id of the last event that it has; "" for none
 	each  func(id string, e event) bool
 }
 
@@ -227,11 +246,12 @@ func (c *client) do(ctx context.Context, method, path string, body any, f *follo
 	if mayfly != nil && rand.IntN(5) < 2 {
 		w = mayfly
 	}
-	if f == nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
+	most := 5 * time.Second
+	if f != nil {
+		most = 20 * time.Second
 	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
 	var in io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -245,8 +265,11 @@ func (c *client) do(ctx context.Context, method, path string, body any, f *follo
 		return 0, nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if f != nil && f.after != "" {
-		req.Header.Set("Last-Event-ID", f.after)
+	if f != nil {
+		req.Header.Set("Accept", "text/event-stream")
+		if f.after != "" {
+			req.Header.Set("Last-Event-ID", f.after)
+		}
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

@@ -36,8 +36,6 @@ func (f *faults) storms() []func(context.Context) error {
 
 // run goes on until ctx ends, and leaves everything mended.
 func (f *faults) run(ctx context.Context) error {
-	f.provider.failing(usual)
-	defer f.provider.failing(0)
 	all := f.storms()
 	for {
 		pause(ctx, time.Duration(f.scale*float64(2*time.Second)), time.Duration(f.scale*float64(6*time.Second)))

@@ -160,14 +160,22 @@ func (s *soak) start(w world) error {
 	return s.servers.begin()
 }
 
-// work has clients come and go, and faults, for a while; then the faults end, and each client has its session out.
+// work has clients come and go, and faults, for a while; then each client has its prompt out. The faults end first: the leases of a process that was killed run for 10 s.
 func (s *soak) work(ctx context.Context, d time.Duration) error {
 	stirring, calm := context.WithTimeout(ctx, d)
 	defer calm()
+	s.provider.failing(usual)
+	defer s.provider.failing(0)
 	var wg sync.WaitGroup
 	var failed error
 	if !s.calm {
-		wg.Go(func() { failed = s.faults.run(stirring); calm() })
+		wg.Go(func() {
+			storms, over := context.WithTimeout(stirring, d-min(d/3, 10*time.Second))
+			defer over()
+			if failed = s.faults.run(storms); failed != nil {
+				calm()
+			}
+		})
 	}
 	for range s.clients {
 		wg.Go(func() {
