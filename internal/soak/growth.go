@@ -58,7 +58,7 @@ func middle[T cmp.Ordered](all []reading, of func(reading) T) T {
 const factor = 1.1
 
 // slack is how much more there may be whatever the factor says: of a server that holds 4 MiB, 40 descriptors and a dozen goroutines at rest, one more connection of a pool is a tenth. What is lost with each session is more than that by far.
-var slack = reading{Alloc: 512 << 10, Inuse: 1 << 20, Goroutines: 4, Files: 4}
+var slack = reading{Alloc: 512 << 10, Inuse: 2 << 20, Goroutines: 4, Files: 4}
 
 // grown says what grew too much.
 func grown(first, last reading) (problems []string) {

@@ -1,4 +1,4 @@
-// Soak has clients at servers for a long time, while all goes wrong that can, and looks whether anything is lost, done twice, or grows. See docs/soak.md.
+// Soak has clients at servers for a long time, while all goes wrong that can, and looks whether anything is lost, done twice, or grows. See CONTRIBUTING.md.
 package main
 
 import (
