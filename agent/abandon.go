@@ -38,7 +38,7 @@ func (c *config) abandonOne(ctx context.Context, above, session string) error {
 	if err := l.take(ctx, false, func(error) {}); err != nil {
 		return err
 	}
-	defer l.release()
+	defer l.release() //nolint:contextcheck // the context may have ended by then
 	if err := log.Refresh(ctx); err != nil || log.Run() == "" {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
@@ -30,7 +29,7 @@ type client struct {
 
 // live has the session, prompt by prompt, as long as there is more to be said. Its error is about the machinery or about what it was told; what became of all of it is checked afterwards.
 func (c *client) live(ctx, more context.Context) error {
-	for i := range 1 + rand.IntN(4) {
+	for i := range 1 + draw(4) {
 		if more.Err() != nil {
 			return nil
 		}
@@ -50,10 +49,10 @@ func (c *client) live(ctx, more context.Context) error {
 func randomPrompt(id string) prompt {
 	p := prompt{id: id}
 	words := []string{"note", "note", "pay", "pay", "pay", "slow", "slow", "bash", "sign", "task"}
-	for range 1 + rand.IntN(4) {
+	for range 1 + draw(4) {
 		var step []string
-		for range 1 + rand.IntN(3)/2*2 { // one, or three
-			step = append(step, words[rand.IntN(len(words))])
+		for range 1 + draw(3)/2*2 { // one, or three
+			step = append(step, words[draw(len(words))])
 		}
 		p.steps = append(p.steps, step)
 	}
@@ -81,9 +80,9 @@ func (c *client) have(ctx context.Context, s *said) error {
 // told as events.
 func (c *client) begin(ctx context.Context, s *said) error {
 	for {
-		body := map[string]any{"prompt": s.String(), "session": c.session, "run": s.run, "wait": rand.IntN(3) == 0}
+		body := map[string]any{"prompt": s.String(), "session": c.session, "run": s.run, "wait": draw(3) == 0}
 		var f *follower
-		if left := rand.IntN(20); rand.IntN(3) == 0 {
+		if left := draw(20); draw(3) == 0 {
 			f = &follower{each: func(string, event) bool { left--; return left > 0 }}
 		}
 		status, answer, err := c.do(ctx, http.MethodPost, "/v1/runs", body, f)
@@ -141,28 +140,28 @@ func (c *client) step(ctx context.Context, s *said) (over bool, err error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	chance := rand.Float64()
+	chance := draw(100)
 	switch {
 	case st.Run != s.run: // over, or so it seems: its events say so
 		return c.read(ctx, s, false)
 	case len(st.Pending) > 0:
-		body := map[string]any{"id": st.Pending[0].ID, "approved": chance < 0.8, "by": "ada", "text": "as I said"}
+		body := map[string]any{"id": st.Pending[0].ID, "approved": chance < 80, "by": "ada", "text": "as I said"}
 		return false, c.may(ctx, s, "/answers", "answered", body)
 	case !st.Driven:
 		return false, c.may(ctx, s, "/resume", "resumed", map[string]any{})
-	case chance < 0.02:
+	case chance < 2:
 		s.cancelled = true
 		return false, c.may(ctx, s, "/cancel", "cancelled", map[string]any{})
-	case chance < 0.04:
+	case chance < 4:
 		return false, c.may(ctx, s, "/interrupt", "interrupted", map[string]any{"reason": "lunch"})
-	case chance < 0.06:
+	case chance < 6:
 		return false, c.may(ctx, s, "/steer", "steered", map[string]any{"prompt": "Be quick."})
-	case chance < 0.10: // somebody drives it
+	case chance < 10: // somebody drives it
 		return false, c.may(ctx, s, "/resume", "taken over in vain", map[string]any{})
-	case chance < 0.12:
+	case chance < 12:
 		return false, c.look(ctx)
 	}
-	return c.read(ctx, s, chance < 0.5)
+	return c.read(ctx, s, chance < 50)
 }
 
 // may asks for something that may be refused, because the run has moved on or its server or store is not there.
@@ -195,7 +194,7 @@ func (c *client) look(ctx context.Context) error {
 func (c *client) read(ctx context.Context, s *said, cut bool) (over bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	left := 1 + rand.IntN(30) // events until it is cut
+	left := 1 + draw(30) // events until it is cut
 	silent := time.AfterFunc(4*time.Second, stop)
 	defer silent.Stop()
 	var bad error
@@ -243,7 +242,7 @@ type follower struct {
 func (c *client) do(ctx context.Context, method, path string, body any, f *follower) (status int, answer []byte, err error) {
 	steady, mayfly := c.servers.pair()
 	w := steady
-	if mayfly != nil && rand.IntN(5) < 2 {
+	if mayfly != nil && draw(5) < 2 {
 		w = mayfly
 	}
 	most := 5 * time.Second

@@ -26,7 +26,6 @@ type effects struct {
 	mu   sync.Mutex
 	file *os.File                       // all of them, as JSON
 	done map[string]map[string][]effect // by session, then by name
-	n    int
 }
 
 func newEffects(dir, project string) (*effects, error) {
@@ -63,16 +62,8 @@ func (e *effects) add(x effect) error {
 		e.done[session] = map[string][]effect{}
 	}
 	e.done[session][x.What] = append(e.done[session][x.What], x)
-	e.n++
 	_, err = e.file.Write(append(line, '\n'))
 	return err
-}
-
-// count is how many there were; those of commands are not among them.
-func (e *effects) count() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.n
 }
 
 // of gives a session's effects, by their names.

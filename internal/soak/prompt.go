@@ -45,9 +45,13 @@ func (p prompt) answer() string { return "done " + p.id }
 // what names the effect of a call: nothing else has that name.
 func (p prompt) what(step, call int) string { return fmt.Sprintf("%s.%d.%d", p.id, step, call) }
 
-// below is the task that a call of the tool task gives.
+// below is the task that a call of the tool task gives. Some ask a person.
 func (p prompt) below(step, call int) prompt {
-	return prompt{p.what(step, call), [][]string{{"note"}, {"pay"}}}
+	q := prompt{p.what(step, call), [][]string{{"note"}, {"pay"}}}
+	if (step+call)%2 == 1 {
+		q.steps = append(q.steps, []string{"sign"})
+	}
+	return q
 }
 
 // kind is what there is to know of a tool.
@@ -64,21 +68,4 @@ var kinds = map[string]kind{
 	"pay":  {},
 	"sign": {asks: true},
 	"bash": {lines: true},
-}
-
-// call is a call that a prompt makes, or the prompt of a task of it.
-type call struct{ tool, what string }
-
-// calls are all that a prompt and its tasks come to, if nothing gets in between.
-func (p prompt) calls() (all []call) {
-	for i, step := range p.steps {
-		for k, tool := range step {
-			if tool == "task" {
-				all = append(all, p.below(i, k).calls()...)
-			} else {
-				all = append(all, call{tool, p.what(i, k)})
-			}
-		}
-	}
-	return all
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -30,7 +28,7 @@ func (p *provider) failing(rate float64) {
 func (p *provider) fails() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return rand.Float64() < p.rate
+	return share(p.rate)
 }
 
 func (p *provider) handler() http.Handler {
@@ -63,7 +61,7 @@ func (p *provider) serve(rw http.ResponseWriter, r *http.Request, w wire) {
 		p.say(rw, r, w, text, calls, -1)
 		return
 	}
-	switch n := rand.IntN(5); n {
+	switch n := draw(5); n {
 	case 0:
 		p.faults.add("429")
 		rw.Header().Set("Retry-After", "1")
@@ -136,14 +134,4 @@ func reply(all []turn) (text string, calls []asked) {
 		calls = append(calls, asked{"call_" + strings.ReplaceAll(what, ".", "_"), tool, input})
 	}
 	return fmt.Sprintf("Step %d of %d it is, then.", step+1, len(p.steps)), calls
-}
-
-// pause waits for a time between two others, or until ctx ends.
-func pause(ctx context.Context, least, most time.Duration) {
-	t := time.NewTimer(least + rand.N(most-least))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime/pprof"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,7 +141,7 @@ func newRuntime(ctx context.Context, w world, on int, store journal.Store) (*paw
 	return pawl.New(ctx, pawl.Options{
 		Model: m, ProjectRoot: w.Project, NoProject: true, Journal: store, MaxSessions: keep, Tools: tools(w),
 		Permissions: permission.Config{Allow: []string{"bash(echo:*)"}},
-		Subagents:   []agent.Subagent{{Agent: agent.Agent{ID: "clerk", Instructions: "You note and pay.", Tools: []string{"note", "pay"}}, Description: "notes and pays"}},
+		Subagents:   []agent.Subagent{{Agent: agent.Agent{ID: "clerk", Instructions: "You note and pay.", Tools: []string{"note", "pay", "sign"}}, Description: "notes and pays"}},
 	})
 }
 
@@ -150,7 +151,8 @@ type input struct {
 
 // tools are those that act by requests: see [kinds].
 func tools(w world) (all []tool.Tool) {
-	for name, k := range kinds {
+	for _, name := range slices.Sorted(maps.Keys(kinds)) { // each server tells the model of them in the same order
+		k := kinds[name]
 		if k.lines {
 			continue
 		}
@@ -176,7 +178,6 @@ func tools(w world) (all []tool.Tool) {
 			return act(ctx, w.Effects, effect{What: in.What, Tool: name, Key: tool.FromContext(ctx).Key})
 		}, opts...))
 	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 

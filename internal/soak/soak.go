@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -112,13 +111,13 @@ func (s *soak) setUp(ctx context.Context) (err error) {
 		return err
 	}
 	s.closing(s.faults.database.Stop)
-	dsn, err := s.faults.database.Database()
+	dsn, err := s.faults.database.Database() //nolint:contextcheck // it has a time of its own
 	if err != nil {
 		return err
 	}
 	w := world{Project: project, SQLite: filepath.Join(disk, "journal.db"), Postgres: dsn + " pool_max_conns=4 pool_min_conns=4 pool_health_check_period=1s"}
 	for to, h := range map[*string]http.Handler{&w.Model: s.provider.handler(), &w.Effects: s.effects} {
-		url, stop, err := listen(h)
+		url, stop, err := listen(h) //nolint:contextcheck // until it is stopped
 		if err != nil {
 			return err
 		}
@@ -139,7 +138,7 @@ func (s *soak) start(w world) error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(s.dir, "servers.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // a path of ours
+	log, err := os.OpenFile(filepath.Join(s.dir, "servers.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -217,7 +216,7 @@ func (s *soak) session(ctx, more context.Context) {
 	s.found.add(found)
 	s.mu.Unlock()
 	if len(problems) == 0 {
-		if rand.IntN(8) > 0 { // some stay, so that there is something to list
+		if draw(8) > 0 { // some stay, so that there is something to list
 			_, _, _ = c.do(ctx, http.MethodDelete, c.path(""), nil, nil) // a server may just have died
 		}
 		return
