@@ -460,6 +460,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		one, err := s.info(ctx, i)
+		if errdefs.NotFound.Is(err) { // it was deleted meanwhile
+			continue
+		}
 		if err != nil {
 			return err
 		}

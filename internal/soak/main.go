@@ -13,7 +13,7 @@ import (
 func main() {
 	length := flag.Duration("for", 30*time.Minute, "how long: at least a minute")
 	clients := flag.Int("clients", 16, "how many sessions at a time")
-	dir := flag.String("dir", "", "what is left of a soak that failed; default: a temporary directory")
+	dir := flag.String("dir", "", "where it works, and what is left of it if it fails: a `directory` that is not there yet; default: a temporary one")
 	server := flag.String("serve", "", "be a server: where it is, as JSON")
 	flag.Parse()
 	if *server != "" {
@@ -47,7 +47,7 @@ func soaked(ctx context.Context, length time.Duration, clients int, dir string) 
 		if dir, err = os.MkdirTemp("", "pawl-soak"); err != nil {
 			return false, err
 		}
-	} else if err := os.MkdirAll(dir, 0o700); err != nil {
+	} else if err := os.Mkdir(dir, 0o700); err != nil { // what is left of another soak is none of this one's
 		return false, err
 	}
 	s := &soak{length: length, rest: 3 * time.Second, clients: clients, dir: dir, self: self, out: os.Stdout}

@@ -41,6 +41,7 @@ type soak struct {
 	mu       sync.Mutex
 	sessions int // done with
 	found    counts
+	done     []binned
 	lost     []string // what is wrong
 	parts    []string // what is wrong with the long-lived server
 }
@@ -217,13 +218,38 @@ func (s *soak) session(ctx, more context.Context) {
 	s.mu.Unlock()
 	if len(problems) == 0 {
 		if draw(8) > 0 { // some stay, so that there is something to list
-			_, _, _ = c.do(ctx, http.MethodDelete, c.path(""), nil, nil) // a server may just have died
+			s.bin(ctx, c)
 		}
 		return
 	}
 	kept := s.export(ctx, p, s.stores[c.on])
 	for _, what := range problems {
 		s.wrong(fmt.Sprintf("session %s on %s: %s (its journal: %s)", c.session, storeNames[c.on], what, kept))
+	}
+}
+
+// binned is a session that is to be deleted.
+type binned struct {
+	*client
+	since time.Time
+}
+
+// stale is how old a request can get that a stopped server has not read yet, with some to spare. One that begins a run is known by the session's record: to have the session deleted before is to have the run begun anew.
+const stale = 40 * time.Second
+
+// bin deletes sessions that have been done with for a while, later than any request for them can come.
+func (s *soak) bin(ctx context.Context, c *client) {
+	s.mu.Lock()
+	s.done = append(s.done, binned{c, time.Now()})
+	var old []binned
+	for len(s.done) > 0 && time.Since(s.done[0].since) > stale {
+		old, s.done = append(old, s.done[0]), s.done[1:]
+	}
+	s.mu.Unlock()
+	for _, c := range old {
+		if status, _, err := c.do(ctx, http.MethodDelete, c.path(""), nil, nil); err == nil && status == http.StatusNoContent { // else a server or a store is not there, and it stays
+			s.did.add("session deleted")
+		}
 	}
 }
 
