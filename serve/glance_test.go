@@ -211,4 +211,7 @@ func TestASessionThatIsDeletedMeanwhileIsLeftOut(t *testing.T) {
 			t.Errorf("%q: %v", query, all)
 		}
 	}
+	if _, err := p.server.Resume(t.Context()); err != nil { // it is not to keep the others from going on
+		t.Error(err)
+	}
 }

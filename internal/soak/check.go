@@ -198,9 +198,17 @@ func (p *past) done(r *record, lives int, wrong func(string, ...any), n *counts)
 	}
 }
 
-// cancelled reports whether somebody wanted a run to be over, or one that it may be a task of.
+// cancelled reports whether somebody wanted a run to be over, or one before it, or one that it may be a task of: a cancel names a session and no run, so one that a stopped server reads late meets the next run.
 func (p *past) cancelled(session, run string) bool {
-	return slices.ContainsFunc(p.prompts, func(s *said) bool { return s.cancelled && (s.run == run || session != p.session) })
+	for _, s := range p.prompts {
+		if s.cancelled {
+			return true
+		}
+		if s.run == run && session == p.session {
+			return false
+		}
+	}
+	return false
 }
 
 // ran is what a journal says of a run.
