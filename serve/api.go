@@ -606,6 +606,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if err := s.deleteAlone(r.Context(), session); err != nil {
 		return err
 	}
+	s.glances.forget(session)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
