@@ -162,6 +162,11 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 	if broken != nil && (n > 1 || !errors.As(broken, new(*errdefs.Panic))) {
 		return nil, broken
 	}
+	var closing []string // the tasks of an unfinished run whose place this one takes
+	closed := t.log.Run()
+	if closed != "" && n == 1 {
+		closing = tasksOn(t.log)
+	}
 	// When a seeder panicked, what the user said is kept, and so is the stack.
 	if err := t.fence(ctx, n, seen, board != nil, begin); err != nil {
 		return nil, errors.Join(broken, err)
@@ -171,6 +176,9 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 		return nil, broken
 	}
 	t.warnOfClosed(ctx)
+	if err := t.abandon(ctx, closed, closing); err != nil {
+		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: fmt.Sprintf("tasks of the run that this prompt closes were not ended: %v", err)})
+	}
 	seed := t.log.Transcript()
 	if board == nil {
 		return newBoard(seed, t.req.Inputs, rest), nil

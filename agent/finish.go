@@ -127,6 +127,13 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 	}
 	end := t.end(res, d, failed, undone)
 	_, t.unfinished = end.(journal.Parked)
+	if !t.unfinished {
+		if err := t.abandon(ctx, t.info.RunID, tasksOn(t.log)); err != nil { // before the end is on record: a process that dies in between is resumed
+			res.Committed = false
+			t.left(ctx, err)
+			return either(failed, err)
+		}
+	}
 	var entry []journal.Entry
 	if !t.unfinished && !d.DiscardOutput {
 		if err := t.reportCanceled(ctx, res); err != nil {

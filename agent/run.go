@@ -111,10 +111,13 @@ func Resume(ctx context.Context, ag Agent, eng engine.Engine, session string, op
 // driver is who drives the session on record.
 func (t *turn) driver() string {
 	if engine.CapabilitiesOf(t.eng).Elsewhere {
-		return "elsewhere-" + t.info.RunID
+		return elsewhere + t.info.RunID
 	}
 	return t.owner
 }
+
+// elsewhere begins the names of the drivers of such runs.
+const elsewhere = "elsewhere-"
 
 // admitEngine checks what runs and replays need alike.
 func (c *config) admitEngine(ag *Agent, eng engine.Engine) error {

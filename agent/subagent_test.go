@@ -448,6 +448,92 @@ func TestACancelAboveIsACancelBelow(t *testing.T) {
 	}
 }
 
+// What a run left below when it was parked, or its process died, is over when the run is: nobody else would end it, and a question below would wait for ever.
+func TestATaskIsOverWhenTheRunAboveIs(t *testing.T) {
+	for name, in := range map[string]func(id, prompt string) message.ToolCall{"foreground": gives, "background": background} {
+		for how, end := range map[string]func(t *testing.T, eng engine.Engine, store journal.Store){
+			"it is canceled as it is resumed": func(t *testing.T, eng engine.Engine, store journal.Store) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				res, err := agent.Resume(ctx, agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store), agent.WithObserver(onStart{cancel: cancel}))
+				if err != nil || res.Status != agent.StatusCanceled {
+					t.Fatalf("%+v %v", res, err)
+				}
+			},
+			"a prompt takes its place": func(t *testing.T, eng engine.Engine, store journal.Store) {
+				if res := run(t, agent.Agent{ID: "a"}, eng, asking("s", "never mind"), agent.WithJournal(store)); res.Status != agent.StatusCompleted {
+					t.Fatalf("%s: %v", res.Status, res.Err)
+				}
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				store := disk{journal.Memory()}
+				var w works
+				bottom := looping(t, script{message.Assistant("", call("p1", "ask", `{}`)), message.Assistant("asked")}, w.tool("ask", tool.RequiresApproval))
+				middle := looping(t, script{message.Assistant("", in("d1", "ask")), message.Assistant("end"), message.Assistant("end")}, task(t, bottom))
+				eng := looping(t, script{message.Assistant("", in("c1", "ask")), message.Assistant("end"), message.Assistant("end")}, task(t, middle))
+				if res := run(t, agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store)); res.Status != agent.StatusInterrupted || len(res.Pending) != 1 {
+					t.Fatalf("%s: %+v", res.Status, res.Pending)
+				}
+				end(t, eng, store)
+				for _, session := range []string{"s/c1", "s/c1/d1"} {
+					st := state(t, store, session)
+					if st.Run != "" || st.Status != "canceled" || len(st.Pending) > 0 {
+						t.Errorf("%s: run %q, %q, %d questions: want it canceled", session, st.Run, st.Status, len(st.Pending))
+					}
+				}
+				if total, _ := w.total(); total != 0 {
+					t.Errorf("%d effects", total)
+				}
+			})
+		}
+	}
+}
+
+// A task that somebody drives is his to end.
+func TestATaskThatIsDrivenElsewhereIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := disk{journal.Memory()}
+		var w works
+		eng := family(t, &w, gives)
+		run(t, agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store))
+		over := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { // a driver who is alive
+			for {
+				if err := store.Lease(t.Context(), "s/c1", "somebody", time.Now().Add(10*time.Second)); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-over:
+					return
+				case <-time.After(3 * time.Second):
+				}
+			}
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		res, err := agent.Resume(ctx, agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store), agent.WithObserver(onStart{cancel: cancel}))
+		if err != nil || res.Status != agent.StatusCanceled {
+			t.Errorf("%+v %v", res, err)
+		}
+		if st := state(t, store, "s/c1"); st.Run == "" {
+			t.Errorf("it was ended under its driver's hands: %s", st.Status)
+		}
+		close(over)
+		wg.Wait()
+	})
+}
+
+// onStart cancels a run as soon as it has begun, as servers do with one that was left.
+type onStart struct {
+	agent.BaseObserver
+	cancel func()
+}
+
+func (o onStart) OnRunStart(context.Context, agent.RunInfo, *agent.Request) { o.cancel() }
+
 func TestAnInterruptAboveParksWhatIsBelowAndBothGoOn(t *testing.T) {
 	for name, in := range map[string]func(id, prompt string) message.ToolCall{"foreground": gives, "background": background} {
 		t.Run(name, func(t *testing.T) {

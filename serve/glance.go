@@ -25,7 +25,7 @@ type glance struct {
 const (
 	glanceBehind = 16    // entries at a session's end that say whether it waits
 	glanceBefore = 16    // entries at its beginning, among which the first prompt is
-	glancesKept  = 4096  // sessions; then all are looked at anew
+	glancesKept  = 1024  // sessions, as many as a page may have; then all are looked at anew
 	titleLength  = 120   // letters
 	probe        = "ask" // who asks by the lease whether somebody drives: he gives it up as he takes it
 )
@@ -56,6 +56,13 @@ func (g *glances) put(session string, seen glance) {
 		g.of = map[string]glance{}
 	}
 	g.of[session] = seen
+}
+
+// forget is for a session that was deleted here. Of others what is kept goes when there is too much.
+func (g *glances) forget(session string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.of, session)
 }
 
 // glance looks at a session, at a few entries of it at most.

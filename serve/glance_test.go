@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/agent"
+	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -181,5 +182,36 @@ func TestWhatWaitsProposesARule(t *testing.T) {
 		if len(st.Pending) != 1 || st.Pending[0].ID != "c" || st.Pending[0].Rule != of.rule {
 			t.Errorf("%s: %+v, want the rule %q", session, st, of.rule)
 		}
+	}
+}
+
+// deletes is a store in which one session is deleted by somebody else as soon as it is read, as stores tell it.
+type deletes struct {
+	journal.Store
+	session string
+}
+
+func (d deletes) Read(ctx context.Context, session string, after int64) iter.Seq2[journal.Entry, error] {
+	if session != d.session {
+		return d.Store.Read(ctx, session, after)
+	}
+	return func(yield func(journal.Entry, error) bool) {
+		yield(journal.Entry{}, errdefs.NotFound.Errorf("session %s was deleted while it was read", session))
+	}
+}
+
+func TestASessionThatIsDeletedMeanwhileIsLeftOut(t *testing.T) {
+	store := journal.Memory()
+	for _, session := range []string{"a", "b", "c"} {
+		write(t, store, session, 0, journal.SessionCreated{}, journal.RunStarted{Agent: "pawl", Owner: "o", Attempt: 1}, journal.Said{Message: message.User("hello")}, journal.Parked{Cause: "host_shutdown"})
+	}
+	p := serves(t, deletes{store, "b"}, scripted.New(scripted.Text("done"), scripted.Text("done")), serve.Options{})
+	for _, query := range []string{"", "?status=interrupted"} {
+		if all := list(p, query); len(all) != 2 || all["a"].Title != "hello" || all["c"].Title != "hello" {
+			t.Errorf("%q: %v", query, all)
+		}
+	}
+	if _, err := p.server.Resume(t.Context()); err != nil { // it is not to keep the others from going on
+		t.Error(err)
 	}
 }

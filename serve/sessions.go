@@ -86,6 +86,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		one, err := s.info(ctx, i)
+		if errdefs.NotFound.Is(err) { // it was deleted meanwhile
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -229,6 +232,7 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if err := s.deleteAlone(r.Context(), session); err != nil {
 		return err
 	}
+	s.glances.forget(session)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -36,7 +36,7 @@ var floors = map[string]float64{
 	"agent":   7, "agent/askuser": 7.1, "agent/agentcard": 7.1, "agent/agenttest": 7.1, "internal/crashtest": 7.5, "internal/loopfuzz": 7.5,
 	"":          8,
 	"serve/mcp": 9, "serve/internal/web": 8.5, "serve/internal/inspector": 8.5, "serve/internal/live": 8.5, "serve/internal/a2aserver": 8.7, "serve/internal/chat": 8.6, "serve/internal/agui": 8.6, "serve": 9, "eval": 9,
-	"internal/cli/otlp": 8.9, "internal/cli/waiting": 8.9, "internal/chat": 8.95, "internal/cli": 9.5, "cmd/pawl": 10, "internal/archtest": 10,
+	"internal/cli/otlp": 8.9, "internal/cli/waiting": 8.9, "internal/chat": 8.95, "internal/cli": 9.5, "internal/soak": 9.5, "cmd/pawl": 10, "internal/archtest": 10,
 	"examples/a2a-pair": 10, "examples/code-fixer": 10, "examples/crash-and-resume": 10, "examples/custom-model": 10, "examples/custom-store": 10, "examples/evals": 10, "examples/invoices": 10, "examples/researcher": 10, "examples/support-desk": 10, "examples/three-engines": 10, "examples/web-ui": 10,
 }
 

@@ -14,3 +14,12 @@ func FullDisk() Fault { return Fault{} }
 func CanMount(string) error {
 	return errdefs.NotAvailable.Errorf("crashtest: small disks are made on Linux only")
 }
+
+// Mount fails.
+func Mount(dir string, _ int) error { return CanMount(dir) }
+
+// Unmount fails.
+func Unmount(dir string) error { return CanMount(dir) }
+
+// Fill fails.
+func Fill(path string) error { return CanMount(path) }

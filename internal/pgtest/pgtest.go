@@ -43,7 +43,7 @@ func Main(m interface{ Run() int }) int {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server != nil {
-		if err := shared.server.stop(); err != nil {
+		if err := shared.server.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "pgtest: stop:", err)
 			code = max(code, 1)
 		}
@@ -67,12 +67,12 @@ func Database() (dsn string, err error) {
 	defer shared.Unlock()
 	if !shared.started {
 		shared.started = true
-		shared.server, shared.err = start()
+		shared.server, shared.err = Start()
 	}
 	if shared.err != nil {
 		return "", shared.err
 	}
-	return shared.server.database()
+	return shared.server.Database()
 }
 
 func check(t testing.TB, err error) {
@@ -94,10 +94,10 @@ func Absent() bool {
 // New starts a server of the test's own, to be killed and started again. It is stopped when the test ends.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s, err := start()
+	s, err := Start()
 	check(t, err)
 	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			t.Errorf("pgtest: stop: %v", err)
 		}
 	})
@@ -107,7 +107,7 @@ func New(t testing.TB) *Server {
 // DSN gives the address of a new, empty database on this server.
 func (s *Server) DSN(t testing.TB) string {
 	t.Helper()
-	dsn, err := s.database()
+	dsn, err := s.Database()
 	check(t, err)
 	return dsn
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Server is a cluster with its running server. Make it with [New].
+// Server is a cluster with its running server. Make it with [New], or with [Start].
 type Server struct {
 	bin, dir string
 	main     *process
@@ -36,7 +36,8 @@ var settings = []string{
 	"log_min_messages=warning", "log_min_error_statement=panic",
 }
 
-func start() (s *Server, err error) {
+// Start is [New] for where there is no test: who starts it has to [Server.Stop] it. It fails with [ErrAbsent] where PostgreSQL is absent.
+func Start() (s *Server, err error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (s *Server) unwatch() error {
 	return errors.Join(s.pipe.Close(), s.watchdog.Wait())
 }
 
-func (s *Server) stop() error {
+// Stop stops the server and removes its files.
+func (s *Server) Stop() error {
 	var err error
 	if s.main != nil {
 		err = s.main.end()
@@ -199,7 +201,8 @@ func (s *Server) Recover() (err error) {
 	}
 }
 
-func (s *Server) database() (dsn string, err error) {
+// Database is [Server.DSN] for where there is no test to fail.
+func (s *Server) Database() (dsn string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ctx, cancel := within()

@@ -138,8 +138,17 @@ func (r *Runs) Resume(ctx context.Context, session string, opts ...agent.RunOpti
 	})
 }
 
-// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. With an id it is the run of that name. NotFound when there is none, or another one is under way by now; Conflict when another process drives it.
+// End ends the unfinished run of a session as canceled: one that is under way here, and one that waits, or was left. It does not wait for that. With an id it is the run of that name. Without one it is the run that is unfinished when End is called, and no later one,
+// whoever has to be waited for. NotFound when there is none, or another one is under way by now; Conflict when another process drives it.
 func (r *Runs) End(ctx context.Context, session, id string) (*Run, error) {
+	want := id
+	if want == "" {
+		log, err := journal.Open(ctx, r.Journal(), session)
+		if err != nil {
+			return nil, err
+		}
+		want = log.Run()
+	}
 	for {
 		run, err := r.here(ctx, session, id)
 		if err != nil {
@@ -152,8 +161,15 @@ func (r *Runs) End(ctx context.Context, session, id string) (*Run, error) {
 		run, err = r.begin(ctx, session, "", func(ctx context.Context, more ...agent.RunOption) (*agent.Result, error) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: cancel}))...) // it goes on as far as to be canceled
+			return r.agent.Resume(ctx, session, append(more, agent.WithObserver(onStart{do: func(run string) {
+				if run == want || want == "" { // it goes on as far as to be canceled
+					cancel()
+				}
+			}}))...)
 		})
+		if err == nil && want != "" && r.id(run) != want {
+			return nil, errdefs.NotFound.Errorf("serve: run %s of session %s is over: run %s is under way there", want, session, r.id(run))
+		}
 		if !errdefs.Conflict.Is(err) || r.Of(session) == nil { // else somebody else has it go on just now
 			return run, err
 		}
@@ -179,10 +195,12 @@ func (r *Runs) here(ctx context.Context, session, id string) (*Run, error) {
 
 type onStart struct {
 	agent.BaseObserver
-	do func()
+	do func(run string)
 }
 
-func (o onStart) OnRunStart(context.Context, agent.RunInfo, *agent.Request) { o.do() }
+func (o onStart) OnRunStart(_ context.Context, info agent.RunInfo, _ *agent.Request) {
+	o.do(info.RunID)
+}
 
 // Drives reports whether the run of a session is under way here, or about to be.
 func (r *Runs) Drives(session string) bool {

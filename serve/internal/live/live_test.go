@@ -22,6 +22,14 @@ import (
 type held struct {
 	serve.Agent
 	hold chan struct{} // nil: at once
+	then func()        // what happens before a run is resumed, as when its session has to be waited for
+}
+
+func (h *held) Resume(ctx context.Context, session string, opts ...agent.RunOption) (*agent.Result, error) {
+	if h.then != nil {
+		h.then()
+	}
+	return h.Agent.Resume(ctx, session, opts...)
 }
 
 func (h *held) Run(ctx context.Context, req pawl.Request, opts ...agent.RunOption) (*agent.Result, error) {
@@ -89,4 +97,46 @@ func TestAnEndIsOfTheRunThatWasNamed(t *testing.T) {
 		}
 		runs.Close(t.Context())
 	})
+}
+
+// A cancel that has to wait for the session meets the run that it was meant for, or none.
+func TestACancelMeetsNoLaterRun(t *testing.T) {
+	for _, id := range []string{"", "r1"} {
+		h, runs := opened(t, scripted.Text("Hi."))
+		store := h.Journal()
+		add := func(after int64, run string, all ...journal.Data) {
+			t.Helper()
+			var entries []journal.Entry
+			for _, d := range all {
+				e := journal.Entry{Run: run, Data: d}
+				if _, ok := d.(journal.SessionCreated); ok {
+					e.Run = ""
+				}
+				entries = append(entries, e)
+			}
+			if err := store.Append(t.Context(), "s", after, entries...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begun := []journal.Data{journal.RunStarted{Agent: "a", Owner: "o", Attempt: 1}, journal.Said{Message: message.User("Hello")}, journal.Parked{Cause: "host_shutdown"}}
+		add(0, "r1", append([]journal.Data{journal.SessionCreated{}}, begun...)...)
+		h.then = func() {
+			add(4, "r1", journal.Resumed{Owner: "p"}, journal.RunFinished{Status: "completed"})
+			add(6, "r2", begun...)
+		}
+		if run, err := runs.End(t.Context(), "s", id); !errdefs.NotFound.Is(err) {
+			t.Errorf("%q: %+v %v", id, run, err)
+		}
+		if run := runs.Of("s"); run != nil {
+			<-run.Done()
+		}
+		log, err := journal.Open(t.Context(), store, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := log.State(); st.Status == "canceled" {
+			t.Errorf("%q: the later run is %s", id, st.Status)
+		}
+		runs.Close(t.Context())
+	}
 }

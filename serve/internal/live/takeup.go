@@ -22,6 +22,9 @@ func (r *Runs) TakeUp(ctx context.Context) (sessions []string, err error) {
 	}
 	for _, session := range all {
 		left, err := r.left(ctx, session)
+		if errdefs.NotFound.Is(err) { // it was deleted meanwhile
+			continue
+		}
 		if err != nil {
 			return sessions, err
 		}
