@@ -14,6 +14,7 @@ import (
 
 // unread are functions whose name says that they read bytes from outside, and that need no target of their own: why.
 var unread = map[string]string{
+	"internal/soak.parse": "the soak's own requests to its own provider", "internal/soak.content.UnmarshalJSON": "the same",
 	"a2a.ParseVersion":                    "one of two words",
 	"engine.Board.UnmarshalJSON":          "journal's Snapshot, which FuzzBoard reads",
 	"engine/graph.Duration.UnmarshalText": "time.ParseDuration",
