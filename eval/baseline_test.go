@@ -127,8 +127,8 @@ func TestTheBaselineIsWrittenOfWhatRanAndIsTheSameBytes(t *testing.T) {
 	s.Cases = append(prompts("a", "new"), Case{Name: "down", Prompt: "x", Want: "x"})
 	how := answering(map[string]int{"a": 1, "new": 4})
 	s.How = how
-	if got := kinds(done(t, s)); got != "" {
-		t.Errorf("an update fails by low scores: %s", got)
+	if r := done(t, s); r.Err() != nil || kinds(r) != "note a exact" || !strings.Contains(r.String(), "exact: the baseline is written with 1/4, where it had 3/4") {
+		t.Errorf("an update fails by low scores, or does not tell of one: %v %s\n%s", r.Err(), kinds(r), r)
 	}
 	base, err := ReadBaseline(s.Baseline)
 	if err != nil || len(base.Cases) != 3 || base.Cases["a"].Scores["exact"] != (Tally{1, 4, 0.25}) || base.Cases["new"].Scores["exact"].Passed != 4 {
@@ -140,7 +140,7 @@ func TestTheBaselineIsWrittenOfWhatRanAndIsTheSameBytes(t *testing.T) {
 		}
 		return how(ctx, c)
 	}
-	if got := kinds(done(t, s)); got != "error a" {
+	if got := kinds(done(t, s)); got != "error a; note new exact" {
 		t.Errorf("an update with errors: %s", got)
 	}
 	if base, err = ReadBaseline(s.Baseline); err != nil || base.Cases["a"].Scores["exact"] != (Tally{1, 4, 0.25}) || base.Cases["new"].Scores["exact"].Passed != 0 {

@@ -46,10 +46,17 @@ func (r *runner) compare(rep *CaseReport, c Case) (all []Problem) {
 		}
 		tell(kind, "", "of %d of %d samples not all could be said: %s", rep.errors, len(rep.Samples), clip(rep.firstError(), 500))
 	}
+	base, known := r.known(c)
 	if r.suite.Update {
+		for i := range rep.Scores {
+			st := &rep.Scores[i]
+			if was, ok := base.Scores[st.Scorer]; ok && st.Passed*was.Of < was.Passed*st.Of {
+				st.Was = &was
+				tell(KindNote, st.Scorer, "%s: the baseline is written with %s, where it had %d/%d", st.Scorer, st.counts(), was.Passed, was.Of)
+			}
+		}
 		return all
 	}
-	base, known := r.known(c)
 	if r.base != nil && !known {
 		why := "is not in the baseline"
 		if _, there := r.base.Cases[rep.Name]; there {

@@ -39,7 +39,7 @@ func TestTheREADMEHasTheFiguresThatWereMeasured(t *testing.T) {
 	for row, lines := range map[string][]string{
 		"a turn, with 200 sessions at once":            {"W4           pawl-memory    CPU a turn"},
 		"memory of each of them":                       {"W4           pawl-memory    peak a session"},
-		"what a session that is over leaves in memory": {"W4           pawl           retained a session, KB       12.7"}, // the one beside Eino
+		"what a session that is over leaves in memory": {"W4           pawl           retained a session, KB       12.7", "W4           pawl-memory    retained a session, KB       29.2"}, // those beside Eino
 		"a journal in a file":                          {"W1           pawl-sqlite    CPU a turn"},
 		"a program with an agent":                      {"W5           ready-agent    stripped size", "W5           ready-agent    spawn to ready", "W5           ready-floor    stripped size", "W5           ready-floor    spawn to ready"},
 		"the same with a Runtime":                      {"W5           ready-root     stripped size", "W5           ready-root     modules", "W5           ready-root     spawn to ready"},

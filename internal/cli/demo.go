@@ -101,7 +101,7 @@ func demo(ctx context.Context, s streams, c common) error {
 	if err != nil {
 		return &exitError{codeOf(res, err), err}
 	}
-	fmt.Fprintf(s.out, "\n%s after %d steps and %d tokens\n", res.Status, res.Steps, res.Usage.Total())
+	fmt.Fprintf(s.out, "\n%s after %s and %d tokens\n", res.Status, counted(res.Steps, "step"), res.Usage.Total())
 	return on.close(ctx, s, c, res.ContextID)
 }
 

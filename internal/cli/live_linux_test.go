@@ -143,7 +143,7 @@ func TestAPackShowsWhatItWaitsFor(t *testing.T) {
 	files(t, page(t, "docs/packs.md"), w.dir)
 	s := atPTY(t, path, "pack", "run", "--model", "scripted/"+w.file("s.yaml", "turns: [{delay: 1500ms, text: Hello Ada.}]"), "--var", "name=Ada", "--tool", "lookup_order=https://127.0.0.1:1/", filepath.Join(w.dir, "support.pack.json"), "chat", "Hello")
 	s.sees("waiting for the model: 1 s")
-	if code, all := s.ends(); code != exitCompleted || !strings.HasPrefix(left(all), "Hello Ada.\ncompleted · 1 steps") {
+	if code, all := s.ends(); code != exitCompleted || !strings.HasPrefix(left(all), "Hello Ada.\ncompleted · 1 step ") {
 		t.Errorf("exit %d\n%s", code, left(all))
 	}
 }

@@ -162,7 +162,7 @@ func (r packRun) show(ctx context.Context, s streams, p *progress, store journal
 		spent = log.State().Spent
 		cost = spent.Cost()
 	}
-	fmt.Fprintf(p.w, "%s · %d steps · %d tokens · cost %s\n", resp.Status, spent.Steps, spent.Usage.Total(), money(cost))
+	fmt.Fprintf(p.w, "%s · %s · %d tokens · cost %s\n", resp.Status, counted(spent.Steps, "step"), spent.Usage.Total(), money(cost))
 	if text := strings.TrimSuffix(resp.Text(), "\n"); p.holdAnswer && answered && text != "" {
 		_, err := fmt.Fprintln(s.out, printable(text))
 		return err

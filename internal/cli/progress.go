@@ -237,7 +237,7 @@ func (p *progress) end(res *agent.Result, c common) {
 		p.say(p.held.String())
 	}
 	p.endText()
-	if _, err := fmt.Fprintf(p.w, "%s · %d steps · %d tokens · cost %s · session %s\n", res.Status, res.Steps, res.Usage.Total(), money(res.Cost), clean(res.ContextID)); err != nil {
+	if _, err := fmt.Fprintf(p.w, "%s · %s · %d tokens · cost %s · session %s\n", res.Status, counted(res.Steps, "step"), res.Usage.Total(), money(res.Cost), clean(res.ContextID)); err != nil {
 		return
 	}
 	switch {
@@ -287,3 +287,11 @@ func escapedLine(s string) string { return plain.EscapedLine(s) }
 
 // escaped shows what would steer a terminal, or could not be seen.
 func escaped(s string) string { return plain.Escaped(s) }
+
+// counted is so many of something.
+func counted(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
