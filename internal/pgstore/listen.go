@@ -12,8 +12,10 @@ import (
 
 // Variables for tests.
 var (
-	// FollowedFor is how long others notify us of a session without hearing of us again; RenewEvery is how often they do.
-	FollowedFor, RenewEvery = time.Minute, 20 * time.Second
+	// FollowedFor is how long others notify us of a session without hearing of us again.
+	FollowedFor = time.Minute
+	// RenewEvery is how often they hear of us.
+	RenewEvery = 20 * time.Second
 	// ReconnectAfter is how long we wait before a lost connection is made again.
 	ReconnectAfter = time.Second
 )
