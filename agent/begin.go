@@ -176,7 +176,7 @@ func (t *turn) begin(ctx context.Context, n int) (*engine.Board, error) {
 		return nil, broken
 	}
 	t.warnOfClosed(ctx)
-	if err := t.abandon(ctx, closed, closing); err != nil {
+	if err := t.abandon(ctx, above{t.log, closed, t.driver()}, closing); err != nil {
 		t.tell(ctx, event.Event{Entry: journal.Entry{Run: t.info.RunID}, Delta: event.Warning, Text: fmt.Sprintf("tasks of the run that this prompt closes were not ended: %v", err)})
 	}
 	seed := t.log.Transcript()

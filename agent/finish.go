@@ -128,7 +128,7 @@ func (t *turn) finish(ctx context.Context, res *Result, d FinalizeDecision, fail
 	end := t.end(res, d, failed, undone)
 	_, t.unfinished = end.(journal.Parked)
 	if !t.unfinished {
-		if err := t.abandon(ctx, t.info.RunID, tasksOn(t.log)); err != nil { // before the end is on record: a process that dies in between is resumed
+		if err := t.abandon(ctx, above{t.log, t.info.RunID, t.driver()}, tasksOn(t.log)); err != nil { // before the end is on record: a process that dies in between is resumed
 			res.Committed = false
 			t.left(ctx, err)
 			return either(failed, err)

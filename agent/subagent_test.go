@@ -490,6 +490,35 @@ func TestATaskIsOverWhenTheRunAboveIs(t *testing.T) {
 	}
 }
 
+// Who lost the run while he stood still does not end the tasks of whoever has it.
+func TestATaskIsNotEndedByWhoHasLostTheRunAbove(t *testing.T) {
+	store := disk{journal.Memory()}
+	var w works
+	eng := family(t, &w, gives)
+	run(t, agent.Agent{ID: "a"}, eng, asking("s", "go"), agent.WithJournal(store))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	takesOver := func() {
+		log, err := journal.Open(t.Context(), store, "s")
+		if err == nil {
+			err = log.Drive(t.Context(), "another", journal.Entry{Run: log.Run(), Data: journal.Resumed{Owner: "another"}})
+		}
+		if err == nil {
+			err = log.Append(t.Context(), journal.Entry{Run: log.Run(), Data: journal.Parked{Cause: string(engine.CauseAwaitingPerson)}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if res, err := agent.Resume(ctx, agent.Agent{ID: "a"}, eng, "s", agent.WithJournal(store), agent.WithObserver(onStart{cancel: takesOver})); err == nil && res.Committed {
+		t.Errorf("%+v: another one has the run", res)
+	}
+	if st := state(t, store, "s/c1"); st.Run == "" || len(st.Pending) != 1 {
+		t.Errorf("run %q, %q, %d questions: want it waiting", st.Run, st.Status, len(st.Pending))
+	}
+}
+
 // A task that somebody drives is his to end.
 func TestATaskThatIsDrivenElsewhereIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
