@@ -193,6 +193,23 @@ func TestTaintAndAgentsElsewhere(t *testing.T) {
 	}
 }
 
+// What is handed over to an agent elsewhere leaves: a team wants that said of the tool, so that it is judged as such.
+func TestTaintAndHandoffsElsewhere(t *testing.T) {
+	told := 0
+	for _, marked := range []bool{false, true} {
+		handoffs := []agent.Handoff{{ToAgentID: "away", OpenWorld: marked}}
+		_, err := agent.NewTeam(agent.TeamConfig{Members: []agent.Member{
+			{Agent: agent.Agent{ID: "desk"}, Engine: elsewhere{&told}, Handoffs: handoffs}, {Agent: agent.Agent{ID: "away"}, Engine: elsewhere{&told}},
+		}})
+		if marked != (err == nil) || !marked && !strings.Contains(err.Error(), "set OpenWorld") {
+			t.Errorf("%v: %v", marked, err)
+		}
+		if def := agent.HandoffTool(handoffs[0]).Definition(); def.OpenWorld != marked {
+			t.Errorf("%+v", def)
+		}
+	}
+}
+
 // elsewhere is an engine that hands over to somebody else's agent.
 type elsewhere struct{ told *int }
 

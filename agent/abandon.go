@@ -50,7 +50,7 @@ func (c *config) abandonOne(ctx context.Context, of above, session string) error
 	if err := l.take(ctx, false, func(error) {}); err != nil {
 		return err
 	}
-	defer l.release() //nolint:contextcheck // the context may have ended by then
+	defer l.release()                                  //nolint:contextcheck // the context may have ended by then
 	if lost, err := of.lost(ctx); err != nil || lost { // whoever has the session above needs this lease before he goes on with the task
 		return err
 	}

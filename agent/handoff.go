@@ -21,6 +21,8 @@ type Handoff struct {
 	// ToolName is DefaultHandoffToolName(ToAgentID) when empty. Names of handoffs that are open at the same time must differ in more than case: else
 	// loop.New fails with errdefs.Conflict on their tools, and so does the HandoffDecider on every run.
 	ToolName string `json:"tool_name,omitempty"`
+	// OpenWorld says that the other agent works elsewhere: what it is told leaves, and permissions judge the tool as such. See tool.Annotations.OpenWorld. A [Team] asks for it where the other's engine says so of itself.
+	OpenWorld bool `json:"open_world,omitempty"`
 	// Filter says whether the handoff is open to a request; nil is always. It is asked where tools are listed, again when the tool runs, and at the end
 	// of the run: a call that it does not admit gets an error, and does not count.
 	Filter func(ctx context.Context, req *Request) bool `json:"-"`
@@ -88,6 +90,7 @@ func HandoffTool(h Handoff) tool.Tool {
 	if h.Description == "" {
 		t.def.Description = "Transfer the conversation to " + h.ToAgentID
 	}
+	t.def.OpenWorld = h.OpenWorld
 	t.def.Idempotent = h.OnInvoke == nil // what OnInvoke does is not known
 	return t
 }

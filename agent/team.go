@@ -90,6 +90,9 @@ func (t *Team) admit(m Member) error {
 		if m.Agent.Tools != nil && !slices.ContainsFunc(m.Agent.Tools, func(name string) bool { return strings.EqualFold(name, h.toolName()) }) {
 			return errdefs.Validation.Errorf("agent: team: %s can't hand over to %s: its Tools don't admit %s: add it", m.Agent.ID, h.ToAgentID, h.toolName())
 		}
+		if !h.OpenWorld && engine.CapabilitiesOf(t.members[h.ToAgentID].Engine).OpenWorld {
+			return errdefs.Validation.Errorf("agent: team: %s hands over to %s, who works elsewhere: set OpenWorld of the Handoff that both the team and HandoffTools have, so that permissions know that what is said leaves", m.Agent.ID, h.ToAgentID)
+		}
 		tools = append(tools, HandoffTool(h))
 	}
 	if _, err := byTool(m.Handoffs); err != nil {

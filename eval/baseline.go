@@ -89,11 +89,18 @@ func (b *Baseline) write(path string) error {
 	return nil
 }
 
+// replace writes a file whole or not at all, whoever else does.
 func replace(path string, text []byte) error {
-	tmp := path + ".tmp"
-	err := os.WriteFile(tmp, text, 0o600)
-	if err == nil {
-		err = os.Rename(tmp, path)
+	f, err := os.CreateTemp(filepath.Dir(path), ".eval-*") // new, for its owner alone
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -106,6 +107,7 @@ func (r *runner) start(ctx context.Context, i int) func() []SampleReport {
 			select {
 			case r.slots <- struct{}{}:
 				defer func() { <-r.slots }()
+				all[n] = SampleReport{Repeat: n + 1, Errors: []string{"a scorer, or the How, ended its goroutine (runtime.Goexit), as t.FailNow does: give an error"}} // what is left when one does
 				all[n] = r.sample(ctx, c, n+1)
 			case <-ctx.Done():
 				all[n] = SampleReport{Repeat: n + 1, Errors: []string{"it was not begun: " + context.Cause(ctx).Error()}}
@@ -147,6 +149,9 @@ func (r *runner) sample(ctx context.Context, c Case, repeat int) SampleReport {
 			continue
 		}
 		out.Scores = append(out.Scores, Scored{nameOf(by), sc})
+	}
+	if r.suite.Timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		out.Errors = append(out.Errors, fmt.Sprintf("it took longer than %v", r.suite.Timeout))
 	}
 	return out
 }

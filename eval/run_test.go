@@ -1,11 +1,14 @@
 package eval
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -329,5 +332,52 @@ func TestItFailsTestsThatGoTestRuns(t *testing.T) {
 	out, _, failed = inner("^TestInner$")
 	if has("a case is gone", out, `the baseline has the case "gone"`, "--- PASS: TestInner/suite/fine", "--- FAIL: TestInner ("); !failed {
 		t.Error("what holds for all cases does not fail the test")
+	}
+}
+
+func TestWhatEndsAGoroutineOrTakesTooLongIsAnError(t *testing.T) {
+	s := held(t, 1, map[string]int{"a": 1, "b": 1})
+	s.How = answering(map[string]int{"a": 1, "b": 1})
+	s.Baseline, s.Scorers = "", append(s.Scorers, Named("ends", ScorerFunc(func(context.Context, Sample) (Score, error) { runtime.Goexit(); return Score{}, nil })))
+	if got := kinds(done(t, s)); got != "error a; error b" {
+		t.Errorf("a scorer that ends its goroutine: %s", got)
+	}
+	s.Timeout = time.Millisecond
+	s.Scorers = []Scorer{Named("late", ScorerFunc(func(ctx context.Context, _ Sample) (Score, error) {
+		<-ctx.Done()
+		return Score{Value: 1, Pass: true}, nil
+	}))}
+	r := done(t, s)
+	if got := kinds(r); got != "error a; error b" || !strings.Contains(r.String(), "it took longer than 1ms") {
+		t.Errorf("a scorer that takes too long: %s\n%s", got, r)
+	}
+	s.PassRate = math.NaN()
+	if _, err := Do(t.Context(), s); !errdefs.Validation.Is(err) {
+		t.Errorf("a rate that is none: %v", err)
+	}
+}
+
+// Several processes may write one file: it is always one of theirs, whole, and its owner's alone.
+func TestFilesAreWrittenWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "b.json")
+	var at sync.WaitGroup
+	for n := range 8 {
+		at.Go(func() {
+			for range 20 {
+				if err := replace(path, bytes.Repeat([]byte{byte('a' + n)}, 1<<16)); err != nil {
+					t.Error(err)
+				}
+				if b, err := os.ReadFile(path); err != nil || len(b) != 1<<16 || bytes.Count(b, b[:1]) != len(b) {
+					t.Errorf("%d bytes, %v", len(b), err)
+				}
+			}
+		})
+	}
+	at.Wait()
+	if i, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && i.Mode().Perm() != 0o600 {
+		t.Error(i, err)
+	}
+	if all, _ := os.ReadDir(filepath.Dir(path)); len(all) != 1 {
+		t.Errorf("%d files are left", len(all))
 	}
 }

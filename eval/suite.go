@@ -35,7 +35,7 @@ type Suite struct {
 
 	Repeats  int           // how often each case is run. Default: 1. From one run nobody knows whether the next one comes to the same
 	Parallel int           // how many samples are run and scored at the same time. Default: 8
-	Timeout  time.Duration // of one sample, its scoring included; one that takes longer is an error. Default: none
+	Timeout  time.Duration // of one sample, its scoring included; one that takes longer is an error. What does not end with its context is waited for. Default: none
 
 	// PassRate is the share of a case's repeats that each scorer has to pass, from 0 to 1. Default: 1, or, with a baseline that has the case, whatever that has. Less than 0: none.
 	PassRate float64
@@ -83,7 +83,7 @@ func (s Suite) prepared() (Suite, error) {
 			wrong("%s is less than 0", n.what)
 		}
 	}
-	if s.PassRate > 1 || s.MaxErrors > 1 {
+	if !(s.PassRate <= 1) || s.MaxErrors > 1 { // NaN too
 		wrong("PassRate and MaxErrors are shares, 1 at most")
 	}
 	s.Repeats = max(1, s.Repeats)

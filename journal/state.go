@@ -524,8 +524,15 @@ func (s *State) reply(main bool, d *ModelFinished) {
 	for i := range d.Message.Len() {
 		c, ok := d.Message.Part(i).(message.ToolCall)
 		if !ok {
-			if p, ran := d.Message.Part(i).(message.ProviderCall); ran && s.Untrusted == "" {
-				s.Untrusted = brought(p.Name+", run by the provider", p.Call)
+			switch p := d.Message.Part(i).(type) {
+			case message.ProviderCall:
+				if s.Untrusted == "" {
+					s.Untrusted = brought(p.Name+", run by the provider", p.Call)
+				}
+			case message.Text: // some providers search without a word of it
+				if s.Untrusted == "" && slices.ContainsFunc(p.Citations, func(c message.Citation) bool { return c.URL != "" }) {
+					s.Untrusted = "pages that the provider read"
+				}
 			}
 			continue
 		}

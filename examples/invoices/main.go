@@ -32,18 +32,15 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, name, table string, files []string) (err error) {
+func run(ctx context.Context, name, table string, files []string) error {
 	m, err := pawl.OpenModel(name)
 	if err != nil {
 		return err
 	}
-	out, err := os.Create(table) //nolint:gosec // whoever runs it names it
-	if err != nil {
-		return err
+	if len(files) == 0 {
+		return errors.New("no invoices: name their files")
 	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	rows := csv.NewWriter(out)
-	defer func() { rows.Flush(); err = errors.Join(err, rows.Error()) }()
+	var rows [][]string // the table that is there stays until all of them are read
 	for _, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // likewise
 		if err != nil {
@@ -53,9 +50,11 @@ func run(ctx context.Context, name, table string, files []string) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(file), err)
 		}
-		if err := rows.Write([]string{in.Date, in.From, in.Number, strconv.Itoa(in.Cents)}); err != nil {
-			return err
-		}
+		rows = append(rows, []string{in.Date, in.From, in.Number, strconv.Itoa(in.Cents)})
 	}
-	return nil
+	out, err := os.Create(table) //nolint:gosec // whoever runs it names it
+	if err != nil {
+		return err
+	}
+	return errors.Join(csv.NewWriter(out).WriteAll(rows), out.Close())
 }

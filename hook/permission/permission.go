@@ -295,7 +295,7 @@ func (j *judge) decide(ctx context.Context, u *hook.ToolUse, out *Judgment) *per
 			out.Verdict, out.Reason = hook.Deny, tainted
 			return nil
 		}
-		if exact, _ := j.p.Grants.find(u); !exact { // what this very call says was seen by who approved it
+		if exact, _ := j.p.Grants.find(u); !exact || c.Kind() == permit.Command { // what this very call says was seen by who approved it; what a command runs was not
 			return j.ask(out, nil, tainted)
 		}
 	}

@@ -118,7 +118,7 @@ The line for that is printed. It has the flags of pawl resume that are given her
 		if a.Session {
 			fmt.Fprintln(s.err, "approved for the session: "+escapedLine(forSession(a.Rule)))
 			if st.Untrusted != "" {
-				fmt.Fprintln(s.err, "the conversation has what strangers wrote: where taint is on, of what may send data out only this very call")
+				fmt.Fprintln(s.err, "the conversation has what strangers wrote: where taint is on, that lifts it for this very call only, and for no command")
 			}
 		}
 		next := c.goOn(args[0], st)

@@ -189,7 +189,7 @@ func (c *common) open() (model.Model, error) {
 	var opts []model.Option
 	if c.baseURL != "" {
 		if !strings.HasPrefix(c.baseURL, "http://") && !strings.HasPrefix(c.baseURL, "https://") {
-			return nil, usage("--base-url %q: want a URL that begins with http:// or https://", c.baseURL)
+			return nil, usage("--base-url %q: want a URL that begins with http:// or https://", withoutPassword(c.baseURL))
 		}
 		opts = append(opts, model.WithBaseURL(c.baseURL))
 	}

@@ -22,17 +22,20 @@ func (c common) line(words ...string) string {
 	return "pawl " + strings.Join(words, " ")
 }
 
-// withoutPassword is the journal's place as it may be shown: lines to go on with end up in logs. A password can be in the environment (PGPASSWORD), or in a file of the user's.
-func withoutPassword(journal string) string {
-	u, err := url.Parse(journal)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return journal
+// withoutPassword is an address, of a journal or a model, as it may be shown: lines to go on with end up in logs. A password can be in the environment (PGPASSWORD), or in a file of the user's.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil && u.RawQuery == "" {
+		return address
 	}
 	if _, has := u.User.Password(); has {
 		u.User = url.User(u.User.Username())
 	}
-	if q := u.Query(); q.Has("password") {
-		q.Del("password")
+	q, had := u.Query(), len(u.Query())
+	for _, secret := range []string{"password", "key", "api_key", "api-key", "token", "access_token"} {
+		q.Del(secret)
+	}
+	if len(q) < had {
 		u.RawQuery = q.Encode()
 	}
 	return u.String()
@@ -77,7 +80,7 @@ func (c common) kept(further bool) (words []string) {
 		given       bool
 	}{
 		{"--model", inFull(c.model, "scripted/"), further && c.model != ""},
-		{"--base-url", c.baseURL, c.baseURL != ""},
+		{"--base-url", withoutPassword(c.baseURL), c.baseURL != ""},
 		{"--dir", inFull(c.dir, ""), further && c.dir != ""},
 		{"--engine", cmp.Or(c.asked, c.engineInFull()), c.asked != "" || c.at != nil || c.engine != "" && c.engine != "loop"},
 		{"--system-prompt", inFull(c.system, "@"), c.system != ""},

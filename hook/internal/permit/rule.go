@@ -109,13 +109,11 @@ func (r *Rule) Said() string { return "the rule " + r.Text + " (" + r.Place + ")
 // Specific reports whether the rule is about some commands only, or some paths: then what a command hides matters.
 func (r *Rule) Specific() bool { return !r.bare }
 
-// NamesOne reports whether the rule names one thing that is reached: a host or an address of it, one command with all of its words, one tool of an MCP server.
+// NamesOne reports whether the rule names one thing that is reached: a host or an address of it, one tool of an MCP server. No rule for commands does: what they run and send may have been written since.
 func (r *Rule) NamesOne() bool {
 	switch {
 	case r.tool == fetch:
 		return r.url != nil && !r.url.any && !r.url.sub
-	case r.tool == bash:
-		return r.cmd != nil && !r.cmd.open && !slices.ContainsFunc(r.cmd.words, func(w string) bool { return strings.Contains(w, "*") })
 	case strings.HasPrefix(r.tool, mcpPrefix):
 		server, name, ok := strings.Cut(strings.TrimPrefix(r.tool, mcpPrefix), "__")
 		return ok && server != "" && name != "" && !strings.Contains(r.tool, "*")
