@@ -190,12 +190,12 @@ func TestACollectorThatIsAwayHoldsNobodyUp(t *testing.T) {
 			for range 5000 { // more than there is room for
 				run(tracer)
 			}
-			if took := time.Since(began); took > time.Second {
+			if took := time.Since(began); took > 5*time.Second { // who waits for a collector waits for 10 s, many times
 				t.Errorf("runs were held up for %v", took)
 			}
 			began = time.Now()
 			x.Close()
-			if took := time.Since(began); took > 2500*time.Millisecond {
+			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("the end was held up for %v", took)
 			}
 			w.mu.Lock()
