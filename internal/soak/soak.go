@@ -102,7 +102,8 @@ func (s *soak) setUp(ctx context.Context) (err error) {
 	}
 	s.closing(s.effects.file.Close)
 	s.faults = &faults{provider: s.provider, did: s.faulty, scale: min(1, s.length.Minutes()/3)}
-	if err := crashtest.Mount(disk, 256); err != nil {
+	if s.calm { // a disk that comes and goes would be in the way of sandboxes that begin just then
+	} else if err := crashtest.Mount(disk, 256); err != nil {
 		fmt.Fprintf(s.out, "soak: no full disks: none can be mounted here: %v\n", err)
 	} else {
 		s.faults.disk = disk
