@@ -2,10 +2,11 @@ package project
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/secret"
 
 	"github.com/pawl-dev/pawl/tool/mcp"
 )
@@ -25,18 +26,6 @@ func (d *decoder) servers(n node) {
 	for _, c := range n.children {
 		d.server(c)
 	}
-}
-
-// quietURL is an address without a name, a password and what stands behind a question mark.
-func quietURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "…"
-	}
-	if u.User = nil; u.RawQuery != "" {
-		u.RawQuery = "…"
-	}
-	return u.String()
 }
 
 func (d *decoder) server(n node) {
@@ -81,7 +70,7 @@ func (d *decoder) server(n node) {
 	quiet := func(path, text string) string {
 		switch path {
 		case "url":
-			return quietURL(text)
+			return secret.Address(text)
 		case "type", "command", "args", "cwd", "enabledTools", "disabledTools", "timeout", "startup", "defer", "oauth.clientId", "oauth.grant":
 			return text
 		}

@@ -50,20 +50,3 @@ func FuzzApprovals(f *testing.F) {
 		}
 	})
 }
-
-// An address that is shown tells nobody's name, password or query.
-func FuzzQuietURL(f *testing.F) {
-	for _, s := range []string{"https://u:SECRET@h/p?token=SECRET#f", "https://SECRET@h", "%zz:SECRET@h", "https://h?SECRET", "//u:SECRET@", "mailto:x?SECRET", "SECRET@h:1/x"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := quietURL(text)
-		front, _, _ := strings.Cut(text, "#")
-		if _, query, ok := strings.Cut(front, "?"); ok && len(query) >= 6 && strings.Contains(got, "?"+query) {
-			t.Fatalf("%q is shown as %q", text, got)
-		}
-		if again := quietURL(got); again != got && again != strings.ReplaceAll(got, "…", "%E2%80%A6") && again != "…" {
-			t.Fatalf("%q is shown as %q, and that as %q", text, got, again)
-		}
-	})
-}

@@ -26,7 +26,7 @@ var floors = map[string]float64{
 	"pack/guard": 1.9, "internal/judged": 1.95, "pack": 2,
 	"a2a":  2,
 	"tool": 2, "tool/builtin": 2.1, "tool/mcp": 4.5,
-	"internal/pgtest": 2.05, "internal/wake": 1.95, "journal": 2, "journal/internal/layout": 2.05, "journal/internal/costs": 2.05, "journal/internal/waketest": 2.05, "journal/sqlite": 2.1, "internal/pgstore": 2.02, "journal/postgres": 2.1, "journal/journaltest": 2.1, "journal/trace": 2.1,
+	"internal/pgtest": 2.05, "internal/wake": 1.95, "journal": 2, "journal/internal/layout": 2.05, "journal/internal/ages": 2.15, "journal/internal/costs": 2.05, "journal/internal/waketest": 2.05, "journal/sqlite": 2.1, "internal/pgstore": 2.02, "journal/postgres": 2.1, "journal/journaltest": 2.1, "journal/trace": 2.1,
 	"internal/star": 2.2,
 	"event":         3, "hook/internal/permit": 2.9, "hook": 3, "hook/permission": 3.1, "hook/shell": 3.1,
 	"stream": 3.2, "stream/postgres": 3.3,

@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/pawl-dev/pawl/internal/secret"
+
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl"
@@ -189,7 +191,7 @@ func (c *common) open() (model.Model, error) {
 	var opts []model.Option
 	if c.baseURL != "" {
 		if !strings.HasPrefix(c.baseURL, "http://") && !strings.HasPrefix(c.baseURL, "https://") {
-			return nil, usage("--base-url %q: want a URL that begins with http:// or https://", withoutPassword(c.baseURL))
+			return nil, usage("--base-url %q: want a URL that begins with http:// or https://", secret.Address(c.baseURL))
 		}
 		opts = append(opts, model.WithBaseURL(c.baseURL))
 	}

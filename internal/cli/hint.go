@@ -3,10 +3,13 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/pawl-dev/pawl/internal/secret"
 
 	"github.com/pawl-dev/pawl/journal"
 )
@@ -25,16 +28,14 @@ func (c common) line(words ...string) string {
 // withoutPassword is an address, of a journal or a model, as it may be shown: lines to go on with end up in logs. A password can be in the environment (PGPASSWORD), or in a file of the user's.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.User == nil && u.RawQuery == "" {
+	if err != nil || u.User == nil && u.RawQuery == "" || u.Scheme == "sqlite" { // a path
 		return address
 	}
 	if _, has := u.User.Password(); has {
 		u.User = url.User(u.User.Username())
 	}
 	q, had := u.Query(), len(u.Query())
-	for _, secret := range []string{"password", "key", "api_key", "api-key", "token", "access_token"} {
-		q.Del(secret)
-	}
+	maps.DeleteFunc(q, func(name string, _ []string) bool { return secret.Named(name) })
 	if len(q) < had {
 		u.RawQuery = q.Encode()
 	}

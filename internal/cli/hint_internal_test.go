@@ -9,6 +9,8 @@ func TestNoPasswordIsInALineToGoOnWith(t *testing.T) {
 		"postgres://pawl@db.example/pawl?password=secret&sslmode=disable": "postgres://pawl@db.example/pawl?sslmode=disable",
 		"postgres://pawl@db.example/pawl":                                 "postgres://pawl@db.example/pawl",
 		"postgres://db.example/pawl?password=secret":                      "postgres://db.example/pawl",
+		"sqlite:/home/me/what?key=x.db":                                   "sqlite:/home/me/what?key=x.db",
+		"http://u:secret@127.0.0.1:1/v1?api_key=secret&v=2":               "http://u@127.0.0.1:1/v1?v=2",
 		"sqlite:/home/me/a b.db":                                          "sqlite:/home/me/a b.db",
 	} {
 		if got := withoutPassword(journal); got != want {

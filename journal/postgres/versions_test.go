@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-
 	"github.com/pawl-dev/pawl/internal/pgtest"
-	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/journal/journaltest"
+	"github.com/pawl-dev/pawl/journal/internal/ages"
 	"github.com/pawl-dev/pawl/journal/postgres"
 )
 
@@ -30,13 +27,8 @@ func TestJournalsOfAllVersionsAreReadForever(t *testing.T) {
 	if *update {
 		dsn := pgtest.DSN(t)
 		s := open(t, dsn)
-		entries := journaltest.Samples()
-		long := entries[3]
-		long.Data = said(strings.Repeat("a long story. ", 400)).Data // so long that it is kept apart, and more than once
-		must(t, s.Append(ctx, "whole", 0, append(entries, long)...))
-		must(t, s.Append(ctx, "whole/task", 0, journal.Entry{Time: long.Time, Data: journal.SessionCreated{TaskOf: "whole"}}, long))
-		must(t, s.Append(ctx, "fork", 4, journal.Entry{Time: long.Time, Data: journal.SessionCreated{Parent: "whole", At: 4}}, long))
-		must(t, os.WriteFile(says(dumped(now)), []byte(exports(t, s)), 0o600))
+		ages.Write(t, s)
+		must(t, os.WriteFile(says(dumped(now)), []byte(ages.Says(t, s)), 0o600))
 		must(t, s.Close())
 		must(t, os.WriteFile(dumped(now), []byte("CREATE SCHEMA pawl;\n"+made+rows(t, dsn)), 0o600))
 	}
@@ -54,7 +46,7 @@ func TestJournalsOfAllVersionsAreReadForever(t *testing.T) {
 			dsn := pgtest.DSN(t)
 			execute(t, dsn, string(b))
 			s := open(t, dsn)
-			if d := cmp.Diff(string(golden), exports(t, s)); d != "" {
+			if d := cmp.Diff(string(golden), ages.Says(t, s)); d != "" {
 				t.Errorf("-kept +read\n%s", d)
 			}
 			must(t, s.Append(ctx, "fork", count(t, s, "fork"), said("it goes on")))
@@ -64,21 +56,6 @@ func TestJournalsOfAllVersionsAreReadForever(t *testing.T) {
 			}
 		})
 	}
-}
-
-// exports is all that a journal says.
-func exports(t *testing.T, s journal.Store) string {
-	t.Helper()
-	var out bytes.Buffer
-	for _, name := range []string{"whole", "whole/task", "fork"} {
-		out.WriteString(name + "\n")
-		must(t, journal.Export(ctx, s, name, &out))
-	}
-	for i, err := range s.Sessions(ctx, journal.Query{}) {
-		must(t, err)
-		fmt.Fprintf(&out, "%s of %q up to %d in %q: %s\n", i.Session, i.Parent, i.Seq, i.Dir, i.Status)
-	}
-	return out.String()
 }
 
 // rows is what is in the tables, as SQL that puts it there.

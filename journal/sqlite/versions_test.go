@@ -1,45 +1,36 @@
 package sqlite_test
 
 import (
-	"bytes"
 	"database/sql"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/pawl-dev/pawl/journal"
-	"github.com/pawl-dev/pawl/journal/journaltest"
+	"github.com/pawl-dev/pawl/journal/internal/ages"
 )
 
 var update = flag.Bool("update", false, "write a file of this version anew")
 
-// dumped is what a file of a version has, as SQL, and kept what it says, which no program may lose. Those of versions that are out are never changed.
+// dumped is what a file of a version has, as SQL, and read what it says, which no program may lose. Those of versions that are out are never changed.
 func dumped(version string) string { return filepath.Join("testdata", "v"+version+".sql") }
-func kept(file string) string      { return strings.TrimSuffix(file, ".sql") + ".jsonl" }
+func read(file string) string      { return strings.TrimSuffix(file, ".sql") + ".jsonl" }
 
 // A file that any version has written says the same to this one, and goes on.
 func TestFilesOfAllVersionsAreReadForever(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new.db")
 	s := open(t, path)
-	entries := journaltest.Samples()
-	long := entries[3] // what a person said, so long that it is kept apart, and twice
-	long.Data = said(strings.Repeat("a long story. ", 400)).Data
-	must(t, s.Append(ctx, "whole", 0, append(entries, long)...))
-	must(t, s.Append(ctx, "whole/task", 0, journal.Entry{Time: long.Time, Data: journal.SessionCreated{TaskOf: "whole"}}, long))
-	must(t, s.Append(ctx, "fork", 4, journal.Entry{Time: long.Time, Data: journal.SessionCreated{Parent: "whole", At: 4}}, long))
-	must(t, s.Append(ctx, "gone", 0, long))
+	ages.Write(t, s)
+	must(t, s.Append(ctx, "gone", 0, said(strings.Repeat("a long story. ", 400))))
 	must(t, s.Delete(ctx, "gone"))
-	says := exports(t, s)
+	says := ages.Says(t, s)
 	must(t, s.Close())
 	now := raw(t, path, "PRAGMA user_version")
 	if *update {
 		must(t, os.WriteFile(dumped(now), []byte(dump(t, path)), 0o600))
-		must(t, os.WriteFile(kept(dumped(now)), []byte(says), 0o600))
+		must(t, os.WriteFile(read(dumped(now)), []byte(says), 0o600))
 	}
 	if _, err := os.Stat(dumped(now)); err != nil {
 		t.Errorf("version %s has no file: write it with -update, and leave those of other versions as they are: %v", now, err)
@@ -50,12 +41,12 @@ func TestFilesOfAllVersionsAreReadForever(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			b, err := os.ReadFile(file)
 			must(t, err)
-			golden, err := os.ReadFile(kept(file))
+			golden, err := os.ReadFile(read(file))
 			must(t, err)
 			path := filepath.Join(t.TempDir(), "old.db")
 			change(t, path, string(b))
 			s := open(t, path)
-			if d := cmp.Diff(string(golden), exports(t, s)); d != "" {
+			if d := cmp.Diff(string(golden), ages.Says(t, s)); d != "" {
 				t.Errorf("-kept +read\n%s", d)
 			}
 			after := count(t, s, "fork")
@@ -67,21 +58,6 @@ func TestFilesOfAllVersionsAreReadForever(t *testing.T) {
 			}
 		})
 	}
-}
-
-// exports is all that a journal says, a line for each session's name before its entries.
-func exports(t *testing.T, s journal.Store) string {
-	t.Helper()
-	var out bytes.Buffer
-	for _, name := range []string{"whole", "whole/task", "fork"} {
-		out.WriteString(name + "\n")
-		must(t, journal.Export(ctx, s, name, &out))
-	}
-	for i, err := range s.Sessions(ctx, journal.Query{}) {
-		must(t, err)
-		fmt.Fprintf(&out, "%s of %q up to %d in %q: %s\n", i.Session, i.Parent, i.Seq, i.Dir, i.Status)
-	}
-	return out.String()
 }
 
 // dump is a file as SQL that makes it again.

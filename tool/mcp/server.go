@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/internal/secret"
+
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
@@ -102,11 +104,7 @@ func (s Server) Check() error {
 	if s.URL != "" && (!s.Variables || !variable.MatchString(s.URL)) {
 		u, err := url.Parse(s.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			shown, _, _ := strings.Cut(s.URL, "?") // behind it there may be a key, in front of an @ a password
-			if i := strings.LastIndexByte(shown, '@'); i >= 0 {
-				shown = "…" + shown[i:]
-			}
-			return bad("%q: want a URL that begins with http:// or https://, without spaces and control characters", shown)
+			return bad("%q: want a URL that begins with http:// or https://, without spaces and control characters", secret.Address(s.URL))
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pawl-dev/pawl/internal/secret"
+
 	"github.com/go-logr/logr"
 
 	"go.opentelemetry.io/otel"
@@ -193,7 +195,7 @@ func asked(name string) (s signal) {
 	for _, place := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT"} {
 		if at := os.Getenv(place); at != "" {
 			if s.near = false; !isEndpoint(at, s.grpc) {
-				s.err = errdefs.Validation.Errorf("%s is %q: want a URL, such as http://127.0.0.1:4318", place, public(at))
+				s.err = errdefs.Validation.Errorf("%s is %q: want a URL, such as http://127.0.0.1:4318", place, secret.Address(at))
 				return s
 			}
 		}
@@ -220,18 +222,4 @@ func contentAsked() (telemetry.Content, error) {
 // Caller gives a context in the trace of whoever started this process, by TRACEPARENT and TRACESTATE of the environment.
 func Caller(ctx context.Context) context.Context {
 	return traced.Extract(ctx, func(name string) string { return os.Getenv(strings.ToUpper(name)) })
-}
-
-// public is an address without the user and the password that may stand in front of its host.
-func public(at string) string {
-	if i := strings.LastIndexByte(at, '@'); i >= 0 {
-		scheme, _, ok := strings.Cut(at, "://")
-		if !ok {
-			scheme = ""
-		} else {
-			scheme += "://"
-		}
-		return scheme + "…" + at[i:]
-	}
-	return at
 }

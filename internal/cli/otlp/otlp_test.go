@@ -119,7 +119,7 @@ func TestWhatIsNotOfferedIsWrongConfiguration(t *testing.T) {
 		"exporter": {map[string]string{"OTEL_TRACES_EXPORTER": "zipkin"}, `OTEL_TRACES_EXPORTER is "zipkin": want otlp or none`},
 		"protocol": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": to, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, `"http/json": set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf or grpc`},
 		"no URL":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "127.0.0.1:4318"}, `OTEL_EXPORTER_OTLP_ENDPOINT is "127.0.0.1:4318": want a URL, such as http://127.0.0.1:4318`},
-		"a secret": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://u:hunter2@no host"}, `OTEL_EXPORTER_OTLP_ENDPOINT is "http://…@no host": want a URL`},
+		"a secret": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://u:hunter2@no host"}, `OTEL_EXPORTER_OTLP_ENDPOINT is "…": want a URL`},
 		"no host":  {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "localhost:4318"}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"},
 		"grpc":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "want a URL"},
 		"content":  {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": to, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "bogus"}, `CAPTURE_MESSAGE_CONTENT is "bogus": want SPAN_ONLY`},
