@@ -152,7 +152,7 @@ func TestEveryFuzzTargetIsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(test, []byte("\n  ./scripts/fuzz 200 #")) || !bytes.Contains(script, []byte("grep -rl --include='*_test.go' '^func Fuzz' .")) {
+	if !bytes.Contains(test, []byte("-- ./scripts/fuzz 200 #")) || !bytes.Contains(script, []byte("grep -rl --include='*_test.go' '^func Fuzz' .")) {
 		t.Error("scripts/test runs scripts/fuzz, which finds the targets by itself")
 	}
 }
