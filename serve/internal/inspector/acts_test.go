@@ -46,6 +46,7 @@ func on[D journal.Data](t *testing.T, store journal.Store, session string) (all 
 }
 
 func TestPeopleAnswerInPlace(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	edits := func(id, text string) scripted.Turn {
 		return scripted.Turn{Text: "Edit " + id + ".", Calls: []scripted.Call{{ID: id, Name: "edit", Input: `{"file_path":"a.txt","old_string":"a","new_string":"` + text + `"}`}}}
@@ -184,6 +185,7 @@ func whole(text string, calls ...message.ToolCall) model.StreamResult {
 }
 
 func TestARunUnderWay(t *testing.T) {
+	inBrowser(t)
 	store, g := journal.Memory(), make(gate)
 	say := func(steps ...any) func(context.Context, model.StreamHandler) error {
 		return func(ctx context.Context, cb model.StreamHandler) error {
@@ -341,6 +343,7 @@ func TestARunUnderWay(t *testing.T) {
 }
 
 func TestKeysThemesAndANarrowWindow(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	long(t, store, "one", 60)
 	long(t, store, "two", 40)
@@ -356,7 +359,8 @@ func TestKeysThemesAndANarrowWindow(t *testing.T) {
 	p.keys(enter)
 	p.sees("#title", "one")
 	p.until(`document.activeElement.id === "timeline" && document.querySelectorAll("#timeline .row").length > 5`)
-	p.keys("ggjjj")
+	p.first("#timeline")
+	p.keys("jjj")
 	p.until(`document.querySelector("#timeline .row.selected .seq").textContent === "4" && document.querySelector("#timeline").getAttribute("aria-activedescendant") === document.querySelector("#timeline .row.selected").id`)
 	p.keys("k")
 	p.until(`document.querySelector("#timeline .row.selected .seq").textContent === "3"`)

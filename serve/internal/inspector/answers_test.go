@@ -32,6 +32,7 @@ func calls(id, name, input string) scripted.Turn {
 
 // What somebody who edits a call leaves alone is run as the model wrote it: characters that show nothing, and numbers of more digits than a script's have.
 func TestWhatIsNotEditedStays(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	type note struct {
 		Number int64  `json:"number"`

@@ -20,13 +20,9 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"go.uber.org/goleak"
 
-	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/serve"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long something on the page may take to come about: a machine that has other things to do is no failure.
 const patience = 40 * time.Second
@@ -57,42 +53,15 @@ type tab struct {
 	excused []string // what may go wrong: parts of what is said of it
 }
 
-// browse opens a tab of so many pixels.
-func browse(t *testing.T, width, height int64) *tab {
-	t.Helper()
-	path := component.Command(t, "chromium", "apt-get install chromium")
-	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(path), chromedp.Flag("font-render-hinting", "none"))
-	if os.Getuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox)
-	}
-	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), opts...)
-	ctx, stop := chromedp.NewContext(alloc)
-	p := &tab{T: t, ctx: ctx}
-	t.Cleanup(func() {
-		stop()
-		stopAlloc()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, w := range p.wrong {
-			if !slices.ContainsFunc(p.excused, func(e string) bool { return strings.Contains(w, e) }) {
-				t.Errorf("the page says: %s", w)
-			}
+// reportErrors fails the test for each error of the page that is not excused.
+func (p *tab) reportErrors() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.wrong {
+		if !slices.ContainsFunc(p.excused, func(e string) bool { return strings.Contains(w, e) }) {
+			p.Errorf("the page says: %s", w)
 		}
-	})
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
-		t.Fatal(err)
 	}
-	if err := chromedp.Listen(ctx, p.heard); err != nil {
-		t.Fatal(err)
-	}
-	if err := chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, browserlog.Enable, cdp.Empty{})
-		return err
-	})); err != nil {
-		t.Fatal(err)
-	}
-	p.prefers("light")
-	return p
 }
 
 func (p *tab) heard(ev any) {
@@ -168,18 +137,22 @@ func value[T any](p *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true. The page looks at it every few milliseconds.
 func (p *tab) until(expression string) {
 	p.Helper()
-	every := time.NewTicker(30 * time.Millisecond)
-	defer every.Stop()
-	for late := time.After(patience); ; {
-		if value[bool](p, "!!("+expression+")") {
-			return
-		}
-		select {
-		case <-every.C:
-		case <-late:
+	look := fmt.Sprintf(`new Promise((done, failed) => {
+	  const end = performance.now() + 2000;
+	  const look = () => {
+	    try {
+	      if (%s) done(true);
+	      else if (performance.now() > end) done(false);
+	      else setTimeout(look, 15);
+	    } catch (err) { failed(err); }
+	  };
+	  look();
+	})`, expression)
+	for end := time.Now().Add(patience); !value[bool](p, look); {
+		if time.Now().After(end) {
 			p.fatal("it never came about: %s", expression)
 		}
 	}
@@ -197,12 +170,40 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// row clicks the first row of the timeline that has a text.
+// row clicks the first row of the timeline that has a text, when the timeline stands still.
 func (p *tab) row(text string) {
 	p.Helper()
 	p.sees("#timeline .row", text)
-	at := value[[]float64](p, fmt.Sprintf(`(() => { const r = [...document.querySelectorAll("#timeline .row")].find((e) => e.textContent.includes(%q)).querySelector(".what").getBoundingClientRect(); return [r.x + 8, r.y + 8]; })()`, text))
+	at := value[[]float64](p, fmt.Sprintf(`(async () => {
+	  const place = () => {
+	    const rows = [...document.querySelectorAll("#timeline .row")];
+	    const box = rows.find((e) => e.textContent.includes(%q)).querySelector(".what").getBoundingClientRect();
+	    return [box.x + 8, box.y + 8];
+	  };
+	  for (let last = ""; ;) {
+	    await %s;
+	    if (last === (last = place().join())) return place();
+	  }
+	})()`, text, drawn))
 	p.do(chromedp.MouseClickXY(at[0], at[1]))
+}
+
+// drawn is a promise that the page keeps when it has drawn itself.
+const drawn = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
+
+// first goes to the first row of the list that a selector finds, by the keys gg. The page wants the second one soon:
+// on a machine with much to do they are pressed again.
+func (p *tab) first(list string) {
+	p.Helper()
+	for end := time.Now().Add(patience); ; {
+		p.keys("gg")
+		if value[bool](p, fmt.Sprintf(`%s.then(() => !!document.querySelector(%q))`, drawn, list+` .selected[data-i="0"]`)) {
+			return
+		}
+		if time.Now().After(end) {
+			p.fatal("gg does not lead to the first row")
+		}
+	}
 }
 
 // keys presses keys, each with its text in the one event, as keyboards do: a page that takes the key for itself has no text of it.
@@ -248,7 +249,7 @@ func (p *tab) nodes() int {
 // picture keeps what is to be seen.
 func (p *tab) picture(name string) {
 	p.Helper()
-	value[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+	value[bool](p, drawn)
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
 	b, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

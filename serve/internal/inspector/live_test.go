@@ -83,6 +83,7 @@ func used(n int) model.Usage {
 }
 
 func TestARunIsDrivenFromThePage(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	web := served(t, worker(t, store,
 		scripted.Turn{Reasoning: "First look, then judge.", Text: "I'll read both files before I change anything.", Calls: []scripted.Call{{ID: "r1", Name: "read", Input: `{"file_path":"price/round.go"}`}, {ID: "r2", Name: "read", Input: `{"file_path":"price/round_test.go"}`}, {ID: "t1", Name: "task", Input: `{"agent":"reviewer","prompt":"What do the tests miss?"}`}}, Usage: used(0), Delay: 200 * time.Millisecond},
@@ -159,7 +160,7 @@ func TestARunIsDrivenFromThePage(t *testing.T) {
 	p.sees("#tally", "only left")
 	p.until(`document.querySelector("#pairs .pair.selected")`)
 	p.sees("#pairs .pair.m-same", "price/round_test.go")
-	p.keys("gg")
+	p.first("#pairs")
 	p.keys("nnn") // the fork's first entry, the run's state, the prompt
 	p.sees("#detail .diff .add", "Say why.")
 	p.picture("compare-light")

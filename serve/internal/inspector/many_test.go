@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -16,9 +17,11 @@ import (
 	"github.com/pawl-dev/pawl/serve"
 )
 
-// long writes a session of about so many entries, of several runs, as they come on record.
-func long(t *testing.T, store journal.Store, name string, entries int) {
+// long writes a session of about so many entries, of several runs, as they come on record. It
+// returns how many there are, and the number of the one step that has a needle in its text.
+func long(t *testing.T, store journal.Store, name string, entries int) (written, needle int) {
 	t.Helper()
+	needle = entries / 8
 	at := time.Now().Add(-6 * time.Hour)
 	var all []journal.Entry
 	run, n := 0, 0
@@ -47,7 +50,7 @@ func long(t *testing.T, store journal.Store, name string, entries int) {
 		input := fmt.Sprintf(`{"command":"golangci-lint run ./module%d/file%d.go"}`, run, n)
 		cost := int64(900 + n%700)
 		text := fmt.Sprintf("Step %d: ", n) + strings.Repeat("the linter has more to say about this one. ", 1+n%7)
-		if n == 1234 {
+		if n == needle {
 			text += "There is a needle here."
 		}
 		put(800+n%1700, key, journal.ModelFinished{Message: message.Assistant(text, message.ToolCall{ID: call, Name: "bash", Input: input}), Usage: model.Usage{Input: 200 + n%90, CacheRead: 9000 + n, CacheWrite: 300, Output: 80 + n%50}, CostMicros: &cost, Millis: int64(800 + n%1700), Model: "anthropic/claude"})
@@ -59,6 +62,7 @@ func long(t *testing.T, store journal.Store, name string, entries int) {
 	if err := store.Append(t.Context(), name, 0, all...); err != nil {
 		t.Fatal(err)
 	}
+	return len(all), needle
 }
 
 // idle is an agent that is looked at and does nothing.
@@ -69,10 +73,17 @@ func idle(t *testing.T, store journal.Store) serve.Agent {
 
 const watchTasks = `(() => { window.tasks = []; new PerformanceObserver((l) => { for (const e of l.getEntries()) tasks.push(e.duration); }).observe({ type: "longtask", buffered: true }); return true; })()`
 
+// The middle tier looks at fewer entries, in one large window.
 func TestTenThousandEntries(t *testing.T) {
+	inBrowser(t)
+	entries, sessions, scrolls := 10_000, 250, 60
+	windows := [][2]int64{{2560, 1440}, {3840, 2160}, {1440, 2560}}
+	if !tier.All() {
+		entries, sessions, scrolls, windows = 3000, 120, 15, windows[:1]
+	}
 	store := journal.Memory()
-	long(t, store, "big", 10_000)
-	for i := range 250 { // and a list of sessions that is long, too
+	written, needle := long(t, store, "big", entries)
+	for i := range sessions { // and a list of sessions that is long, too
 		if err := store.Append(t.Context(), fmt.Sprintf("small-%03d", i), 0, journal.Entry{Data: journal.SessionCreated{}}, journal.Entry{Run: "r", Data: journal.RunStarted{Agent: "coder", Owner: "o", Attempt: 1}}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +99,7 @@ func TestTenThousandEntries(t *testing.T) {
 		if l := value[float64](p, `Math.max(0, ...tasks.splice(0))`); l > longest {
 			longest, at = l, where
 		}
-		value[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+		value[bool](p, drawn)
 		n := p.nodes()
 		most = max(most, n)
 		if n > 2000 {
@@ -97,21 +108,26 @@ func TestTenThousandEntries(t *testing.T) {
 	}
 	began := time.Now()
 	value[bool](p, `(location.hash = "#/s/big", true)`)
-	p.sees("#stats", "9,99")
+	p.sees("#stats", fmt.Sprintf("entries%d,%03d", written/1000, written%1000))
 	p.sees("#live", "live")
 	took := time.Since(began)
 	bound("loaded")
 
 	// Through all of it by the wheel, and by keys.
-	for i := range 60 {
-		value[bool](p, fmt.Sprintf(`(() => { const b = document.querySelector("#timeline"); b.scrollTop = b.scrollHeight * %d / 60; return true; })()`, i+1))
-		bound(fmt.Sprintf("scrolled %d of 60", i+1))
+	for i := range scrolls {
+		where := fmt.Sprintf("scrolled %d of %d", i+1, scrolls)
+		value[bool](p, fmt.Sprintf(`(() => {
+		  const b = document.querySelector("#timeline");
+		  b.scrollTop = b.scrollHeight * %d / %d;
+		  return true;
+		})()`, i+1, scrolls))
+		bound(where)
 		if !value[bool](p, `(() => { const b = document.querySelector("#timeline").getBoundingClientRect(), rows = [...document.querySelectorAll("#timeline .row")].map((r) => r.getBoundingClientRect()).sort((x, y) => x.y - y.y); return rows[0].top <= b.top + 1 && rows.at(-1).bottom >= b.bottom - 1 && rows.every((r, i) => !i || Math.abs(r.top - rows[i - 1].bottom) < 1.5); })()`) {
-			p.fatal("scrolled %d of 60: the rows in sight have holes, or lie on each other", i+1)
+			p.fatal("%s: the rows in sight have holes, or lie on each other", where)
 		}
 	}
 	p.do(blur())
-	p.keys("gg")
+	p.first("#timeline")
 	p.sees("#timeline .row.selected", "session begins")
 	p.keys("jjjjjjjjjj")
 	bound("ten rows down")
@@ -123,17 +139,18 @@ func TestTenThousandEntries(t *testing.T) {
 	bound("the last run")
 
 	// The step that a link names is in the middle of what is to be seen.
-	value[bool](p, `(location.hash = "#/s/big/5000", true)`)
-	p.until(`document.querySelector("#timeline .row.selected")`)
-	if at := value[string](p, `document.querySelector("#detail header p").textContent`); !strings.Contains(at, "50") && !strings.Contains(at, "499") {
-		t.Errorf("of entry 5000 the details say %q", at)
-	}
+	middle := entries / 2
+	value[bool](p, fmt.Sprintf(`(location.hash = "#/s/big/%d", true)`, middle))
+	p.until(fmt.Sprintf(`document.querySelector("#timeline .row.selected") && (() => {
+	  const [, first, last] = /^entry (\d+)(?:\u2013(\d+))?/.exec(document.querySelector("#detail header p")?.textContent) || [];
+	  return +first <= %d && %[1]d <= +(last || first);
+	})()`, middle))
 
 	// A search over all entries finds the one.
 	p.keys("/")
 	p.keys("needle here")
 	p.sees("#found", "1 of 1")
-	p.sees("#timeline .row.selected", "Step 1234")
+	p.sees("#timeline .row.selected", fmt.Sprintf("Step %d", needle))
 	bound("searched")
 	p.picture("ten-thousand")
 	p.prefers("dark")
@@ -148,11 +165,11 @@ func TestTenThousandEntries(t *testing.T) {
 	bound("raw")
 
 	// The list of sessions goes on as it is scrolled.
-	p.until(`(() => { const b = document.querySelector("#sessions"); b.scrollTop = b.scrollHeight; return document.querySelector("#sum").textContent === "251 sessions"; })()`)
+	p.until(`(() => { const b = document.querySelector("#sessions"); b.scrollTop = b.scrollHeight; return document.querySelector("#sum").textContent === "` + fmt.Sprint(sessions+1) + ` sessions"; })()`)
 	bound("sessions")
 
 	// Side by side with a fork that goes another way.
-	if _, err := journal.Fork(t.Context(), store, "big", 9000, "other"); err != nil {
+	if _, err := journal.Fork(t.Context(), store, "big", int64(entries*9/10), "other"); err != nil {
 		t.Fatal(err)
 	}
 	value[bool](p, `(location.hash = "#/compare/big/other", true)`)
@@ -168,7 +185,7 @@ func TestTenThousandEntries(t *testing.T) {
 	bound("two runs")
 
 	// A large window.
-	for _, size := range [][2]int64{{2560, 1440}, {3840, 2160}, {1440, 2560}} {
+	for _, size := range windows {
 		p.resize(size[0], size[1])
 		value[bool](p, `(location.hash = "#/s/big", true)`)
 		p.sees("#live", "live")
@@ -180,13 +197,22 @@ func TestTenThousandEntries(t *testing.T) {
 		p.keys("G")
 		bound(fmt.Sprint(size, " compared"))
 	}
-	t.Logf("10,000 entries: loaded in %v; at most %d nodes; the longest task %.0f ms (%s)", took.Round(time.Millisecond), most, longest, at)
-	if longest > 2000 { // a machine that does other things, too, makes tasks of 50 ms ten times as long; what does everything in one is beyond that
+	t.Logf("%d entries: loaded in %v; at most %d nodes; the longest task %.0f ms (%s)", written, took.Round(time.Millisecond), most, longest, at)
+	mustAnswer(t, longest)
+}
+
+// mustAnswer fails the test if a task of the page took so long that everything was done in one.
+// A machine that does other things, too, makes tasks of 50 ms ten times as long. The middle
+// tier may run beside a lot, so it asserts only how much is on the page.
+func mustAnswer(t *testing.T, longest float64) {
+	t.Helper()
+	if tier.All() && longest > 2000 {
 		t.Errorf("a task of %.0f ms: the page does not answer meanwhile", longest)
 	}
 }
 
 func TestHostileTexts(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	ctx := context.Background()
 	script := `<script>window.owned = 1</script><img src=x onerror="window.owned = 2"><svg onload="window.owned = 3">`
@@ -231,11 +257,11 @@ func TestHostileTexts(t *testing.T) {
 	p.sees("#timeline .row.said", "\u27e8U+202E\u27e9abc")
 	p.sees("#timeline .row.said", "\u2401")
 	p.do(blur())
-	p.keys("gg")
+	p.first("#timeline")
 	for range 9 { // every row, in full, with its raw entries
 		p.keys("j")
 		p.keys("x")
-		value[bool](p, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+		value[bool](p, drawn)
 		if n := p.nodes(); n > 2000 {
 			t.Errorf("%d nodes", n)
 		}
@@ -264,9 +290,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	longest := value[float64](p, `Math.max(0, ...tasks)`)
 	t.Logf("5 MB and a line of 3 MB: the longest task %.0f ms", longest)
-	if longest > 2000 {
-		t.Errorf("a task of %.0f ms", longest)
-	}
+	mustAnswer(t, longest)
 
 	if got := value[string](p, `String(window.owned)`); got != "undefined" {
 		t.Errorf("a text ran as a program: %s", got)

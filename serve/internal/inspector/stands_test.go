@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -39,6 +38,7 @@ func begun(run, dir, prompt string) []journal.Entry {
 
 // A run that another process drives is one; when that process is gone the page says so, and offers to go on. While the server is away nothing is offered that can't be done.
 func TestARunWhoseProcessDied(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	put(t, store, "s", 0, journal.Entry{Data: journal.SessionCreated{}})
 	put(t, store, "s", 1, append(begun("r1", "", "Mend the roof, please."), journal.Entry{Run: "r1", Key: journal.Key{Op: "model", ID: "1"}, Data: journal.ModelStarted{Model: "m"}})...)
@@ -87,7 +87,7 @@ func TestARunWhoseProcessDied(t *testing.T) {
 		cuts = nil
 	}
 
-	p := browse(t, 1280, 800)
+	p := browse(t, 1280, 800, fastClock)
 	p.excused = []string{"ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE"}
 	p.open(web.URL + "/#/s/s")
 	p.sees("#live", "live")
@@ -111,7 +111,7 @@ func TestARunWhoseProcessDied(t *testing.T) {
 	p.sees("#send", "Run")
 	p.until(`document.querySelector("#resume.primary") && !document.querySelector("#resume").disabled && !document.querySelector("#timeline .live")`)
 	took := value[string](p, `document.querySelector("#timeline .row.model .ms").textContent + document.querySelector("#stats").textContent`)
-	value[bool](p, `new Promise((done) => setTimeout(() => done(true), 2200))`) // the page's clock goes by the second
+	value[bool](p, `new Promise((done) => setTimeout(() => done(true), 2500))`) // the page's clock shows seconds
 	if again := value[string](p, `document.querySelector("#timeline .row.model .ms").textContent + document.querySelector("#stats").textContent`); again != took {
 		t.Errorf("its time goes on: %s, then %s", took, again)
 	}
@@ -138,6 +138,7 @@ func TestARunWhoseProcessDied(t *testing.T) {
 
 // What waited in a run that a new prompt closed waits no more.
 func TestWhatAClosedRunAskedIsOver(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	past := time.Now().Add(-time.Hour)
 	all := append([]journal.Entry{{Data: journal.SessionCreated{}}}, begun("r1", "", "One.")...)
@@ -170,6 +171,7 @@ func TestWhatAClosedRunAskedIsOver(t *testing.T) {
 
 // Who interrupts is told at once that the run stops, and when it has; who hears the page is told what is.
 func TestAnInterruptIsSeenAtOnce(t *testing.T) {
+	inBrowser(t)
 	store, g := journal.Memory(), make(gate)
 	say := func(r model.StreamResult) func(context.Context, model.StreamHandler) error {
 		return func(ctx context.Context, cb model.StreamHandler) error {
@@ -213,6 +215,7 @@ func TestAnInterruptIsSeenAtOnce(t *testing.T) {
 
 // A session that is not there can't be looked at, nor compared with: the page says so and stays where it is.
 func TestASessionThatIsNotThere(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	long(t, store, "one", 40)
 	web := served(t, idle(t, store), serve.Options{})
@@ -240,6 +243,7 @@ func TestASessionThatIsNotThere(t *testing.T) {
 
 // A call is approved for once, for the session, or, by a rule, with its like: the page says which.
 func TestACallIsApprovedWithItsLike(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	all := append([]journal.Entry{{Data: journal.SessionCreated{}}}, begun("r1", t.TempDir(), "Fetch it.")...)
 	put(t, store, "s", 0, append(all, journal.Entry{Run: "r1", Data: journal.Asked{ID: "c1", Prompt: "no rule is about it", Call: &journal.Called{ID: "c1", Name: "webfetch", Input: `{"url":"https://example.com/a"}`}}}, journal.Entry{Run: "r1", Data: journal.Parked{Cause: "awaiting_person"}})...)
@@ -269,6 +273,7 @@ func TestACallIsApprovedWithItsLike(t *testing.T) {
 
 // Sessions are told apart by what they began with, and those that wait are found.
 func TestSessionsAreToldApart(t *testing.T) {
+	inBrowser(t)
 	store := journal.Memory()
 	e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Calls: []scripted.Call{{ID: "q1", Name: "ask_user", Input: `{"question":"Which?"}`}}, When: scripted.When{Contains: "Ask me"}}, scripted.Turn{Text: "Done.", When: scripted.When{Contains: "Count"}}), Tools: []tool.Tool{askuser.New(nil)}})
 	if err != nil {
@@ -291,8 +296,7 @@ func TestSessionsAreToldApart(t *testing.T) {
 	p.picture("titles")
 	value[bool](p, `(document.querySelector("#status").value = "waiting", document.querySelector("#status").dispatchEvent(new Event("change")), true)`)
 	p.sees("#sum", "1 session")
+	// The sum changes before the list is drawn again, so the one that is over may stay for a frame.
+	p.until(`!document.querySelector("#sessions").textContent.includes("Count")`)
 	p.sees("#sessions .item .name", "Ask me something.")
-	if n := value[string](p, `document.querySelector("#sessions").textContent`); strings.Contains(n, "Count") {
-		t.Error("the one that is over is among those that wait")
-	}
 }
