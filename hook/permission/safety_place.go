@@ -61,6 +61,15 @@ func (f *fence) isTemp(p string) bool {
 	return slices.ContainsFunc(f.temps, func(t string) bool { return within(p, t) })
 }
 
+// isHome reports whether p, a path below the directory t for temporary files, is the home directory or lies
+// in it. A home directory is not temporary, even if somebody made it below t. A parent of the home directory
+// counts as well if the effect extends to everything in it.
+func (f *fence) isHome(what effect, p, t string) bool {
+	return slices.ContainsFunc(names(filepath.ToSlash(f.home)), func(home string) bool {
+		return home != t && within(home, t) && (within(p, home) || within(home, p) && what != overwrites && what != creates)
+	})
+}
+
 // within reports whether p is dir or lies in it.
 func within(p, dir string) bool {
 	rest, ok := strings.CutPrefix(p, dir)
@@ -218,7 +227,7 @@ func (j *examiner) where(what effect, p string) place {
 		if p == t {
 			return temps
 		}
-		if within(p, t) {
+		if within(p, t) && !j.isHome(what, p, t) {
 			return temp
 		}
 	}

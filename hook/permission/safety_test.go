@@ -205,3 +205,35 @@ func TestTheProjectIsKnownByTheNameThatALinkGivesIt(t *testing.T) {
 		}
 	}
 }
+
+func TestSafety_HomeBelowTemporaryDirectory(t *testing.T) {
+	home(t)
+	t.Setenv("HOME", "/tmp/users/me")
+	t.Setenv("TMPDIR", "/tmp/users/me/tmp")
+	check := permission.SafetyIn("/src/project")
+	for command, want := range map[string]hook.Verdict{
+		"rm -rf ~":                hook.Deny,
+		"rm -rf ~/*":              hook.Deny,
+		"rm -rf $HOME/.ssh":       hook.Deny,
+		"rm -rf /tmp/users":       hook.Deny, // the home directory lies in it
+		"rm -rf /tmp/users/other": hook.Continue,
+		"rm -rf /tmp/x":           hook.Continue,
+		"rm -rf $TMPDIR/x":        hook.Continue,
+		"rm -rf /tmp":             hook.Ask,
+		"touch /tmp/users/x":      hook.Continue,
+	} {
+		if got, why := verdict(check, command); got != want {
+			t.Errorf("%s: %v, want %v: %s", command, got, want, why)
+		}
+	}
+
+	check = permission.SafetyIn("/tmp/users/me/project")
+	if got, why := verdict(check, "rm -rf /tmp/users/me/project/build"); got != hook.Continue {
+		t.Errorf("%v: %s", got, why)
+	}
+
+	t.Setenv("HOME", "/tmp") // as in containers that run as any user
+	if got, why := verdict(permission.SafetyIn("/src/project"), "rm -rf /tmp/x"); got != hook.Continue {
+		t.Errorf("%v: %s", got, why)
+	}
+}
