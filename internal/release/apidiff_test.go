@@ -11,11 +11,11 @@ import (
 	"github.com/pawl-dev/pawl/internal/component"
 )
 
-// tools is a directory with the tool that compares, and without what it has seen before. Where it is not built the test skips: go test alone asks for nothing of the network.
+// tools is a directory with the tool that compares, and without what it has seen before. If it is
+// not built the test skips: go test alone asks for nothing of the network.
 func tools(t *testing.T) string {
 	t.Helper()
-	component.Command(t, "bash", "install bash")
-	component.Command(t, "git", "install git")
+	needGit(t)
 	dir, built := t.TempDir(), os.Getenv("PAWL_TOOLS")
 	if built == "" {
 		built = filepath.Join(root, ".cache/tools")

@@ -62,9 +62,15 @@ func (r repository) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alone is the environment without the user's git, and with an author.
+// alone is the environment without the user's git, and with an author and a time: the same files
+// are the same commit, so that scripts/apidiff looks at what several tests begin with once.
 func alone() []string {
-	return append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+	const author, email, date = "a", "a@example.com", "2026-01-01T00:00:00Z"
+	return append(os.Environ(),
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME="+author, "GIT_AUTHOR_EMAIL="+email, "GIT_AUTHOR_DATE="+date,
+		"GIT_COMMITTER_NAME="+author, "GIT_COMMITTER_EMAIL="+email, "GIT_COMMITTER_DATE="+date)
 }
 
 // script runs one of scripts/ in the repository and gives what it said, and whether it succeeded.
