@@ -17,6 +17,7 @@ import (
 
 // A question is answered by a process that knows of no workflow: while nobody waits for the run, and while somebody does.
 func TestAnAnswerFromElsewhere(t *testing.T) {
+	t.Parallel()
 	server := devserver.Shared(t)
 	c := server.Client(t)
 	for name, gone := range map[string]bool{"while nobody waits": true, "while somebody waits": false} {

@@ -48,6 +48,7 @@ func (f failing) CompleteStream(context.Context, model.Request, model.StreamHand
 
 // A message to the service with bytes that are no UTF-8 is never sent: what failed with them must not be tried for ever.
 func TestErrorsOfAnyTextEndTheRun(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	for name, text := range map[string]string{"bytes": "bad \xff\xfe text", "cut within a letter": "x" + strings.Repeat("é", 20_000), "huge": strings.Repeat("x", 5<<20)} {
 		t.Run(name, func(t *testing.T) {
@@ -63,6 +64,7 @@ func TestErrorsOfAnyTextEndTheRun(t *testing.T) {
 
 // A call may have a name that is too long to be part of a workflow's.
 func TestTheNamesThatModelsGiveCalls(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "did it", nil })
 	id := strings.Repeat("i", 1200)
@@ -87,6 +89,7 @@ func TestTheNamesThatModelsGiveCalls(t *testing.T) {
 }
 
 func TestAScriptReckonsForASecondAndMore(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	eng, err := script.New(script.Config{Source: `
 def f():
@@ -108,6 +111,7 @@ board.set("n", f())
 
 // A model or a hook that panics, or ends its goroutine, fails the run at once or denies the call, and lets no tool through; a tool's call has that as its outcome.
 func TestWhatEndsAGoroutineOrPanics(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "did it", nil }, tool.Idempotent)
 	var ran atomic.Int64
@@ -158,6 +162,7 @@ func (exiting) CompleteStream(context.Context, model.Request, model.StreamHandle
 
 // An order whose run has ended is given again, while another run of its session waits for a person, and after that.
 func TestAnOrderThatIsOverLeavesOtherRunsAlone(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var ran atomic.Int64
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { ran.Add(1); return "did it", nil }, tool.RequiresApproval)
@@ -197,6 +202,7 @@ func (refusing) AskUser(context.Context, engine.Prompt) (engine.Reply, error) {
 
 // It fails the run, as one that is done here, which would wait for ever.
 func TestAHostThatCannotAsk(t *testing.T) {
+	t.Parallel()
 	c := devserver.Shared(t).Client(t)
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "did it", nil }, tool.RequiresApproval)
 	m := temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("second")}, work)}
@@ -220,6 +226,7 @@ func TestAHostThatCannotAsk(t *testing.T) {
 }
 
 func TestAnInterruptWhileAWorkflowIsAboutToGoOnInANewOne(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	came, on := make(chan bool, 1), make(chan bool)
 	var after atomic.Int64
@@ -261,6 +268,7 @@ parallel([a, b])
 
 // Each look at the journal for an answer makes the history longer.
 func TestTheHistoryOfARunThatLooksOften(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "did it", nil }, tool.RequiresApproval)
 	worksAt(t, c, store, temporal.Queue, short(60), temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("end")}, work)})
@@ -348,6 +356,7 @@ func (patient) AskUser(ctx context.Context, _ engine.Prompt) (engine.Reply, erro
 
 // It is stopped by a later call of the same run, and the history gets long before that.
 func TestACallInTheBackgroundThatWaitsForThePath(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	on := make(chan bool)
 	var dug atomic.Int64

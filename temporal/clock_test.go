@@ -23,6 +23,7 @@ import (
 
 // A script's time is that of the workflow: its end cancels what is under way, and is the script's error.
 func TestAScriptsTimeIsTheWorkflows(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	left := make(chan bool, 1)
 	slow := tool.Func("slow", "Takes long.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -47,6 +48,7 @@ func TestAScriptsTimeIsTheWorkflows(t *testing.T) {
 
 // A subagent's time, too, and the parent goes on.
 func TestASubagentsTimeIsTheWorkflows(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	slow := tool.Func("slow", "Takes long.", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); return "", ctx.Err() })
 	ann := kid(t, "ann", says{calls(call("p1", "slow", "{}")), message.Assistant("ann did")}, slow)
@@ -66,6 +68,7 @@ func TestASubagentsTimeIsTheWorkflows(t *testing.T) {
 
 // What a graph waits for before it tries again is a timer, and no worker waits with it.
 func TestAGraphsPauseIsATimer(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var tried atomic.Int64
 	try := graph.Typed(func(context.Context, struct{}, engine.Snapshot) (journal.Board, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/script"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/temporal"
@@ -115,6 +116,7 @@ else:
 `
 
 func TestAScriptKeepsTheContract(t *testing.T) {
+	tier.SkipUnlessAll(t, "the contract is tried with a loop, which has tools, and a graph, which has branches")
 	c := devserver.Shared(t).Client(t)
 	enginetest.Run(t, func(t *testing.T, w *enginetest.Work) engine.Engine {
 		work := tool.Func(enginetest.ToolName, "Does a step.", func(ctx context.Context, in struct {

@@ -80,6 +80,7 @@ func (n stepping) CompleteStream(ctx context.Context, req model.Request, cb mode
 }
 
 func TestARunOfToolSteps(t *testing.T) {
+	t.Parallel()
 	server := devserver.Shared(t)
 	c := server.Client(t)
 	store := journal.Memory()

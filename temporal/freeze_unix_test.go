@@ -21,9 +21,6 @@ import (
 // Workers freeze for longer than their heartbeat, and go on: another attempt at what they were at is under way by then.
 func TestWorkersFreeze(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes 12 s")
-	}
 	dsn := pgtest.DSN(t)
 	store, err := postgres.Open(t.Context(), dsn)
 	if err != nil {

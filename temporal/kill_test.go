@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/message"
@@ -64,11 +65,14 @@ func (c *crew) dismiss() {
 	}
 }
 
-// Twenty runs of twenty steps go on while workers are killed at random, thirty times, and the server once. Each of them ends, and no call that has an effect is made twice.
+// Twenty runs of twenty steps go on while workers are killed at random, thirty times, and the
+// server once. Each of them ends, and no call that has an effect is made twice. The middle tier
+// has fewer runs and kills.
 func TestWorkersAreKilled(t *testing.T) {
+	t.Parallel()
 	runs, kills := 20, 30
-	if testing.Short() {
-		runs, kills = 4, 5
+	if !tier.All() {
+		runs, kills = 5, 8
 	}
 	server := devserver.Start(t)
 	dsn := pgtest.DSN(t)
@@ -213,6 +217,7 @@ func (a asked) AskUser(ctx context.Context, p engine.Prompt) (engine.Reply, erro
 
 // A person is asked; then the program that asked, all workers and the server die. Whoever goes on with the run asks again, and it goes on where it was.
 func TestAnApprovalAfterEverythingDied(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	dsn := pgtest.DSN(t)
 	ledger := filepath.Join(t.TempDir(), "ledger")
@@ -263,6 +268,7 @@ func TestAnApprovalAfterEverythingDied(t *testing.T) {
 
 // The database goes away twice while runs go on, and comes back. They go on, too.
 func TestTheDatabaseRestarts(t *testing.T) {
+	t.Parallel()
 	db := pgtest.New(t)
 	c := devserver.Shared(t).Client(t)
 	store, err := postgres.Open(t.Context(), db.DSN(t))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
-	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -60,7 +60,7 @@ func (c *counted) Complete(ctx context.Context, req model.Request) (*model.Respo
 // A run of a thousand steps whose results are 20 MB, with two workers: no history of a workflow has more than 10,000 events or 5 MB, for it has none of what was said; and a late step has as few entries read as an early one.
 func TestALongRunHasShortHistories(t *testing.T) {
 	steps, events := 1000, 0
-	if testing.Short() || raced.Enabled {
+	if !tier.All() {
 		steps, events = 100, 300
 	}
 	server := devserver.Shared(t)

@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	devserver.RunMoreTests()
 	code := pgtest.Main(m)
 	devserver.Stop()
 	os.Exit(code)

@@ -123,6 +123,7 @@ func count(all []*historypb.HistoryEvent, of enumspb.EventType) (n int) {
 }
 
 func TestARunThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var ran atomic.Int64
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { ran.Add(1); return "did it", nil })
@@ -149,6 +150,7 @@ func TestARunThatNobodyWaitsFor(t *testing.T) {
 }
 
 func TestWhatAnOrderMustHave(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, says{})})
 	for name, o := range map[string]temporal.Order{
@@ -176,6 +178,7 @@ func careful(t testing.TB, ran *atomic.Int64) temporal.Member {
 }
 
 func TestAnAnswerComesAsAnUpdate(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var ran atomic.Int64
 	works(t, c, store, temporal.Queue, careful(t, &ran))
@@ -199,6 +202,7 @@ func TestAnAnswerComesAsAnUpdate(t *testing.T) {
 }
 
 func TestARunIsInterruptedAndGoesOn(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var ran atomic.Int64
 	works(t, c, store, temporal.Queue, careful(t, &ran))
@@ -220,6 +224,7 @@ func TestARunIsInterruptedAndGoesOn(t *testing.T) {
 }
 
 func TestACancelReachesTheTool(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	came, left := make(chan bool, 1), make(chan error, 1)
 	slow := tool.Func("slow", "Takes long.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -276,6 +281,7 @@ func (f flaky) Complete(ctx context.Context, req model.Request) (*model.Response
 }
 
 func TestAModelIsTriedAgainByItsClass(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]struct {
 		fails int64
 		most  int
@@ -303,6 +309,7 @@ func TestAModelIsTriedAgainByItsClass(t *testing.T) {
 }
 
 func TestTheServiceWaitsAsLongAsTheProviderAsks(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var tried atomic.Int64
 	works(t, c, store, temporal.Queue, temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, flaky{says{message.Assistant("done")}, 1, &tried, 3 * time.Second})})
@@ -314,6 +321,7 @@ func TestTheServiceWaitsAsLongAsTheProviderAsks(t *testing.T) {
 
 // What binds a run has to be where it is done: a run that was begun with more than the worker has is refused before anything happens.
 func TestACallersHooksMustBeTheWorkers(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var asked atomic.Int64
 	l := looping(t, flaky{says{message.Assistant("done")}, 0, &asked, 0})
@@ -331,6 +339,7 @@ func TestACallersHooksMustBeTheWorkers(t *testing.T) {
 
 // A session that workers are at work on is nobody else's, although whoever began the run is gone.
 func TestASessionAtWorkIsLeased(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	came, on := make(chan bool), make(chan bool)
 	slow := tool.Func("slow", "Takes long.", func(context.Context, struct{}) (string, error) {
@@ -352,6 +361,7 @@ func TestASessionAtWorkIsLeased(t *testing.T) {
 
 // What hooks of a run share is shared in a worker, too.
 func TestHooksOfARunShareValues(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var seen atomic.Int64
 	h := hook.Middleware{Name: "h", PreGeneration: func(_ context.Context, g *hook.Generation) error {
@@ -385,6 +395,7 @@ func (t tracer) TraceEffect(context.Context, engine.Run, engine.Effect) (context
 
 // A worker's tracers stand around the effects that it does, each attempt of them.
 func TestAWorkerTracesWhatItDoes(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var tried, effects, failed atomic.Int64
 	m := temporal.Member{Agent: agent.Agent{ID: "a"}, Engine: looping(t, flaky{says{message.Assistant("done")}, 1, &tried, 0}), Options: []agent.RunOption{agent.WithTracer(tracer{&effects, &failed})}}

@@ -97,6 +97,7 @@ type attempts struct {
 
 // A reader of the stream is cut off twenty times, and its connections with it, while the activity whose words it reads is tried three times: the model fails, and the worker is killed. It goes on from its last offset, and has every byte of each attempt, once. So has one who follows the session, and goes on from his last position.
 func TestAReaderIsCutOff(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	dsn := pgtest.DSN(t)
 	store, err := postgres.Open(t.Context(), dsn)
@@ -364,6 +365,7 @@ func (talking) CompleteStream(_ context.Context, req model.Request, cb model.Str
 
 // Who listens hears what a run that is done here would say; who has no stream hears what is on record.
 func TestACallerHearsWhatIsSaid(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	c := server.Client(t)
 	eng, err := loop.New(loop.Config{Model: talking{}, Tools: []tool.Tool{tool.Func("work", "Works.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -434,6 +436,7 @@ func (tasking) CompleteStream(ctx context.Context, req model.Request, cb model.S
 
 // What a task says is heard by who listens to the run above, as of a run that is done here.
 func TestACallerHearsWhatTasksSay(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	c := server.Client(t)
 	helper, err := loop.New(loop.Config{Model: talking{}, Tools: []tool.Tool{tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "done", nil })}})
@@ -484,6 +487,7 @@ func TestACallerHearsWhatTasksSay(t *testing.T) {
 
 // Nobody listens when a run begins. Who comes while it goes on hears what is said from the next call on.
 func TestWhoBeginsToListenHearsTheNextCall(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	c := server.Client(t)
 	works, may := make(chan struct{}), make(chan struct{})
@@ -569,6 +573,7 @@ func (s slowly) CompleteStream(ctx context.Context, _ model.Request, cb model.St
 
 // A worker is stopped while its model speaks. Another one makes the call again: half a reply is no reply, and the run was not cancelled.
 func TestAWorkerThatStopsLeavesNoHalfReply(t *testing.T) {
+	t.Parallel()
 	server := devserver.Start(t)
 	c := server.Client(t)
 	s := slowly{make(chan struct{}), make(chan struct{})}

@@ -17,6 +17,7 @@ import (
 
 // What a conversation has read binds it in whichever process its calls are judged and made, and goes to tasks and comes back from them.
 func TestTaintHoldsOnTemporal(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		parent, kid []message.ToolCall // one after the other
 		want        int64

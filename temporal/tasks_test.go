@@ -57,6 +57,7 @@ func workflowsOf(t testing.TB, c client.Client, id string) (below []string) {
 }
 
 func TestASubagentsRunIsAWorkflowBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var paid atomic.Int64
 	pay := tool.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { paid.Add(1); return "paid", nil })
@@ -96,6 +97,7 @@ func TestASubagentsRunIsAWorkflowBelow(t *testing.T) {
 
 // What binds the parent binds what it has done: hooks of its run, of its agent, and of its engine.
 func TestTheParentsHooksBindTheWorkflowBelow(t *testing.T) {
+	t.Parallel()
 	deny := func(by string, denied *atomic.Int64) hook.Middleware {
 		return hook.Middleware{Name: by, PreToolUse: func(_ context.Context, u *hook.ToolUse) (hook.Decision, error) {
 			if u.Call.Name != "pay" {
@@ -151,6 +153,7 @@ func TestTheParentsHooksBindTheWorkflowBelow(t *testing.T) {
 }
 
 func TestAnApprovalBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	var paid atomic.Int64
 	pay := tool.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { paid.Add(1); return "paid", nil }, tool.RequiresApproval)
@@ -203,6 +206,7 @@ func (l *listener) Publish(_ context.Context, e event.Event) error {
 }
 
 func TestACallerHearsOfTheRunsBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	m := family(t, says{calls(gives("c1", "ann", "do", false)), message.Assistant("end")}, agent.Subagents{kid(t, "ann", says{message.Assistant("ann did")})})
 	works(t, c, store, temporal.Queue, m)
@@ -232,6 +236,7 @@ func TestACallerHearsOfTheRunsBelow(t *testing.T) {
 }
 
 func TestACancelReachesTheRunsBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	came, left := make(chan bool, 1), make(chan bool, 1)
 	slow := tool.Func("slow", "Takes long.", func(ctx context.Context, _ struct{}) (string, error) {
@@ -261,6 +266,7 @@ func TestACancelReachesTheRunsBelow(t *testing.T) {
 }
 
 func TestAnInterruptReachesTheRunsBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	came, on := make(chan bool, 1), make(chan bool)
 	var ran atomic.Int64
@@ -290,6 +296,7 @@ func TestAnInterruptReachesTheRunsBelow(t *testing.T) {
 }
 
 func TestTasksAndCallsInTheBackground(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]message.ToolCall{"a task": gives("c1", "ann", "do", true), "a call": call("c1", "dig", "{}")} {
 		t.Run(name, func(t *testing.T) {
 			c, store := devserver.Shared(t).Client(t), journal.Memory()
@@ -329,6 +336,7 @@ func TestTasksAndCallsInTheBackground(t *testing.T) {
 }
 
 func TestATeamsHandoffsAreWorkflowsBelow(t *testing.T) {
+	t.Parallel()
 	c, store := devserver.Shared(t).Client(t), journal.Memory()
 	over := []agent.Handoff{{ToAgentID: "expert"}}
 	desk := looping(t, says{calls(call("h1", agent.DefaultHandoffToolName("expert"), `{"reason":"hard"}`)), message.Assistant("over to the expert")}, agent.HandoffTools(t.Context(), nil, over)...)

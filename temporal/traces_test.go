@@ -31,6 +31,7 @@ func traces(t *testing.T, to *tracetest.InMemoryExporter) agent.RunOption {
 
 // What workers do lies in the span of whoever began the run, in another process.
 func TestARunIsOneTraceWithWhatWorkersDo(t *testing.T) {
+	t.Parallel()
 	c, store, all := devserver.Shared(t).Client(t), journal.Memory(), tracetest.NewInMemoryExporter()
 	work := tool.Func("work", "Works.", func(context.Context, struct{}) (string, error) { return "did it", nil })
 	eng := looping(t, says{calls(call("c1", "work", "{}")), message.Assistant("done")}, work)

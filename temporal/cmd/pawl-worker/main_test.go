@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	bin = dir
+	devserver.RunMoreTests()
 	code := pgtest.Main(m)
 	devserver.Stop()
 	_ = os.RemoveAll(dir)
@@ -59,9 +60,6 @@ type world struct {
 // newWorld has the user's settings name a script as the model, so that workers and those who begin runs have the same.
 func newWorld(t *testing.T, script string) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it builds programs")
-	}
 	w := &world{t: t, dir: t.TempDir(), home: t.TempDir(), server: devserver.Shared(t), journal: database(t)}
 	if err := build(); err != nil {
 		t.Fatal(err)
@@ -129,6 +127,25 @@ func (w *world) command(args ...string) *exec.Cmd {
 type ran struct {
 	code     int
 	out, err string
+	stderr   *output // also while it runs
+}
+
+// output is what a process has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // pawl runs one to its end.
@@ -148,19 +165,19 @@ func (w *world) begin(args ...string) (r *ran, wait func()) {
 
 func (w *world) start(args ...string) (cmd *exec.Cmd, r *ran, wait func()) {
 	w.t.Helper()
-	var out, errs bytes.Buffer
+	var out, errs output
 	cmd = w.command(append([]string{"pawl"}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	r = new(ran)
+	r = &ran{stderr: &errs}
 	return cmd, r, func() {
 		w.t.Helper()
 		timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 		defer timer.Stop()
 		_ = cmd.Wait()
-		*r = ran{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+		r.code, r.out, r.err = cmd.ProcessState.ExitCode(), out.String(), errs.String()
 	}
 }
 
@@ -209,15 +226,20 @@ func (w *world) works(args ...string) *laborer {
 // waitFor waits for a file that a command makes.
 func (w *world) waitFor(name string) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		if _, err := os.Stat(filepath.Join(w.dir, name)); err == nil {
-			return
-		}
+	w.until("there is no "+name, func() bool {
+		_, err := os.Stat(filepath.Join(w.dir, name))
+		return err == nil
+	})
+}
+
+// until waits for a condition that other processes bring about, which can only be polled.
+func (w *world) until(failure string, condition func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("there is no %s", name)
+			w.t.Fatal(failure)
 		}
-		time.Sleep(20 * time.Millisecond) // a process of another process can only be polled
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -4,6 +4,8 @@ package devserver
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // how says where the server's program is to be had.
@@ -32,6 +36,7 @@ type Server struct {
 	data    string // its file; "": it has none
 	program string
 	cmd     *exec.Cmd
+	exited  <-chan struct{} // closed when cmd has exited
 }
 
 // shared is the server of this process.
@@ -93,9 +98,21 @@ func InMemory(t testing.TB) *Server {
 // PID is the number of the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// prepare finds the program, and an address.
+// RunMoreTests lets more parallel tests run than there are processors, unless -parallel says
+// how many: most of the time they wait for the server. To be called in a TestMain.
+func RunMoreTests() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
+	}
+}
+
+// prepare finds the program.
 func prepare(t testing.TB) *Server {
 	t.Helper()
+	tier.SkipQuick(t, "it needs a Temporal server")
 	program := os.Getenv("PAWL_TEMPORAL")
 	if program == "" {
 		path, err := exec.LookPath("temporal")
@@ -104,11 +121,7 @@ func prepare(t testing.TB) *Server {
 		}
 		program = path
 	}
-	port, err := free()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Server{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Namespace: client.DefaultNamespace, program: program}
+	return &Server{Namespace: client.DefaultNamespace, program: program}
 }
 
 // free gives a port that nobody listens at.
@@ -129,39 +142,80 @@ func (s *Server) Again(t testing.TB) {
 	}
 }
 
-// start starts the process, and waits until it answers.
+// start starts the process, and waits until it answers. If the server's port is taken, which can
+// happen between the look for a free one and its use, it tries again: a server that has not run
+// yet gets another port, the others wait for theirs.
 func (s *Server) start() error {
+	deadline, isNew := time.Now().Add(time.Minute), s.Address == ""
+	for {
+		if isNew {
+			port, err := free()
+			if err != nil {
+				return err
+			}
+			s.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		}
+		exited, err := s.startProcess()
+		if err != nil {
+			return err
+		}
+		if err = s.untilReady(exited, deadline); err == nil {
+			return nil
+		}
+		s.Kill()
+		if time.Now().After(deadline) {
+			return fmt.Errorf("devserver: the Temporal server does not answer: %w", err)
+		}
+	}
+}
+
+// startProcess starts the process. The channel is closed when the process exits.
+func (s *Server) startProcess() (exited <-chan struct{}, err error) {
 	_, port, _ := net.SplitHostPort(s.Address)
 	metrics, err := free() // by default it is the port and 1000, which may be taken
 	if err != nil {
-		return err
+		return nil, err
 	}
 	args := []string{
-		"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--metrics-port", strconv.Itoa(metrics), "--log-level", "error",
-		// By default a shard is looked at for tasks 20 times a second at most, and here there is one: each task of a run that is alone would wait 50 ms.
+		"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port,
+		"--metrics-port", strconv.Itoa(metrics), "--log-level", "error",
+		// By default a shard is looked at for tasks 20 times a second at most, and here there is
+		// one: each task of a run that is alone would wait 50 ms.
 		"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
-		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`, // what is tried again after some milliseconds waits for a second by default
+		// What is tried again after some milliseconds waits for a second by default.
+		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
 	}
 	if s.data != "" {
-		args = append(args, "--db-filename", s.data, "--sqlite-pragma", "synchronous=off") // what was written is there when the process is killed; a failure of power is not tried
+		// What was written is there when the process is killed. A failure of power is not tried.
+		args = append(args, "--db-filename", s.data, "--sqlite-pragma", "synchronous=off")
 	}
-	s.cmd = exec.Command(s.program, args...) //nolint:gosec // whoever runs the tests names it
-	s.cmd.SysProcAttr = withUs()
-	if err := s.cmd.Start(); err != nil {
-		return fmt.Errorf("devserver: %w", err)
+	cmd := exec.Command(s.program, args...) //nolint:gosec // whoever runs the tests names it
+	cmd.SysProcAttr = withUs()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("devserver: %w", err)
 	}
-	deadline := time.Now().Add(time.Minute)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = cmd.Wait() }()
+	s.cmd, s.exited = cmd, done
+	return done, nil
+}
+
+// untilReady waits until the server answers. It fails when the process exits or the time is over.
+func (s *Server) untilReady(exited <-chan struct{}, deadline time.Time) error {
 	for {
 		c, err := dial(context.Background(), s.Address, s.Namespace)
 		if err == nil {
 			c.Close()
 			return nil
 		}
-		if time.Now().After(deadline) {
-			s.Kill()
-			return fmt.Errorf("devserver: the Temporal server does not answer: %w", err)
+		select {
+		case <-exited:
+			return errors.New("it exited")
+		case <-time.After(50 * time.Millisecond):
 		}
-		time.Sleep(50 * time.Millisecond)
+		if time.Now().After(deadline) {
+			return err
+		}
 	}
 }
 
@@ -178,7 +232,7 @@ func (s *Server) register(ctx context.Context) error {
 func (s *Server) Kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
+		<-s.exited
 		s.cmd = nil
 	}
 }

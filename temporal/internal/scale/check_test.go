@@ -66,6 +66,7 @@ func within(t *testing.T, what string, predicted, is, factor float64) {
 
 // What is reckoned from what one run costs is what many cost, in worker processes of their own, at the same time, beside many sessions on record: counts exactly, sizes within a factor.
 func TestThePredictionHolds(t *testing.T) {
+	needAll(t)
 	costs, err := measured()
 	must(t, err)
 	pg := pgtest.New(t)

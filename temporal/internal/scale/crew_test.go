@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/postgres"
 	"github.com/pawl-dev/pawl/message"
@@ -34,6 +35,13 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(pgtest.Main(m))
+}
+
+// needAll skips a test of the reckoning unless the whole suite runs: what it holds changes rarely,
+// and measuring takes minutes.
+func needAll(t *testing.T) {
+	t.Helper()
+	tier.SkipUnlessAll(t, "it measures what a load costs, and what docs/scale.md says of it")
 }
 
 // job is what a prompt has an agent do: so many steps, of so many calls each, of a tool.

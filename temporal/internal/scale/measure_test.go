@@ -427,6 +427,7 @@ func (u Unit) counts() Unit {
 
 // The paper stands on these costs: whoever changes one sees it here, and writes the paper anew.
 func TestTheCostsAreWhatTheyAre(t *testing.T) {
+	needAll(t)
 	everything := *update || !testing.Short()
 	is := measure(t, everything)
 	was, err := measured()

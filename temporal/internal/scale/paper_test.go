@@ -16,6 +16,7 @@ const page = "../../../docs/scale.md"
 
 // The tables of the page are those that come of the costs on record.
 func TestThePageHasTheTables(t *testing.T) {
+	needAll(t)
 	c, err := measured()
 	must(t, err)
 	b, err := os.ReadFile(page)
@@ -50,6 +51,7 @@ func TestThePageHasTheTables(t *testing.T) {
 
 // What the page says beside its tables, in its own words.
 func TestThePageSaysWhatIsReckoned(t *testing.T) {
+	needAll(t)
 	c, err := measured()
 	must(t, err)
 	b, err := os.ReadFile(page)
@@ -97,6 +99,7 @@ func parts(share float64) string {
 
 // The same load walked through twice takes the same times; up to what is reckoned that it can do, it is done without queues, and beyond there are some.
 func TestWhatIsWalkedThroughIsWhatIsReckoned(t *testing.T) {
+	needAll(t)
 	c, err := measured()
 	must(t, err)
 	for _, workers := range []int{1, 10} {
@@ -124,6 +127,7 @@ func TestWhatIsWalkedThroughIsWhatIsReckoned(t *testing.T) {
 
 // Whatever can run out does, where there is enough of all the rest.
 func TestEverythingCanBeWhatBreaksFirst(t *testing.T) {
+	needAll(t)
 	c, err := measured()
 	must(t, err)
 	for name, l := range map[string]Load{
@@ -151,6 +155,7 @@ func TestEverythingCanBeWhatBreaksFirst(t *testing.T) {
 
 // How often an effect is heard of is what was measured.
 func TestHeartbeatsAreReckonedAsMeasured(t *testing.T) {
+	needAll(t)
 	c, err := measured()
 	must(t, err)
 	if len(c.Heartbeats) != 2 {
@@ -165,6 +170,7 @@ func TestHeartbeatsAreReckonedAsMeasured(t *testing.T) {
 
 // The command of the page gives the tables for that load.
 func TestTheProgramReckonsALoad(t *testing.T) {
+	needAll(t)
 	b, err := os.ReadFile(page)
 	must(t, err)
 	_, command, _ := strings.Cut(string(b), "go run ./internal/scale ")
@@ -187,6 +193,7 @@ func TestTheProgramReckonsALoad(t *testing.T) {
 }
 
 func TestALoadThatIsNoneIsRefused(t *testing.T) {
+	needAll(t)
 	for _, l := range []Load{{}, {Workers: 1, Sessions: 1, Runs: 1}, {Workers: 1, Sessions: 1, Runs: 1, Active: 2, Model: 1}, {Workers: 1, Sessions: 1, Runs: 1, Active: 1}} {
 		if l.check() == nil {
 			t.Errorf("%+v", l)
