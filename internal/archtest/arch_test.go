@@ -168,31 +168,6 @@ func mentions(n ast.Node, pkg, name string) (found bool) {
 	return found
 }
 
-// sources are the module's files without tests, parsed, by path from the root.
-func sources(t *testing.T) map[string]*ast.File {
-	t.Helper()
-	files := map[string]*ast.File{}
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && d.Name() != ".") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		rel, _ := filepath.Rel(root, path)
-		files[filepath.ToSlash(rel)] = f
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	documented := map[string]bool{}
 	for path, f := range sources(t) {

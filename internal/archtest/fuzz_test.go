@@ -3,7 +3,6 @@ package archtest
 import (
 	"bytes"
 	"go/ast"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,30 +59,6 @@ func functions(t *testing.T) map[string]map[string]bool {
 				all[dir][fn.Name.Name] = true
 			}
 		}
-	}
-	return all
-}
-
-// targets are the tree's fuzz targets by directory.
-func targets(t *testing.T) map[string][]string {
-	t.Helper()
-	all, target := map[string][]string{}, regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, filepath.Dir(path))
-		for _, m := range target.FindAllSubmatch(b, -1) {
-			all[filepath.ToSlash(rel)] = append(all[filepath.ToSlash(rel)], string(m[1]))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 var update = flag.Bool("update", false, "write docs/licenses.md")
@@ -65,6 +67,7 @@ type dependency struct {
 
 // TestOnlyKnownLicencesAreLinked looks at the licence of each module that is linked into a program, on each system, as it lies in the module cache, and at docs/licenses.md, which lists them.
 func TestOnlyKnownLicencesAreLinked(t *testing.T) {
+	tier.SkipQuick(t, "it needs the modules of the module temporal, too")
 	all := map[string]*dependency{}
 	for _, p := range programs {
 		for _, system := range []string{"linux", "darwin", "windows"} {
