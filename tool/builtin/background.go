@@ -162,6 +162,7 @@ func (b *background) start(ctx, life context.Context, w *Workspace, call tool.Ca
 	}
 	stdout, stderr := &stream{live: io.Discard, to: c.out}, &stream{live: io.Discard, to: c.out}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, stdout, stderr
+	b.core.started.Store(true)
 	p, err := process.Start(cmd, b.core.id+"."+c.mark)
 	if err != nil {
 		c.record(call.Commands, tool.CommandEnd{Reason: tool.CommandFailed}) //nolint:contextcheck // it has its own time

@@ -96,6 +96,7 @@ func (w *Workspace) bash(ctx context.Context, in bashInput) (tool.Result, error)
 	defer cleanUp()
 	stdout, stderr := &stream{live: call.Output, to: out}, &stream{live: call.Errors, to: out}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stdout, stderr
+	w.started.Store(true)
 	end, err := process.Run(ctx, cmd, w.id+"."+out.id, limit)
 	if err != nil {
 		return tool.Result{}, errdefs.NotAvailable.Errorf("start the command: %w", err)

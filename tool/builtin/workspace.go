@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/process"
@@ -41,8 +42,9 @@ type core struct {
 	dir, real       string // as given (absolute), and without symbolic links
 	outDir, outReal string
 	root, out       *os.Root
-	ownOut          bool   // the output directory is ours to remove
-	id              string // marks the processes that our commands start
+	ownOut          bool        // the output directory is ours to remove
+	id              string      // marks the processes that our commands start
+	started         atomic.Bool // a command was started, so that marked processes may be alive
 	background      *background
 	writing         sync.Mutex // an edit reads first and then replaces
 
@@ -259,7 +261,9 @@ func (w *core) free() error {
 	w.end()
 	w.calls.Wait()
 	w.background.running.Wait()
-	process.StopMarked(w.id)
+	if w.started.Load() {
+		process.StopMarked(w.id)
+	}
 	var errs []error
 	for _, f := range w.fences { // nobody opens one any more
 		errs = append(errs, f.Close())
