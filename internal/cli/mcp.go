@@ -21,6 +21,9 @@ func mcpCommand(s streams, p Program) *cobra.Command {
   pawl mcp login --url https://example.com/mcp wiki
   pawl run --mcp wiki=https://example.com/mcp --allow mcp__wiki "What does the wiki say about releases?"`,
 		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("mcp what? list, login NAME or serve")
+		},
 	}
 	cmd.AddCommand(mcpServe(s, p), mcpList(s), mcpLogin(s))
 	return cmd
