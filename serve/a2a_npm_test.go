@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/serve"
@@ -20,6 +21,7 @@ import (
 
 // Clients of A2A that others wrote find the agent, and do with it what there is to be done.
 func TestClientsThatOthersWrote(t *testing.T) {
+	tier.SkipQuick(t, "it runs clients from npm")
 	dir := os.Getenv("PAWL_NPM")
 	if dir == "" {
 		component.Absent(t, "PAWL_NPM says nothing", "run scripts/test, which installs the packages and says where")

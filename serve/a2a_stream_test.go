@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/graph"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/engine/remote"
-	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/internal/traced"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
@@ -153,7 +153,7 @@ func TestManySubscribe(t *testing.T) {
 	task := p.send(atOnce(user("m1", "Tell me.")))
 	<-g.started
 	readers := 1000
-	if raced.Enabled {
+	if !tier.All() {
 		readers = 200
 	}
 	var all sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -30,6 +31,7 @@ const locked = "0123456789abcdef"
 // node runs a script of testdata with the npm packages that it needs, and gives what it printed, by name.
 func node(t *testing.T, script string, needs []string, args ...string) map[string][]json.RawMessage {
 	t.Helper()
+	tier.SkipQuick(t, "it runs packages of npm")
 	const how = "run scripts/test, which installs it"
 	dir := os.Getenv("PAWL_NPM")
 	if dir == "" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 //go:embed agent.mjs
@@ -20,6 +21,7 @@ var script []byte
 // first word of a message: see agent.mjs.
 func Start(t testing.TB, sdk string) (url string) {
 	t.Helper()
+	tier.SkipQuick(t, "it runs an agent of the official SDK")
 	const how = "run scripts/test, which installs it"
 	modules := filepath.Join(os.Getenv("PAWL_NPM"), "node_modules")
 	if os.Getenv("PAWL_NPM") == "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -29,6 +30,8 @@ import (
 
 // installed is a program of an npm package that scripts/test installs.
 func installed(t *testing.T, name string) string {
+	t.Helper()
+	tier.SkipQuick(t, "it runs packages of npm")
 	dir := os.Getenv("PAWL_NPM")
 	if dir == "" {
 		component.Absent(t, "PAWL_NPM is not set", "run scripts/test, which installs "+name)
