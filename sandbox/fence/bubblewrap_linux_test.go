@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -56,6 +57,7 @@ func TestBubblewrapIsNoProgramOfAProject(t *testing.T) {
 }
 
 func TestAFenceThatItsCommandsCouldReplaceIsRefused(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	path, err := tryBubblewrap()
 	if err != nil {
 		component.Absent(t, "bubblewrap doesn't work: "+err.Error(), "install the package bubblewrap and allow user namespaces")

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -56,6 +57,7 @@ var escapes = map[string]string{
 }
 
 func TestEveryWayOutThatWorksWithoutAFenceFailsInOne(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	control := newPlace(t)
 	free := control.fence(Capabilities{}, sandbox.Policy{Off: true})
 	for name, script := range escapes {
@@ -88,10 +90,14 @@ func TestEveryWayOutThatWorksWithoutAFenceFailsInOne(t *testing.T) {
 
 // The levels of Landlock between the oldest that will do and this kernel's, as older kernels have them.
 func TestOlderLandlockKeepsWritesInsideToo(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if landlockABI() < scopesABI {
 		component.Absent(t, "this Landlock is old itself", "run Linux 6.12 or later")
 	}
 	for abi := oldestABI; abi < scopesABI; abi++ {
+		if abi > oldestABI && !tier.All() {
+			break // those between forbid more than the oldest, and less than this kernel's
+		}
 		t.Run(fmt.Sprint(abi), func(t *testing.T) {
 			caps := capabilitiesOf(abi, "", errors.New("the test doesn't want it"), Status{Holds: true}, func(string, ...any) Status { return Status{Why: "it is old"} })
 			if !caps.Writes.Holds || caps.Signals.Holds {
@@ -163,6 +169,7 @@ func victim(t *testing.T) *exec.Cmd {
 var secretInMemory = [8]byte{1, 2, 3, 4, 5, 6, 7, 8}
 
 func TestProcessesOutsideAreOutOfReach(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	asks := []string{"ptrace", "memory of a process", "signal", "pidfd"}
 	try := func(p *place, f *Fence, what string) (string, error, bool) {
 		v := victim(t)
@@ -210,6 +217,7 @@ func TestArgumentsOfProcessesOutsideAreSeenWhereProcessesAreNotApart(t *testing.
 }
 
 func TestNoConnectionLeavesWhenTheNetworkIsNone(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	p := newPlace(t)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -318,6 +326,7 @@ func TestDevicesAreOutOfReach(t *testing.T) {
 
 // The terminal at which a person is asked: a command must not draw on it, nor take what is typed there.
 func TestThePersonsTerminalIsOutOfReach(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		component.Absent(t, "there are no terminals: "+err.Error(), "mount devpts at /dev/pts")
@@ -414,6 +423,7 @@ func TestWhatIsLeftRunningStaysInside(t *testing.T) {
 }
 
 func TestAPreloadedLibraryIsNotLoaded(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	cc := component.Command(t, "cc", "install a C compiler")
 	p := newPlace(t)
 	p.lay(p.in+"/evil.c", `#include <fcntl.h>
@@ -477,6 +487,7 @@ func TestLimitsAndPrivilegesAreSet(t *testing.T) {
 }
 
 func TestAHelperIsNobodyWithoutItsPlan(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	p := newPlace(t)
 	f := p.fence(Probe(), sandbox.Policy{})
 	other := p.fence(Probe(), sandbox.Policy{})
@@ -543,6 +554,7 @@ func TestADirectoryThatBecomesALinkIsNotFollowed(t *testing.T) {
 
 // A program that gives its caller rights must not give them to whatever the caller wants executed.
 func TestAProgramWithMoreRightsThanItsCallerHelpsNobody(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	uid, gid, mode := 65534, 65534, os.ModeSetuid
 	if os.Geteuid() != 0 { // who isn't root can't make a program that runs as somebody else, but one that runs for another group that he is in
 		groups, err := os.Getgroups()

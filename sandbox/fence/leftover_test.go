@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
@@ -20,6 +21,7 @@ const holds = "SANDBOX_TEST_HOLDS"
 
 // The process that is killed is another run of this test.
 func TestTheDirectoryOfAProcessThatWasKilledGoesWithTheNextOpen(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := Probe(); !can.Writes.Holds {
 		component.Absent(t, "no fence", can.Writes.Why)
 	}
@@ -66,8 +68,8 @@ func TestTheDirectoryOfAProcessThatWasKilledGoesWithTheNextOpen(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(killed+"/tmp/a/b", 0o700), os.WriteFile(killed+"/tmp/a/b/f", nil, 0o600), os.Chmod(killed+"/tmp/a/b", 0o500), os.Symlink(root, killed+"/tmp/out")); err != nil {
 		t.Fatal(err)
 	}
-	unknown := filepath.Join(os.TempDir(), tempPrefix+"test-unknown") // whose it is can't be told
-	if err := os.MkdirAll(unknown, 0o700); err != nil {
+	unknown, err := os.MkdirTemp("", tempPrefix+"unknown-*") // its owner can't be found out
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = os.Remove(unknown) }()

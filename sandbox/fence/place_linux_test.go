@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 )
 
 // kinds are the fences that can be had here: each alone, and both together.
 func kinds(t testing.TB) map[string]Capabilities {
 	t.Helper()
+	tier.SkipQuick(t, "it starts sandboxes")
 	yes, no := Status{Holds: true}, func(why string, args ...any) Status { return Status{Why: fmt.Sprintf(why, args...)} }
 	out := map[string]Capabilities{}
 	abi := landlockABI()
@@ -87,6 +89,9 @@ func (p *place) fence(caps Capabilities, policy sandbox.Policy) *Fence {
 	p.t.Helper()
 	if policy.Root == "" && !policy.Off {
 		policy.Root = p.in
+	}
+	if !policy.Off {
+		tier.SkipQuick(p.t, "it starts sandboxes")
 	}
 	policy.Env = append(policy.Env, names...)
 	f, err := open(policy, p.env, caps)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/sandbox/internal/reach"
 )
@@ -21,7 +22,7 @@ import (
 // tools are what agents do in projects all day, offline: each has to work inside a fence as it does outside. What is not optional has to be there where everything has to.
 var tools = map[string]struct {
 	tool, how, script, want string
-	slow, optional          bool // in one kind of fence only; skipped where it is absent
+	slow, optional          bool // in one kind of fence only, even in the tier of everything; skipped if it is absent
 }{
 	"git": {"git", "install git", `set -e
 git init -q . && git config user.name n && git config user.email e@example.com && echo a >a && git add a && git commit -qm one
@@ -60,6 +61,7 @@ printf 'int main(void){return 0;}' >m.c && cc -o m m.c && ./m && echo compiled`,
 }
 
 func TestToolsWorkInAFenceAsOutside(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	home := os.Getenv("HOME")
 	var extra []string
 	for name, dir := range map[string]string{"RUSTUP_HOME": home + "/.rustup", "PYENV_ROOT": home + "/.pyenv"} {
@@ -113,9 +115,9 @@ func TestToolsWorkInAFenceAsOutside(t *testing.T) {
 					}
 				}
 			}
-			if !tool.slow {
+			if !tool.slow && tier.All() {
 				each(t, work)
-			} else if !testing.Short() {
+			} else {
 				_ = kinds(t)
 				work(t, Probe())
 			}
