@@ -115,9 +115,13 @@ func Key(name string) (missing []string, err error) {
 func withoutKeys(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.ContainsFunc(Providers(), func(p Provider) bool { return slices.Contains(p.Keys, name) })
+		return name == serverToken || slices.ContainsFunc(Providers(), func(p Provider) bool { return slices.Contains(p.Keys, name) })
 	})
 }
+
+// serverToken is the variable with the token of pawl serve and pawl mcp serve. A command
+// that had it could answer what waits for a person.
+const serverToken = "PAWL_TOKEN"
 
 // DefaultModel is the name of a model of the first provider whose key is in the environment; "" when there is none.
 func DefaultModel() string {

@@ -15,10 +15,11 @@ import (
 // row is one case of the contract: words of docs/cli.md, and what holds them.
 type row struct {
 	name string // a sentence
-	doc  string // the words of docs/cli.md that it holds, as they stand there
+	doc  string // the words of docs/cli.md that it holds, or of another page: "serve.md: words"
 	// holds names what of the page's tables is held, several with commas: a command
 	// ("pawl run"), a flag ("--model"; of another command "pawl serve --addr"), a type of
-	// --json ("run.started"), a class ("class timeout") or an exit code ("exit 3").
+	// --json ("run.started"), a class ("class timeout"), an exit code ("exit 3") or a
+	// route ("POST /v1/runs").
 	holds string
 	test  func(w *world)
 }
@@ -46,10 +47,10 @@ func runRows(t *testing.T) {
 	}
 }
 
-// page is docs/cli.md.
-func page(t *testing.T) string {
+// page gives the text of a page of docs.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "docs", "cli.md"))
+	b, err := os.ReadFile(filepath.Join(root, "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func firstColumn(text string) (cells []string) {
 
 // promised lists what the page's tables name.
 func promised(t *testing.T) (all []string) {
-	text := page(t)
+	text := page(t, "cli.md")
 	before, _, _ := strings.Cut(text, "\n## Flags of")
 	word := regexp.MustCompile(`^[a-z]+$`)
 	for _, cell := range firstColumn(before) {
@@ -134,6 +135,12 @@ func promised(t *testing.T) (all []string) {
 	for _, m := range regexp.MustCompile(`(?:^|· |\n)(\d+)\s`).FindAllStringSubmatch(codes, -1) {
 		all = append(all, "exit "+m[1])
 	}
+	route := regexp.MustCompile("`((?:GET |POST |DELETE )?/[^`]*)`")
+	for _, cell := range firstColumn(section(t, page(t, "serve.md"), "## Routes")) {
+		for _, m := range route.FindAllStringSubmatch(cell, -1) {
+			all = append(all, m[1])
+		}
+	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -150,12 +157,12 @@ func TestContract_EveryEntryOfTheTablesHasARow(t *testing.T) {
 	all := promised(t)
 	for _, name := range all {
 		if !held[name] {
-			t.Errorf("no row holds %q of docs/cli.md", name)
+			t.Errorf("no row holds %q of docs/cli.md or docs/serve.md", name)
 		}
 	}
 	for name := range held {
 		if name != "" && !slices.Contains(all, name) {
-			t.Errorf("a row holds %q, which the tables of docs/cli.md don't name", name)
+			t.Errorf("a row holds %q, which the tables of docs/cli.md and docs/serve.md don't name", name)
 		}
 	}
 	if len(all) < 120 {
@@ -164,7 +171,7 @@ func TestContract_EveryEntryOfTheTablesHasARow(t *testing.T) {
 }
 
 func TestContract_EveryRowQuotesThePage(t *testing.T) {
-	text := flat(page(t))
+	pages := map[string]string{}
 	for test, rows := range tables {
 		names := map[string]bool{}
 		for _, r := range rows {
@@ -172,15 +179,22 @@ func TestContract_EveryRowQuotesThePage(t *testing.T) {
 				t.Errorf("%s has two rows %q", test, r.name)
 			}
 			names[r.name] = true
-			if r.doc == "" || !strings.Contains(text, flat(r.doc)) {
-				t.Errorf("%s/%s: docs/cli.md does not say %q", test, r.name, r.doc)
+			name, words := "cli.md", r.doc
+			if m := regexp.MustCompile(`^([a-z0-9]+\.md): (.*)$`).FindStringSubmatch(words); m != nil {
+				name, words = m[1], m[2]
+			}
+			if pages[name] == "" {
+				pages[name] = flat(page(t, name))
+			}
+			if words == "" || !strings.Contains(pages[name], flat(words)) {
+				t.Errorf("%s/%s: docs/%s does not say %q", test, r.name, name, words)
 			}
 		}
 	}
 }
 
 func TestContract_LinesAndPartsAreDocumentedFieldByField(t *testing.T) {
-	text := section(t, page(t), "## `--json`")
+	text := section(t, page(t, "cli.md"), "## `--json`")
 	lineRows, partRows, found := strings.Cut(text, "`usage` has")
 	if !found {
 		t.Fatal("the page has another form now")
@@ -201,7 +215,7 @@ func compareFields(t *testing.T, text string, want map[string][]member, nested [
 			}
 			for _, field := range members {
 				name := strings.TrimSuffix(field.name, "?")
-				if !regexp.MustCompile("`"+name+"[`{]").MatchString(m[2]) {
+				if !regexp.MustCompile("`" + name + "[`{]").MatchString(m[2]) {
 					if kind[1] == "command.ended" || !slices.ContainsFunc(nested, func(n member) bool { return n.name == field.name }) {
 						t.Errorf("docs/cli.md does not name the field %q of %s", name, kind[1])
 					}
