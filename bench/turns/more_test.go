@@ -12,12 +12,14 @@ import (
 	"github.com/pawl-dev/pawl/bench/internal/load"
 	"github.com/pawl-dev/pawl/bench/internal/upstream"
 	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // most is how many modules the program of a small agent is made of, besides its own. It may only become less: the target is 4.
 const most = 7
 
 func TestTheProgramsThatAreSpawnedAreAgents(t *testing.T) {
+	tier.SkipUnlessAll(t, "it builds four programs")
 	b := &bench{pairs: 1, times: 1}
 	defer func() {
 		if err := b.end(); err != nil {
@@ -81,6 +83,7 @@ func TestASystemThatIsNotReadyIsAnError(t *testing.T) {
 
 // By allocations, which are exact, and not by times.
 func TestComingBackCostsInProportionAndAForkNothingMore(t *testing.T) {
+	tier.SkipUnlessAll(t, "it measures four sizes of journals")
 	b := &bench{pairs: 1, times: .02}
 	for _, r := range keptRows() {
 		got, err := r.once(t.Context(), b, "", r.system)
@@ -114,6 +117,7 @@ func TestTheOtherWiresAreInTheTable(t *testing.T) {
 }
 
 func TestTheModelSpeaksOverTLS(t *testing.T) {
+	tier.SkipUnlessAll(t, "it measures eight rows")
 	trusted := os.Getenv(trust)
 	for _, protocol := range []string{"http1", "http2"} { // which it fails if requests come by the other one
 		var out bytes.Buffer
@@ -131,6 +135,7 @@ func TestTheModelSpeaksOverTLS(t *testing.T) {
 }
 
 func TestATableIsPrintedAndDrawnAgainOfWhatWasKept(t *testing.T) {
+	tier.SkipUnlessAll(t, "it builds a program, and measures")
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	rows := []string{"-workloads", "W1,W5,W9", "-systems", "pawl-memory,ready-agent"}

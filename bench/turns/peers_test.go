@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // script is a program with peers: it says what it is told to, and runs this program's systems; "theirs" is f3, which is no name that this program knows.
@@ -30,6 +32,7 @@ func script(t *testing.T, peers string) string {
 }
 
 func TestPawlIsComparedWithTheBestPeer(t *testing.T) {
+	tier.SkipUnlessAll(t, "it measures thirty rows")
 	dir := t.TempDir()
 	var out bytes.Buffer
 	program := script(t, `[{"name":"f1","wire":"anthropic"},{"name":"theirs","wire":"anthropic"}]`)

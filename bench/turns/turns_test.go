@@ -26,6 +26,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/model/anthropic"
@@ -337,6 +338,7 @@ func TestATableHasALineForEachFigure(t *testing.T) {
 }
 
 func TestGrowthIsMeasuredAtFourSizes(t *testing.T) {
+	tier.SkipUnlessAll(t, "it measures four sizes of sessions")
 	var out bytes.Buffer
 	if err := benchMain(t.Context(), []string{"-workloads", "W7", "-systems", "pawl-full", "-pairs", "1", "-times", "0.02", "-growth"}, &out); err != nil {
 		t.Fatal(err)
