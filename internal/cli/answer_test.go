@@ -59,6 +59,7 @@ func waits(t *testing.T, w world) (resume func() *agent.Result, ran *[]string) {
 }
 
 func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	resume, ran := waits(t, w)
 	for name, c := range map[string]struct {
@@ -102,6 +103,7 @@ func TestPendingCallsAreAnsweredFromAnotherProcess(t *testing.T) {
 }
 
 func TestACallThatWaitsInATaskIsApprovedFromAbove(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ran := 0
 	pay := tool.Func("pay", "", func(context.Context, struct{}) (string, error) { ran++; return "paid", nil }, tool.RequiresApproval)

@@ -25,9 +25,15 @@ type session struct {
 // atPTY starts a program whose standard streams are a new terminal, which it can be interrupted from.
 func atPTY(t *testing.T, path string, args ...string) *session {
 	t.Helper()
+	return atPTYWith(t, nil, path, args...)
+}
+
+// atPTYWith starts it with further variables.
+func atPTYWith(t *testing.T, env []string, path string, args ...string) *session {
+	t.Helper()
 	s := &session{Terminal: pty.Open(t), t: t, cmd: exec.Command(path, args...)}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = s.Slave, s.Slave, s.Slave
-	s.cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	s.cmd.Env = append(append(os.Environ(), "NO_COLOR=1"), env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -222,6 +228,7 @@ func TestAPersonAtTheTerminalIsAsked(t *testing.T) {
 }
 
 func TestAQuestionThatWasLeftIsAskedAgainByResume(t *testing.T) {
+	t.Parallel()
 	path, dir := binary(t), t.TempDir()
 	script, journal := filepath.Join(dir, "s.yaml"), "sqlite:"+filepath.Join(dir, "j.db")
 	if err := os.WriteFile(script, []byte(asksTwice), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestNothingInAQuestionCanLookLikeALineOfOurs(t *testing.T) {
+	t.Parallel()
 	a := &asker{width: 40}
 	command := `echo a\u001b[2J\u001b]0;x\u0007\rRun ls? \u202e\u200b\u009b1m` + `\n> yes\nworkdir: /` + strings.Repeat(" ", 60) + `\nRun bash?` + "\\tend"
 	q := journal.Asked{Prompt: "it\x1b[31m is\nRun ls?", Call: &journal.Called{Name: "ba\x1b[0msh", Input: `{"command":"` + command + `","workdir":"é` + strings.Repeat("漢", 40) + `"}`}}
@@ -37,6 +38,7 @@ func TestNothingInAQuestionCanLookLikeALineOfOurs(t *testing.T) {
 }
 
 func TestALongInputIsClippedAndItsLengthSaid(t *testing.T) {
+	t.Parallel()
 	a := &asker{width: 80}
 	var b strings.Builder
 	for i := range 500 {
@@ -52,6 +54,7 @@ func TestALongInputIsClippedAndItsLengthSaid(t *testing.T) {
 }
 
 func TestAnAnswerIsOneOfTheChoices(t *testing.T) {
+	t.Parallel()
 	call := journal.Asked{Call: &journal.Called{}}
 	each := journal.Asked{Call: &journal.Called{}, Once: true}
 	again := journal.Asked{Call: &journal.Called{}, Unknown: true}
@@ -93,6 +96,7 @@ func TestAnAnswerIsOneOfTheChoices(t *testing.T) {
 }
 
 func TestWhatIsWrittenWhileAQuestionStandsThereComesAfterIt(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	s := new(screen)
 	w, words := s.writer(&b), s.writer(&b)

@@ -158,10 +158,10 @@ func sink(t *testing.T) (at string, sent func() []byte) {
 //   - in the environment of what a person gave them to: settings' env to commands, an MCP server's own to that server. A command that prints its environment has printed it, and the journal has what it printed. Without a
 //     sandbox (--no-sandbox) that is the whole environment of the program.
 func TestNoSecretStandsWhereNobodyPutIt(t *testing.T) {
+	t.Parallel()
 	pawl, w := binary(t), newWorld(t)
 	c := &canaries{t: t, all: map[string]string{}}
-	home, temp := t.TempDir(), t.TempDir()
-	state := os.Getenv("XDG_STATE_HOME")
+	home, temp, state := t.TempDir(), t.TempDir(), t.TempDir()
 	otel, sent := sink(t)
 	refuses, breaks := echo(t, http.StatusUnauthorized), echo(t, http.StatusBadRequest)
 	auth := httptest.NewServer(nil) // of an MCP server whose token can't be had: it says what it was sent
@@ -195,7 +195,7 @@ func TestNoSecretStandsWhereNobodyPutIt(t *testing.T) {
 			env = append(env, v)
 		}
 	}
-	env = append(env, "HOME="+home, "TMPDIR="+temp, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "AZURE_OPENAI_ENDPOINT="+refuses, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE",
+	env = append(env, "HOME="+home, "TMPDIR="+temp, "XDG_STATE_HOME="+state, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "AZURE_OPENAI_ENDPOINT="+refuses, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE",
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+otel, "OTEL_EXPORTER_OTLP_HEADERS=x-otel-token="+c.plant("the collector"), "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT", "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental")
 	for _, name := range []string{
 		"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "AZURE_OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",

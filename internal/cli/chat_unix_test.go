@@ -617,6 +617,7 @@ func TestALongConversationIsOpenAtOnceAndScrolls(t *testing.T) {
 }
 
 func TestChatNeedsATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if r := w.pawl("chat", "--dir", w.dir, "--journal", w.journal); r.code != exitUsage || r.out != "" || !strings.Contains(r.err, "use pawl run") {
 		t.Errorf("%+v", r)

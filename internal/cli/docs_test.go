@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -56,96 +55,6 @@ func page(t *testing.T, name string) string {
 	return string(b)
 }
 
-var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
-
-func TestTheGoCodeInThePagesCompiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds programs")
-	}
-	for _, name := range pages {
-		for _, block := range goBlock.FindAllStringSubmatch(page(t, name), -1) {
-			code := block[1]
-			if !strings.Contains(code, "package main") {
-				code = "package main\n\nimport (\n\t\"context\"\n\n\t\"github.com/pawl-dev/pawl/tool\"\n)\n\nfunc main() {\n" + code + "\n_ = add\n}\n"
-			}
-			file := filepath.Join(t.TempDir(), "main.go")
-			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command("go", "build", "-o", os.DevNull, file)
-			cmd.Dir = "../.."
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s\n%s", name, err, out, code)
-			}
-		}
-	}
-}
-
-// The programs of these pages need no key: they run as they stand.
-func TestTheProgramsInThePagesRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds programs")
-	}
-	for name, want := range map[string][]string{
-		"docs/sessions.md":      {"completed Done.\n"},
-		"docs/observability.md": {"chat test\ninvoke_agent pawl\n"},
-		"docs/agents.md":        {"completed The reviewer found two bugs.\n", ".end\n"},
-		"docs/packs.md":         texts(page(t, "docs/packs.md")),
-	} {
-		blocks := goBlock.FindAllStringSubmatch(page(t, name), -1)
-		if len(blocks) != len(want) {
-			t.Fatalf("%s has %d programs, %d are expected", name, len(blocks), len(want))
-		}
-		for i, block := range blocks {
-			dir := t.TempDir()
-			files(t, page(t, name), dir)
-			file, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-			if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			build := exec.Command("go", "build", "-o", program, file)
-			build.Dir = "../.."
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, out)
-			}
-			run := exec.Command(program)
-			run.Dir = dir
-			if out, err := run.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), want[i]) {
-				t.Errorf("%s: %v\n%s\nwant …%s", name, err, out, want[i])
-			}
-		}
-	}
-}
-
-// The first program that a stranger sees runs with the file beside it, as it stands, but for the model, which costs a key.
-func TestTheFirstProgramOfTheREADMERuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
-	readme, dir := page(t, "README.md"), t.TempDir()
-	files(t, readme, dir)
-	const open, scripted = `pawl.Open("support.pack.json", "chat")`, `pawl.Open("support.pack.json", "chat", pawl.WithModelName("scripted/m.yaml"))`
-	code := goBlock.FindStringSubmatch(readme)[1]
-	if !strings.Contains(code, open) {
-		t.Fatalf("it opens no pack:\n%s", code)
-	}
-	for name, text := range map[string]string{"main.go": strings.Replace(code, open, scripted, 1), "m.yaml": `turns: [{text: "It is on its way, Ada."}]`} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), filepath.Join(dir, "main.go"))
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	run := exec.Command(filepath.Join(dir, "program"))
-	run.Dir = dir
-	if out, err := run.CombinedOutput(); err != nil || string(out) != "It is on its way, Ada.\n" {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 var (
 	fileBlock = regexp.MustCompile("(?s)```(?:json|md) ([^\n]+)\n(.*?)```")
 	textBlock = regexp.MustCompile("(?s)```text\n(.*?)```")
@@ -179,6 +88,7 @@ var (
 )
 
 func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	known := 0
 	for _, name := range slices.Concat(pages, examples(t)) {
@@ -210,6 +120,7 @@ func TestTheCommandsInThePagesExistWithTheirFlags(t *testing.T) {
 }
 
 func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
+	t.Parallel()
 	_, table, _ := strings.Cut(page(t, "docs/cli.md"), "\n## Flags of `run` and `resume`\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	rows := map[string]bool{} // of each flag
@@ -249,6 +160,7 @@ func TestTheFlagsOfRunAreAllInTheManual(t *testing.T) {
 
 // The section of each command has all its flags, but for --journal, which the page says once.
 func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
+	t.Parallel()
 	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## The commands one by one\n")
 	sections := map[string]string{}
 	for _, section := range strings.Split(text, "\n### pawl ")[1:] {
@@ -298,6 +210,7 @@ func TestTheFlagsOfCommandsAreAllInTheManual(t *testing.T) {
 
 // Scripts of others call commands with their flags.
 func TestNoCommandAndNoFlagGoesUnawares(t *testing.T) {
+	t.Parallel()
 	flag := regexp.MustCompile(`^ +(?:-\w, )?(--[a-z-]+)( \S+)?(?:  |$)`)
 	var kept []string
 	var walk func(name []string)
@@ -366,6 +279,7 @@ func linked(t *testing.T, name string) (all [][2]string) {
 }
 
 func TestThePagesLinkToWhatIsThere(t *testing.T) {
+	t.Parallel()
 	links := 0
 	for _, name := range everyPage(t) {
 		for _, l := range linked(t, name) {
@@ -384,6 +298,7 @@ func TestThePagesLinkToWhatIsThere(t *testing.T) {
 
 // Who begins at the README, or at the concepts, is one link away from each page; who looks for an example, from each of those.
 func TestEveryPageIsOneLinkAway(t *testing.T) {
+	t.Parallel()
 	from := func(name string) (to []string) {
 		for _, l := range linked(t, name) {
 			to = append(to, l[0])
@@ -428,6 +343,7 @@ func anchors(text string) (all []string) {
 
 // Every line that --json can write is in the table, with all its fields, and so is every part of a message.
 func TestTheLinesOfJSONAreInTheManual(t *testing.T) {
+	t.Parallel()
 	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## `--json`\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	tables := strings.SplitN(text, "\n| part | fields |\n", 2)
@@ -527,6 +443,7 @@ func fieldsOf(table string) map[string][]string {
 }
 
 func TestTheClassesOfErrorsAreInTheManual(t *testing.T) {
+	t.Parallel()
 	_, text, _ := strings.Cut(page(t, "docs/cli.md"), "\n## Error classes\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	want := []string{"canceled"} // which is none of errdefs
@@ -552,6 +469,7 @@ func TestTheClassesOfErrorsAreInTheManual(t *testing.T) {
 
 // The page has every command of a conversation as its /help has it, and no other.
 func TestTheCommandsOfAConversationAreInItsPage(t *testing.T) {
+	t.Parallel()
 	said := regexp.MustCompile("(?m)^\\| `(/[a-z]+[^`]*)` \\|").FindAllStringSubmatch(page(t, "docs/chat.md"), -1)
 	var got []string
 	for _, m := range said {

@@ -23,12 +23,10 @@ import (
 	"github.com/pawl-dev/pawl/agent/askuser"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
-	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox"
-	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -217,8 +215,6 @@ func inRuntime(t *testing.T) (tools map[string]built, schemas map[string]schema)
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	deferred := tool.Func("deferred", "", func(context.Context, struct{}) (string, error) { return "", nil }, tool.Deferred)
 	tools, schemas = map[string]built{}, map[string]schema{}
 	for i, policy := range []*sandbox.Policy{nil, {Off: true}} {
@@ -319,9 +315,8 @@ func marksOf(d tool.Definition) (out []string) {
 
 // The page of the built-in tools has the tools that a Runtime offers, with their fields, other names and marks, and what is asked about.
 func TestThePageOfTheToolsIsWhatARuntimeHas(t *testing.T) {
-	if can := fence.Probe(); !can.Writes.Holds {
-		component.Absent(t, "a sandbox", can.Writes.Why)
-	}
+	t.Parallel()
+	fenced(t)
 	page, about := onPage(t)
 	real, schemas := inRuntime(t)
 	if diff := cmp.Diff(real, page); diff != "" {

@@ -97,7 +97,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 
 // What the files forbade when a run was here counts, and is shown, until somebody approves that it is gone.
 func TestTheDoctorSaysWhatIsNoLongerInTheFiles(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestTheDoctorSaysWhatIsNoLongerInTheFiles(t *testing.T) {
 
 // A rule or a limit that names no tool guards nothing: the doctor finds it, and what may be meant.
 func TestTheDoctorFindsToolsThatThereAreNot(t *testing.T) {
-	t.Setenv("HOME", t.TempDir())
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.MkdirAll(filepath.Join(w.dir, ".agents/agents"), 0o700); err != nil {
 		t.Fatal(err)

@@ -56,6 +56,7 @@ func fixtures(t *testing.T, provider string, names ...string) *wire {
 
 // Every way a reply can end, from the program's view: played by the scripted model, and over the wire.
 func TestEveryEndingIsHandledFromScriptAndOverTheWire(t *testing.T) {
+	t.Parallel()
 	const anthropic, chat = "anthropic/testdata", "openai/testdata/chat"
 	for name, c := range map[string]struct {
 		script   string   // for the scripted model
@@ -152,10 +153,12 @@ func TestEveryEndingIsHandledFromScriptAndOverTheWire(t *testing.T) {
 			}
 		}
 		t.Run(name+", from a script", func(t *testing.T) {
+			t.Parallel()
 			lines, r := newWorld(t).run(c.script, "go")
 			check(t, lines, r)
 		})
 		t.Run(name+", over the wire", func(t *testing.T) {
+			t.Parallel()
 			w, model := newWorld(t), "anthropic/claude-sonnet-4-5"
 			w.settings(`{"retries": 0}`)
 			if c.provider == chat {
@@ -175,6 +178,7 @@ func TestEveryEndingIsHandledFromScriptAndOverTheWire(t *testing.T) {
 }
 
 func TestAModelThatGoesInCirclesIsToldOnceAndThenStopped(t *testing.T) {
+	t.Parallel()
 	same := `{tool_calls: [{name: glob, input: {pattern: "*.none"}}]},`
 	lines, r := newWorld(t).run(`turns: [`+strings.Repeat(same, 4)+`]`, "go")
 	last := lines[len(lines)-1]
@@ -193,6 +197,7 @@ func TestAModelThatGoesInCirclesIsToldOnceAndThenStopped(t *testing.T) {
 }
 
 func TestARunWhoseJournalFailedIsNoCancel(t *testing.T) {
+	t.Parallel()
 	full := errdefs.NotAvailable.Errorf("the disk is full")
 	res := &agent.Result{Status: agent.StatusInterrupted, Cause: engine.CauseJournal, Pending: make([]journal.Pending, 1), Err: full}
 	if code := codeOf(res, full); code != exitFailed {

@@ -7,6 +7,7 @@ import (
 
 // The answer fits the schema that the command line names, also when somebody goes on with the run, and in a replay.
 func TestAnAnswerByASchema(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	schema := w.file("schema.json", `{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}`)
 	script := w.file("s.yaml", `turns: [{text: "seven"}, {text: '{"n": 7}'}]`)

@@ -8,17 +8,20 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func fenced(t *testing.T) {
 	t.Helper()
+	tier.SkipQuick(t, "it needs a sandbox")
 	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
 }
 
 func TestACommandOfARunWritesTheProjectAndNothingElse(t *testing.T) {
+	t.Parallel()
 	fenced(t)
 	w := newWorld(t)
 	outside := filepath.Join(t.TempDir(), "x")
@@ -48,6 +51,7 @@ func TestACommandOfARunWritesTheProjectAndNothingElse(t *testing.T) {
 }
 
 func TestRulesAndModesBindARun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := filepath.Join(w.dir, "turns.yaml")
 	if err := os.WriteFile(script, []byte("turns:\n- tool_calls: [{id: c1, name: bash, input: {command: touch made}}]\n- text: done\n"), 0o600); err != nil {
@@ -83,6 +87,7 @@ func TestRulesAndModesBindARun(t *testing.T) {
 }
 
 func TestACallThatIsApprovedForTheSessionIsNotAskedAboutAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("turns.yaml", `turns:
 - tool_calls: [{id: c1, name: bash, input: {command: go version}}]
@@ -125,7 +130,6 @@ func TestACallThatIsApprovedForTheSessionIsNotAskedAboutAgain(t *testing.T) {
 func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 	w := newWorld(t)
 	t.Setenv("ANTHROPIC_API_KEY", "sk-very-secret")
-	t.Setenv("OPENAI_API_KEY", "")
 	r := w.pawl("doctor")
 	can := fence.Probe()
 	if r.code != 0 || !strings.Contains(r.out, "key for anthropic: ANTHROPIC_API_KEY is set") || !strings.Contains(r.out, "missing  key for openai: set OPENAI_API_KEY") ||
@@ -145,6 +149,7 @@ func TestTheDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 }
 
 func TestTheDoctorSaysWhyThereIsNoSandbox(t *testing.T) {
+	t.Parallel()
 	why := fence.Status{Why: "the kernel has no Landlock"}
 	all := diagnose(fence.Capabilities{Writes: why, Metadata: why, Inside: why, Network: why, Loopback: why, Hosts: why, Signals: why, Limits: why})
 	missing := 0

@@ -26,6 +26,7 @@ edges:
 `
 
 func TestGraphsAreCheckedAndDrawn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	good := w.file("flow.yaml", flow)
 	bad := w.file("bad.yaml", strings.Replace(strings.Replace(flow, "entry: write", "entry: writ", 1), "output: draft", "outputs: draft", 1))
@@ -116,6 +117,7 @@ func TestAGraphRunsWaitsAndGoesOnByThePrintedLines(t *testing.T) {
 }
 
 func TestAGraphsLinesHaveEachMessageOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	simple := w.file("simple.yaml", `entry: write
 nodes:
@@ -148,6 +150,7 @@ edges: [{from: write, to: say}, {from: say, to: __end__}]
 
 // A graph without models needs none.
 func TestAGraphWithoutModelsNeedsNoKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("plain.yaml", "entry: say\nnodes: [{id: say, type: template, config: {template: 'you said ${last.text}', role: assistant}}]\nedges: [{from: say, to: __end__}]\n")
 	if r := w.pawl("graph", "run", "--dir", w.dir, "--journal", w.journal, file, "hello"); r.code != 0 || r.out != "you said hello\n" {
@@ -161,6 +164,7 @@ func TestAGraphWithoutModelsNeedsNoKey(t *testing.T) {
 
 // What began without a model goes on without one.
 func TestWhatNeedsNoModelIsResumedWithoutOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for engine, text := range map[string]string{
 		"graph":  "entry: may\nnodes: [{id: may, type: approval, config: {prompt: 'Sure?', output: ok}}, {id: say, type: template, config: {template: '${ok}', role: assistant}}]\nedges: [{from: may, to: say}, {from: say, to: __end__}]\n",
@@ -185,6 +189,7 @@ func TestWhatNeedsNoModelIsResumedWithoutOne(t *testing.T) {
 }
 
 func TestAReplayIsByTheFileThatTheRunBeganWith(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	text := "name: g\nentry: a\nnodes: [{id: a, type: model, config: {prompt: Write.}}]\nedges: [{from: a, to: __end__}]\n"
 	file, other := w.file("g.yaml", text), w.file("other.yaml", strings.ReplaceAll(text, "Write.", "Sing."))
@@ -204,6 +209,7 @@ func TestAReplayIsByTheFileThatTheRunBeganWith(t *testing.T) {
 
 // A node's call that is refused is not on record before: there is no name to show but the reason's.
 func TestWhatANodeMayNotCallIsToldOnOneLine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("g.yaml", "entry: a\nnodes: [{id: a, type: tool, config: {tool: bash, args: {comand: ls}}}]\nedges: [{from: a, to: __end__}]\n")
 	if r := w.pawl("graph", "run", "--dir", w.dir, "--journal", w.journal, file); r.code != exitFailed || !strings.Contains(r.err, "[a] ✗ not run: bash: ") {
@@ -261,6 +267,7 @@ func TestTheGraphOfThePageRuns(t *testing.T) {
 
 // A question with choices is answered by pawl answer, in other processes: one that is none of them is asked again.
 func TestAGraphAsksAgainUntilAnAnswerIsAChoice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("when.yaml", `entry: when
 nodes:
@@ -304,6 +311,7 @@ edges: [{from: when, to: say}, {from: say, to: __end__}]
 
 // What a node took from its cache is shown as that.
 func TestSessionsShowWhatCameFromACache(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("twice.yaml", `entry: ask
 nodes: [{id: ask, type: model, cache: {key: "1"}, config: {prompt: "Well?", output: got}}]

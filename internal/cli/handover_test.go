@@ -38,6 +38,7 @@ func TestWithoutTheWorkerProgramItIsSaidHowToInstallIt(t *testing.T) {
 }
 
 func TestWhereAServiceIsAndWhatItsWorkersHave(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]struct {
 		at  Service
 		how string
@@ -81,6 +82,7 @@ func TestWhereAServiceIsAndWhatItsWorkersHave(t *testing.T) {
 
 // A session that was begun on Temporal is gone on with there: each line says so.
 func TestTheEngineOfASessionIsAskedFor(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"": "", "loop": "", "graph:flow": "graph:FILE", "script": "script:FILE", "temporal:loop": "temporal://HOST:PORT", "temporal:graph:flow": "temporal://HOST:PORT?engine=graph:FILE",
 	} {
@@ -91,6 +93,7 @@ func TestTheEngineOfASessionIsAskedFor(t *testing.T) {
 }
 
 func TestALineToGoOnWithNamesTheEngineOfAGraph(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	graph := w.file("g.yaml", "name: g\nentry: may\nnodes: [{id: may, type: approval, config: {prompt: \"Publish?\", output: ok}}]\nedges: [{from: may, to: __end__}]\n")
 	r := w.pawl("run", "--engine", "graph:"+graph, "--dir", w.dir, "--journal", w.journal, "--session", "s", "go")

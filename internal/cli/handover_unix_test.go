@@ -14,6 +14,7 @@ import (
 
 // The program that takes over has the arguments, the streams and the process itself, and its exit code is the program's.
 func TestAnotherProgramTakesOver(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	fake := func(dir, name string) string {
 		text := "#!/bin/sh\necho \"" + name + " $$\"\nfor a; do echo \"[$a]\"; done\ncat\necho err >&2\nexit 7\n"

@@ -4,6 +4,7 @@ import "testing"
 
 // Lines to go on with end up in logs: no password is in them.
 func TestNoPasswordIsInALineToGoOnWith(t *testing.T) {
+	t.Parallel()
 	for journal, want := range map[string]string{
 		"postgres://pawl:secret@db.example/pawl":                          "postgres://pawl@db.example/pawl",
 		"postgres://pawl@db.example/pawl?password=secret&sslmode=disable": "postgres://pawl@db.example/pawl?sslmode=disable",

@@ -50,6 +50,7 @@ func TestTheLinesToGoOnWithHaveWhatTheRunWasGiven(t *testing.T) {
 
 // A further prompt goes on with the same model in the same project.
 func TestTheLineOfAFurtherPromptHasTheModelAndTheProject(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("turns.yaml", "turns:\n- tool_calls: [{id: c1, name: glob, input: {pattern: x}}]\n- text: done\n")
 	r := w.pawl("run", "--session", "s", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "--max-steps", "1", "go")
@@ -61,6 +62,7 @@ func TestTheLineOfAFurtherPromptHasTheModelAndTheProject(t *testing.T) {
 
 // Every flag that resume has is in the lines, or has no place there.
 func TestEachFlagOfResumeIsKeptOrSaidOtherwise(t *testing.T) {
+	t.Parallel()
 	other := []string{"session", "json", "wait", "journal", "unknown", "help"}
 	for _, cmd := range []*cobra.Command{resumeCommand(streams{}, Program{}), approveCommand(streams{})} {
 		for _, line := range regexp.MustCompile(`--[a-z-]+`).FindAllString(cmd.Flags().FlagUsages(), -1) {

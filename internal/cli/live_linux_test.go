@@ -34,7 +34,6 @@ func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 	}))
 	t.Cleanup(busy.Close)
-	t.Setenv("OPENAI_API_KEY", "k")
 	for name, c := range map[string]struct {
 		script string
 		flags  []string
@@ -67,7 +66,7 @@ func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 				}
 				args = append(args, "--model", "scripted/"+script)
 			}
-			s := atPTY(t, path, append(append(args, c.flags...), "go")...)
+			s := atPTYWith(t, []string{"OPENAI_API_KEY=k"}, path, append(append(args, c.flags...), "go")...)
 			for _, text := range c.sees {
 				s.sees(text)
 			}
@@ -80,6 +79,7 @@ func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 }
 
 func TestATerminalShowsThatASessionIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	path, dir := binary(t), t.TempDir()
 	script := filepath.Join(dir, "s.yaml")
 	if err := os.WriteFile(script, []byte(`turns: [{tool_calls: [{name: bash, input: {command: "touch began; sleep 4"}}]}, {text: one}, {text: two}]`), 0o600); err != nil {
@@ -110,7 +110,8 @@ func TestATerminalShowsThatASessionIsWaitedFor(t *testing.T) {
 
 // Elsewhere nothing of the kind is written: neither to a file, nor with --json, nor to a terminal that can't.
 func TestWhatIsWaitedForIsNoLineOfAFile(t *testing.T) {
-	w := newWorld(t)
+	t.Parallel()
+	path, w := binary(t), newWorld(t)
 	script := w.file("s.yaml", "turns: [{delay: 1500ms, text: Done.}]")
 	for _, more := range [][]string{nil, {"--json"}} {
 		r := w.pawl(append([]string{"run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "go"}, more...)...)
@@ -121,15 +122,14 @@ func TestWhatIsWaitedForIsNoLineOfAFile(t *testing.T) {
 	if r := w.pawl("mcp", "list", "--dir", w.dir, "--no-sandbox", "--mcp", "slow=sleep 1.5"); r.code != exitFailed || strings.Contains(r.out+r.err, "\x1b") {
 		t.Errorf("%+v", r)
 	}
-	path := binary(t)
-	t.Setenv("TERM", "dumb")
-	s := atPTY(t, path, "run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "go")
+	s := atPTYWith(t, []string{"TERM=dumb"}, path, "run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "go")
 	if code, all := s.ends(); code != exitCompleted || strings.Contains(all, "\x1b") || strings.Contains(all, "waiting for") {
 		t.Error(fmt.Sprint(code), all)
 	}
 }
 
 func TestAListOfMCPServersShowsWhichItWaitsFor(t *testing.T) {
+	t.Parallel()
 	path, dir := binary(t), t.TempDir()
 	s := atPTY(t, path, "mcp", "list", "--dir", dir, "--no-sandbox", "--mcp", "slow=sleep 2.5", "--mcp", "quick=true")
 	s.sees("the MCP server slow starts: 1 s")
@@ -139,6 +139,7 @@ func TestAListOfMCPServersShowsWhichItWaitsFor(t *testing.T) {
 }
 
 func TestAPackShowsWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
 	path, w := binary(t), newWorld(t)
 	files(t, page(t, "docs/packs.md"), w.dir)
 	s := atPTY(t, path, "pack", "run", "--model", "scripted/"+w.file("s.yaml", "turns: [{delay: 1500ms, text: Hello Ada.}]"), "--var", "name=Ada", "--tool", "lookup_order=https://127.0.0.1:1/", filepath.Join(w.dir, "support.pack.json"), "chat", "Hello")

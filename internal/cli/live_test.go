@@ -52,6 +52,7 @@ Done.`
 }
 
 func TestTheLastLineMakesRoom(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	s := &screen{status: &out}
 	w := s.writer(&out)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,25 +19,29 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
 )
 
 func TestMain(m *testing.M) {
+	var err error
+	if shared, err = isolate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	runInParallel()
 	code := pgtest.Main(m)
-	if err := goleak.Find(); err != nil && code == 0 {
+	if err := errors.Join(goleak.Find(), shared.close()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
-	}
-	for _, dir := range leaves {
-		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
 
-// leaves are directories that all tests share.
-var leaves []string
+// shared is the environment of all tests.
+var shared environment
 
 // ran is what a command line gave.
 type ran struct {
@@ -49,7 +54,7 @@ func program(ctx context.Context, s streams, args []string) int {
 	return Program{Name: "pawl", Version: "devel"}.run(ctx, s, args)
 }
 
-// world is a place to run command lines in: a project, a journal, no keys.
+// world is a place to run command lines in: a project and a journal. The environment is that of isolate.
 type world struct {
 	t       *testing.T
 	dir     string
@@ -57,10 +62,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) world {
-	for _, key := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"} {
-		t.Setenv(key, "")
-	}
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Helper()
 	return world{t, t.TempDir(), "sqlite:" + filepath.Join(t.TempDir(), "journal.db")}
 }
 
@@ -90,10 +92,14 @@ func (w world) pawlIn(stdin string, args ...string) ran {
 
 // run runs a script, with --json lines decoded.
 func (w world) run(script, prompt string, flags ...string) ([]map[string]any, ran) {
-	path := w.file("script.yaml", script)
-	args := append([]string{"run", "--json", "--model", "scripted/" + path, "--dir", w.dir, "--journal", w.journal}, flags...)
-	r := w.pawl(append(args, prompt)...)
+	r := w.runs(script, prompt, append([]string{"--json"}, flags...)...)
 	return w.decoded(r), r
+}
+
+// runs runs a script.
+func (w world) runs(script, prompt string, flags ...string) ran {
+	args := []string{"run", "--model", "scripted/" + w.file("script.yaml", script), "--dir", w.dir, "--journal", w.journal}
+	return w.pawl(slices.Concat(args, flags, unfenced(), []string{prompt})...)
 }
 
 func (w world) decoded(r ran) (lines []map[string]any) {
@@ -136,6 +142,7 @@ turns:
 `
 
 func TestARunDoesRealWorkAndSaysItInLines(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	lines, r := w.run(work, "write a file", "--session", "s1")
 	if r.code != exitCompleted {
@@ -190,14 +197,16 @@ func TestARunDoesRealWorkAndSaysItInLines(t *testing.T) {
 }
 
 func TestStandardOutputHasTheAnswerAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	r := w.pawl("run", "--model", "scripted/"+w.file("s.yaml", work), "--dir", w.dir, "--journal", w.journal, "go")
+	r := w.runs(work, "go")
 	if r.code != 0 || r.out != "It is written.\n" || !strings.Contains(r.err, "bash") || strings.Contains(r.err, "\x1b") {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestAPromptCanComeFromStandardInputAndASessionGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "one"}, {text: "two"}]`)
 	args := []string{"run", "--model", "scripted/" + script, "--dir", w.dir, "--journal", w.journal, "--session", "s", "-"}
@@ -235,6 +244,7 @@ func TestAPromptCanComeFromStandardInputAndASessionGoesOn(t *testing.T) {
 }
 
 func TestHowARunEndsIsItsExitCode(t *testing.T) {
+	t.Parallel()
 	many := `turns: [` + strings.Repeat(`{tool_calls: [{name: glob, input: {pattern: "*.go"}}, {name: read, input: {file_path: script.yaml}}], usage: {input_tokens: 100}},`, 2) + `{text: "x"}]`
 	for name, c := range map[string]struct {
 		script string
@@ -253,6 +263,7 @@ func TestHowARunEndsIsItsExitCode(t *testing.T) {
 		"end of script": {`turns: [{tool_calls: [{name: read, input: {file_path: script.yaml}}]}]`, nil, exitFailed, "validation", "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			lines, r := newWorld(t).run(c.script, "go", c.flags...)
 			last := lines[len(lines)-1]
 			if r.code != c.code || last["type"] != "run.finished" || last["status"] != c.status {
@@ -272,6 +283,7 @@ func TestHowARunEndsIsItsExitCode(t *testing.T) {
 }
 
 func TestWrongUseSaysWhatWouldBeRightAndStartsNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	good := w.file("good.yaml", `turns: [{text: ok}]`)
 	big := w.file("big.txt", "")
@@ -333,6 +345,7 @@ func TestWrongUseSaysWhatWouldBeRightAndStartsNothing(t *testing.T) {
 }
 
 func TestTheLastLineIsWrittenEvenWhenNothingStarts(t *testing.T) {
+	t.Parallel()
 	lines, r := newWorld(t).run("turns: 5", "hi")
 	if len(lines) != 1 || lines[0]["type"] != "run.finished" || lines[0]["status"] != "failed" || r.code != exitUsage {
 		t.Fatal(lines, r)
@@ -343,6 +356,7 @@ func TestTheLastLineIsWrittenEvenWhenNothingStarts(t *testing.T) {
 }
 
 func TestAFileGoesAlongWithThePrompt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	png := w.file("dot.png", "\x89PNG\r\n\x1a\n0000")
 	lines, r := w.run(`turns: [{text: "a dot"}]`, "what is it?", "--file", png)
@@ -357,6 +371,7 @@ func TestAFileGoesAlongWithThePrompt(t *testing.T) {
 
 // What people can read models can, whatever a system calls it by its name.
 func TestAFileOfTextIsTextWhateverItIsCalled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"a.yaml", "a.toml", "a.sh", "a.sql", "a.ts", "a.svg", "a.json", "a.tex", "a.unknown", "Makefile", "esc.log"} {
 		f, err := attach(w.file(name, "a: b # é \x1b[1m\n"))
@@ -373,6 +388,7 @@ func TestAFileOfTextIsTextWhateverItIsCalled(t *testing.T) {
 }
 
 func TestCallsThatCannotRunAreSaid(t *testing.T) {
+	t.Parallel()
 	lines, r := newWorld(t).run(`turns: [{tool_calls: [{id: a, name: reed, input: {}}, {id: b, name: read, input: {file_path: 5}}]}, {text: ok}]`, "go")
 	var got []string
 	for _, l := range lines {
@@ -386,12 +402,14 @@ func TestCallsThatCannotRunAreSaid(t *testing.T) {
 }
 
 func TestTheTerminalIsNotSteeredByWhatAModelSays(t *testing.T) {
+	t.Parallel()
 	if got := printable("a\x1b[2Jb\tc\nd\u202e\r\x07é"); got != "ab\tc\ndé" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, args := range [][]string{{}, {"run"}, {"resume"}, {"replay"}, {"approve"}, {"reject"}, {"answer"}, {"demo"}, {"sessions"}, {"sessions", "list"}, {"sessions", "show"}, {"sessions", "export"}, {"sessions", "import"}, {"sessions", "fork"}, {"sessions", "delete"}, {"version"}} {
 		if r := w.pawl(append(args, "--help")...); r.code != 0 || !strings.Contains(r.out, "Examples:\n  pawl ") {
@@ -404,12 +422,13 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 }
 
 func TestTheDemoFixesAFailingTest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds and tests a Go module three times")
-	}
+	t.Parallel()
+	tier.SkipQuick(t, "it builds and tests a Go module three times")
 	w := newWorld(t)
-	t.Setenv("TMPDIR", t.TempDir())
 	r := w.pawl("demo", "--journal", w.journal)
+	if project := regexp.MustCompile(`(?m)^project  (.+)$`).FindStringSubmatch(r.out); project != nil {
+		t.Cleanup(func() { _ = os.RemoveAll(project[1]) }) // the demo leaves it for people to look at
+	}
 	if r.code != 0 {
 		t.Fatal(r)
 	}
@@ -421,6 +440,7 @@ func TestTheDemoFixesAFailingTest(t *testing.T) {
 }
 
 func TestACancelEndsTheWaitForStandardInput(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -435,6 +455,7 @@ func TestACancelEndsTheWaitForStandardInput(t *testing.T) {
 
 // A cancel before anything began ends every command that does more than look as one that comes later does.
 func TestACancelMeansTheSameInEveryCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{tool_calls: [{id: c1, name: bash, input: {command: touch made}}]}, {text: x}]`)
 	if r := w.pawl("run", "--session", "s", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "--ask", "Bash", "go"); r.code != exitWaiting {
@@ -461,7 +482,7 @@ func TestACancelMeansTheSameInEveryCommand(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		args := words
-		if !slices.Contains([]string{"permissions", "trust", "demo"}, words[0]) {
+		if !slices.Contains([]string{"permissions", "trust"}, words[0]) {
 			args = append(slices.Clip(words), "--journal", w.journal)
 		}
 		code := program(ctx, streams{strings.NewReader(""), &out, &errs}, args)
@@ -483,10 +504,12 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, flags := range [][]string{{}, {"--json"}} {
 		var errs bytes.Buffer
 		args := append([]string{"run", "--model", "scripted/" + w.file("s.yaml", work), "--dir", w.dir, "--journal", w.journal}, flags...)
+		args = append(args, unfenced()...)
 		if code := program(t.Context(), streams{strings.NewReader(""), full{}, &errs}, append(args, "go")); code == exitCompleted || !strings.Contains(errs.String(), "no space left") {
 			t.Errorf("%v: exit %d: %s", flags, code, &errs)
 		}
@@ -494,6 +517,7 @@ func TestAnAnswerThatCannotBeWrittenIsAFailure(t *testing.T) {
 }
 
 func TestTheLastLineIsWrittenForWrongFlagsToo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, args := range [][]string{{"run", "--json", "--bogus", "hi"}, {"run", "--json"}, {"run", "--json", "--max-steps", "x", "hi"}} {
 		if r := w.pawl(args...); r.code != exitUsage || !strings.Contains(r.out, `"type":"run.finished"`) || strings.Count(r.out, "\n") != 1 {
@@ -503,8 +527,9 @@ func TestTheLastLineIsWrittenForWrongFlagsToo(t *testing.T) {
 }
 
 func TestStandardOutputIsEmptyWhenThereIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	r := w.pawl("run", "--model", "scripted/"+w.file("s.yaml", work), "--dir", w.dir, "--journal", w.journal, "--session", "half", "--max-steps", "1", "go")
+	r := w.runs(work, "go", "--session", "half", "--max-steps", "1")
 	if r.code != exitLimit || r.out != "" || !strings.Contains(r.err, "I write a file.") || !strings.Contains(r.err, "go on with: pawl run --session half") {
 		t.Errorf("%+v", r)
 	}
@@ -520,6 +545,7 @@ func TestKeysDoNotReachCommands(t *testing.T) {
 }
 
 func TestALongOutputIsThereForTheNextRunOfTheSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	lines, _ := w.run(`turns: [{tool_calls: [{name: bash, input: {command: "seq 100000"}}]}, {text: ok}]`, "go", "--session", "s")
 	content := find(lines, "tool.finished")["content"].(string)
@@ -535,6 +561,7 @@ func TestALongOutputIsThereForTheNextRunOfTheSession(t *testing.T) {
 }
 
 func TestACallThatBeganAndNeverEndedIsShownSo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	store, err := sqlite.Open(strings.TrimPrefix(w.journal, "sqlite:"))
 	if err != nil {
@@ -557,6 +584,7 @@ func TestACallThatBeganAndNeverEndedIsShownSo(t *testing.T) {
 }
 
 func TestTheDemoThatDiesNeedsAJournalThatStays(t *testing.T) {
+	t.Parallel()
 	if r := newWorld(t).pawl("demo", "--crash", "--journal", "memory"); r.code != exitUsage || !strings.Contains(r.err, "dies with the process") {
 		t.Errorf("%+v", r)
 	}
@@ -564,6 +592,8 @@ func TestTheDemoThatDiesNeedsAJournalThatStays(t *testing.T) {
 
 // pgURL is a database of the throwaway server as a URL, which is the form that --journal takes.
 func pgURL(t *testing.T) string {
+	t.Helper()
+	tier.SkipQuick(t, "it needs PostgreSQL")
 	q := url.Values{}
 	for pair := range strings.FieldsSeq(pgtest.DSN(t)) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -573,6 +603,7 @@ func pgURL(t *testing.T) string {
 }
 
 func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.journal = pgURL(t)
 	lines, r := w.run(work, "write a file", "--session", "s")
@@ -591,6 +622,7 @@ func TestASessionCanBeKeptInPostgreSQL(t *testing.T) {
 }
 
 func TestALineTellsOfACompaction(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := "turns:\n"
 	for _, tokens := range []int{1000, 50_000, 100_000, 170_000} { // of the 200,000 of a model that nobody knows
@@ -623,6 +655,7 @@ func TestALineTellsOfACompaction(t *testing.T) {
 
 // A command that goes on when its run is over ends with the program: who reads the lines is told of that, before the last one.
 func TestACommandThatGoesOnBehindItsRunEndsInTheLines(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	lines, r := w.run(`
 turns:

@@ -22,12 +22,14 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/serve/mcp"
 )
 
 // npm gives the Node and a package that scripts/test installs.
 func npm(t *testing.T, name string) (node, dir string) {
 	t.Helper()
+	tier.SkipQuick(t, "it needs Node and npm packages")
 	root := os.Getenv("PAWL_NPM")
 	if root == "" {
 		component.Absent(t, "PAWL_NPM is not set", "run scripts/test, which installs "+name)
@@ -83,10 +85,12 @@ func (w world) listens(path string, env []string, more ...string) (*exec.Cmd, st
 
 // The official SDK of another language is the client of the program as it is built, by each way.
 func TestAForeignClientUsesTheAgentAndItsTools(t *testing.T) {
+	t.Parallel()
 	node, dir := npm(t, "@modelcontextprotocol/sdk")
 	path := binary(t)
 	for _, how := range []string{"stdio", "http"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			args := []string{"testdata/mcp_client.mjs", dir, how}
 			if how == "stdio" {
@@ -138,9 +142,11 @@ func TestAForeignClientUsesTheAgentAndItsTools(t *testing.T) {
 
 // Told to stop, or left by its client, in the middle of a run: exit 0, and the run goes on with pawl resume.
 func TestAServerThatEndsInTheMiddleOfARunLeavesItToBeResumed(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	for _, how := range []string{"SIGTERM", "end of input", "SIGTERM, http"} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			script := w.file("s.yaml", "turns:\n  - {text: First., tool_calls: [{id: c1, name: read, input: {file_path: a.txt}}]}\n  - {delay: 2s, text: At last.}\n")
 			const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"go","session":"s"}}}`
@@ -203,6 +209,7 @@ func TestAServerThatEndsInTheMiddleOfARunLeavesItToBeResumed(t *testing.T) {
 
 // A call of a tool that waits is answered and finished from another process, without a model.
 func TestACallThatWaitsIsAnsweredAndResumedByTheProgram(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	line := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"write","arguments":{"file_path":"c.txt","content":"x"},"_meta":{"pawl/session":"mine"}}}` + "\n"
@@ -285,6 +292,7 @@ func (o oneConn) Close() error { close(o); return nil }
 func (oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestWrongUseOfMCPServe(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for want, args := range map[string][]string{
 		"a token is needed":     {"--http", "0.0.0.0:0"},

@@ -17,6 +17,7 @@ import (
 )
 
 func TestAFlagThatNamesNoMCPServerIsWrongUse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for flag, want := range map[string]string{"x": "want NAME=COMMAND or NAME=URL", "a b=c": "the name", "a=ftp": ""} {
 		r := w.pawl("run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/none.yaml", "--mcp", flag, "go")
@@ -27,6 +28,7 @@ func TestAFlagThatNamesNoMCPServerIsWrongUse(t *testing.T) {
 }
 
 func TestALoginNeedsAServerWithAnAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.agents(`{"mcpServers": {"files": {"command": "x"}, "here": {"url": "http://127.0.0.1:1/${PAWL_TEST_PATH:-mcp}"}, "unset": {"url": "${PAWL_TEST_UNSET}"}}}`)
 	for want, args := range map[string][]string{
@@ -71,9 +73,8 @@ func noteServer(t *testing.T) string {
 }
 
 func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("PAWL_TEST_TOKEN", "secret-1")
 	w.agents(`{"mcpServers": {
   "notes": {"url": "` + noteServer(t) + `", "headers": {"X-Token": "${PAWL_TEST_TOKEN}"}, "defer": true},
   "gone": {"command": "/no/such/program", "args": ["--key", "${PAWL_TEST_TOKEN}"], "env": {"A": "secret-2"}, "required": true}}}`)
@@ -143,7 +144,6 @@ func TestTheListOfMCPServersSaysHowEachIs(t *testing.T) {
 
 func TestTheDoctorLooksAtMCPServers(t *testing.T) {
 	w := newWorld(t)
-	t.Setenv("HOME", t.TempDir())
 	t.Chdir(w.dir)
 	w.agents(`{"mcpServers": {"gone": {"command": "/no/such/program"}}}`)
 	if r := w.pawl("doctor"); r.code != 0 || !strings.Contains(r.out, "missing  MCP server gone: it waits for approval") {
@@ -166,8 +166,8 @@ func TestTheDoctorLooksAtMCPServers(t *testing.T) {
 
 // A server's question waits on record, for whatever process answers it.
 func TestAQuestionOfAnMCPServerIsAnsweredByAnotherProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	t.Setenv("HOME", t.TempDir())
 	server := sdk.NewServer(&sdk.Implementation{Name: "shop", Version: "1"}, nil)
 	type none struct{}
 	sdk.AddTool(server, &sdk.Tool{Name: "size", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *sdk.CallToolRequest, _ none) (*sdk.CallToolResult, any, error) {

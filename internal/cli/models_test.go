@@ -13,6 +13,7 @@ import (
 )
 
 func TestModelsListsTheWholeCatalogue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	table, lines := w.pawl("models"), w.pawl("models", "--json")
 	if table.code != exitCompleted || lines.code != exitCompleted || table.err+lines.err != "" {
@@ -38,6 +39,7 @@ func TestModelsListsTheWholeCatalogue(t *testing.T) {
 }
 
 func TestModelsAreFoundByPartsOfTheirNamesAndByWhatTheyAreCalledElsewhere(t *testing.T) {
+	t.Parallel()
 	c, err := catalog.Parse("t", []byte(strings.Join([]string{
 		"name\taliases\twindow\tmax_output\tinput\toutput\tcache_read\tcache_write\ttiers\timages\tdocuments\treasoning\tsource\tdate\tuntil\tnote",
 		"openai/gpt-1\tone\t\t\t\t\t\t\t\t\t\t\ts\t2026-01",
@@ -69,6 +71,7 @@ func TestModelsAreFoundByPartsOfTheirNamesAndByWhatTheyAreCalledElsewhere(t *tes
 }
 
 func TestModelsSaysWhatIsKnownAndWhatIsNot(t *testing.T) {
+	t.Parallel()
 	cheap, dear := 0.25, 8.0
 	models := []catalog.Model{
 		{

@@ -16,6 +16,7 @@ import (
 // What Pawl keeps of sessions and secrets only its owner can read, whatever the umask is: the journal with what SQLite puts beside it, long outputs, where A2A's clients are told, approvals, logins,
 // and what lies in the temporary directory meanwhile. What tools write in the project has the modes that files there have.
 func TestOnlyTheOwnerReadsWhatIsKept(t *testing.T) {
+	t.Parallel()
 	pawl, w := binary(t), newWorld(t)
 	loose := w.file("loose", "#!/bin/sh\numask 0\nexec "+pawl+" \"$@\"\n")
 	if err := os.Chmod(loose, 0o700); err != nil {

@@ -14,24 +14,28 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // Every command of the page for those who run it is run, in its order, on a journal with a session that is over, one of a process that died, and one that is old. While the journal is backed up somebody writes.
 func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
+	t.Parallel()
+	tier.SkipQuick(t, "it builds the program")
 	component.Command(t, "sqlite3", "install sqlite3")
 	component.Command(t, "jq", "install jq")
 	path := binary(t)
 	w := newWorld(t)
 
-	db := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pawl", "journal.db")
-	t.Setenv("TMPDIR", t.TempDir())
+	state := t.TempDir()
+	db := filepath.Join(state, "pawl", "journal.db")
+	env := append(os.Environ(), "XDG_STATE_HOME="+state, "TMPDIR="+t.TempDir())
 	slow := w.file("slow.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "echo once >> out; touch began; sleep 60"}}]}, {text: "It is done."}]`)
 	long := w.file("long.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "seq 100000"}}]}, {text: "It is done."}]`)
 	run := func(session, script string) *exec.Cmd {
-		return exec.Command(path, "run", "--dir", w.dir, "--no-sandbox", "--permission-mode", "bypassPermissions", "--session", session, "--model", "scripted/"+script, "go")
+		cmd := exec.Command(path, "run", "--dir", w.dir, "--no-sandbox", "--permission-mode", "bypassPermissions",
+			"--session", session, "--model", "scripted/"+script, "go")
+		cmd.Env = env
+		return cmd
 	}
 	if out, err := run("over", long).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -78,7 +82,7 @@ func TestTheCommandsInThePageOnOperationsWork(t *testing.T) {
 	script += "echo '== '\n" + vacuum[1] + "\npawl sessions list\n"
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), fmt.Sprintf("LEFT=%d", left.Process.Pid))
+	cmd.Env = append(env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), fmt.Sprintf("LEFT=%d", left.Process.Pid))
 	reaped := make(chan struct{})
 	go func() { _ = left.Wait(); close(reaped) }() // or the script would wait for it for ever
 	b, err := cmd.CombinedOutput()

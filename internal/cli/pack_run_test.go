@@ -11,6 +11,7 @@ import (
 )
 
 func TestPackRunAnswersByAPromptOfAPack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	files(t, page(t, "docs/packs.md"), w.dir)
 	pack := w.dir + "/support.pack.json"
@@ -53,6 +54,7 @@ func TestPackRunAnswersByAPromptOfAPack(t *testing.T) {
 }
 
 func TestPackRunGoesByTheWorkflow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	pack := w.file("flow.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {
 "ask": {"id": "ask", "name": "Ask", "version": "1.0.0", "system_template": "You ask {{who}}.", "variables": [{"name": "who", "type": "string", "required": true}]},
@@ -82,6 +84,7 @@ const typedPack = `{"id": "p", "name": "P", "version": "1.0.0", "template_engine
 {"name": "b", "type": "boolean", "required": true}, {"name": "a", "type": "array", "required": true}, {"name": "o", "type": "object", "required": true}]}}}`
 
 func TestPackRunReadsVariablesByTheirTypes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("typed.json", typedPack)
 	told := "7 9007199254740993 0.5 true y [2] [\"x\",\"y\"] words"
@@ -153,6 +156,7 @@ const crewPack = `{"id": "p", "name": "P", "version": "1.0.0", "template_engine"
 "tools": {"pay": {"name": "pay", "description": "Pay."}}, "agents": {"entry": "chat", "members": {"chat": {}, "billing": {}}}}`
 
 func TestPackRunSaysOnStandardErrorWhatHappens(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("crew.json", crewPack)
 	run := func(script string, more ...string) ran {
@@ -200,6 +204,7 @@ type broken struct{ err error }
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
 func TestPackCommandsTellOfAnOutputThatCantBeWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file, script := w.file("crew.json", crewPack), w.file("s.yaml", "turns: [{text: Yes.}]")
 	wrong := w.file("wrong.json", "{}")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	good := `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
 "prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x"}}}`
@@ -44,6 +45,7 @@ func TestPackValidateSaysWhatIsWrongAndWhere(t *testing.T) {
 }
 
 func TestPackValidateAndShowFollowSkills(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("skilled.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},
 "prompts": {"chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x"}}, "skills": [{"path": "refunds", "preload": true}]}`)
@@ -67,6 +69,7 @@ func TestPackValidateAndShowFollowSkills(t *testing.T) {
 }
 
 func TestThePacksOfOthersAreValidButOne(t *testing.T) {
+	t.Parallel()
 	dir := os.Getenv("PAWL_FIXTURES")
 	if dir == "" {
 		t.Skip("no packs of others: set PAWL_FIXTURES to a directory with promptpack/packs/*.json")
@@ -91,6 +94,7 @@ func TestThePacksOfOthersAreValidButOne(t *testing.T) {
 }
 
 func TestPackShowPrintsWhatAPackHas(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.pawl("pack", "show", "../../pack/testdata/full.pack.json")
 	for _, want := range []string{
@@ -117,6 +121,7 @@ func TestPackShowPrintsWhatAPackHas(t *testing.T) {
 }
 
 func TestPackShowLeavesOutNothingThatBinds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := w.file("all.json", `{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"}, "prompts": {
 "chat": {"id": "chat", "name": "Chat", "version": "1.0.0", "system_template": "x", "tools": ["pay", "refund", "billing", "legal"], "tool_policy": {"blocklist": ["refund", "legal"]},
@@ -150,6 +155,7 @@ func TestPackShowLeavesOutNothingThatBinds(t *testing.T) {
 
 // What package pack takes for the name of a handoff's tool is what package agent calls it.
 func TestPackValidateKnowsTheToolsOfHandoffs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []string{"billing", "billing-2", "Billing", "a.b", "é"} {
 		file := w.file("crew.json", strings.NewReplacer("ID", id, "TOOL", agent.DefaultHandoffToolName(id)).Replace(`{"id": "p", "name": "P", "version": "1.0.0", "template_engine": {"version": "v1", "syntax": "{{variable}}"},

@@ -14,6 +14,7 @@ import (
 
 // A person sees which skills a prompt activates, what a subagent does and says as the subagent's, and which call a question is about.
 func TestTheProgressSaysWhoDoesWhat(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, text := range map[string]string{
 		".agents/skills/release/SKILL.md": "---\nname: release\ndescription: Makes a release.\nkeywords: release\n---\nTag it.\n",
@@ -63,6 +64,7 @@ agents:
 
 // What others say in between does not take away what is held back of the answer, and two runs may have calls of the same id.
 func TestTheProgressKeepsRunsApart(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := newProgress(&out, &out, false)
 	p.holdAnswer = true
@@ -90,6 +92,7 @@ func TestTheProgressKeepsRunsApart(t *testing.T) {
 
 // A reply behind which the run goes on was not the answer, and is not lost.
 func TestTheProgressShowsAReplyBehindWhichTheRunGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, stopped := range []journal.Stopped{{Again: "test it first"}, {Steered: true}, {}} {
 		var out bytes.Buffer
 		p := newProgress(&out, &out, false)
@@ -113,6 +116,7 @@ func TestTheProgressShowsAReplyBehindWhichTheRunGoesOn(t *testing.T) {
 
 // A model call that is tried again begins its reply anew: what was held back of it is not the answer's beginning.
 func TestTheProgressForgetsWhatIsVoid(t *testing.T) {
+	t.Parallel()
 	for held, want := range map[bool]string{true: "retry: too much\nTwo.\n", false: "One\nretry: too much\nTwo.\n"} {
 		var out bytes.Buffer
 		p := newProgress(&out, &out, false)
@@ -132,6 +136,7 @@ func TestTheProgressForgetsWhatIsVoid(t *testing.T) {
 
 // A reply that another process heard comes whole: it is shown all the same, and one that came in pieces is not shown twice.
 func TestTheProgressShowsAReplyThatWasHeardElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, held := range []bool{false, true} {
 		var out bytes.Buffer
 		p := newProgress(&out, &out, false)

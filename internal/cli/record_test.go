@@ -9,6 +9,7 @@ import (
 
 // What hooks made of a call, and what people said to it, is in the transcript that is shown, with the id that it is answered by.
 func TestASessionShowsWhatHooksAndPeopleMadeOfItsCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ esac
 
 // What a person said to a call from another process is told, once, by the process that goes on.
 func TestALineSaysThatACallWasRejected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := `turns:
 - tool_calls: [{id: c1, name: bash, input: {command: touch one}}, {id: c2, name: bash, input: {command: touch two}}]
@@ -123,6 +125,7 @@ func askEachTime(t *testing.T, dir string) {
 
 // An approval for the session is offered, and taken, only where it keeps the call from being asked about again.
 func TestAnApprovalForTheSessionIsForWhatHeedsIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := "turns:\n- tool_calls: [{id: c1, name: bash, input: {command: touch one}}]\n- text: done\n"
 	if lines, r := w.run(script, "go", "--session", "rule", "--ask", "Bash"); r.code != exitWaiting || find(lines, "approval.requested")["once"] != nil {

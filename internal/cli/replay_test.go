@@ -7,6 +7,7 @@ import (
 )
 
 func TestASessionIsReplayedWithoutDoingAnything(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, r := w.run(work, "write a file", "--session", "s"); r.code != 0 {
 		t.Fatal(r)
@@ -29,6 +30,7 @@ func TestASessionIsReplayedWithoutDoingAnything(t *testing.T) {
 }
 
 func TestAReplayNamesTheFirstDifference(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, r := w.run(work, "write a file", "--session", "s"); r.code != 0 {
 		t.Fatal(r)
@@ -71,6 +73,7 @@ func TestAReplayNamesTheFirstDifference(t *testing.T) {
 }
 
 func TestARunThatDiedIsReplayedAsFarAsItWent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.leaveDead()
 	if r := w.pawl("replay", "s", "--journal", w.journal); r.code != 0 || r.out != "r: 7 effects as on record, unfinished\n" {

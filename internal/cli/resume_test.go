@@ -51,6 +51,7 @@ func (w world) leaveDead() {
 }
 
 func TestAKilledRunIsFinishedByResume(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.leaveDead()
 	if r := w.pawl("sessions", "list", "--json", "--journal", w.journal); !strings.Contains(r.out, `"status":"unfinished"`) {
@@ -73,6 +74,7 @@ func TestAKilledRunIsFinishedByResume(t *testing.T) {
 }
 
 func TestWhatHappensToACallOfUnknownOutcomeIsTheCallersChoice(t *testing.T) {
+	t.Parallel()
 	done := func(w world) string {
 		b, err := os.ReadFile(filepath.Join(w.dir, "done.txt"))
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 
 // A process that is killed while it waits for the next attempt has lost nothing: another one makes the call.
 func TestAKillInAWaitLosesNothing(t *testing.T) {
+	t.Parallel()
 	path, w, well := binary(t), newWorld(t), make(chan struct{})
 	server := busy(t, well)
-	t.Setenv("ANTHROPIC_API_KEY", "")
 	cmd := exec.Command(path, "run", "--json", "--model", "anthropic/claude-sonnet-4-5", "--base-url", server.URL, "--dir", w.dir, "--journal", w.journal, "--session", "s", "my words")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

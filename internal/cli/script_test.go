@@ -7,6 +7,7 @@ import (
 )
 
 func TestAScriptIsRunResumedAndReplayed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const source = "r = generate('Write.')\ntool('bash', command = 'echo one >> out.txt')\nif not ask('Keep it?', choices = ['yes', 'no']):\n    fail('no')\nemit('kept: ' + r.text)\n"
 	file := w.file("poem.star", source)

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // Every command of the page on serving is run, in its order, against a server.
 func TestTheCommandsInThePageOnServingWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
+	t.Parallel()
+	tier.SkipQuick(t, "it builds the program")
 	component.Command(t, "curl", "install curl 7.82 or later")
 	component.Command(t, "jq", "install jq")
 	path := binary(t)

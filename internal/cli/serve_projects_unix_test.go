@@ -16,6 +16,7 @@ import (
 
 // Two projects, each with its own server, over one journal: neither shows, continues or touches what is the other's.
 func TestAServerOpensTheSessionsOfItsProjectAndNoOther(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns:

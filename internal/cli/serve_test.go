@@ -6,6 +6,7 @@ import (
 )
 
 func TestWhatServeIsToldWrongly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "Hi."}]`)
 	for _, c := range []struct {
@@ -22,7 +23,6 @@ func TestWhatServeIsToldWrongly(t *testing.T) {
 		{[]string{"--grace", "0s"}, "--grace 0s"},
 		{[]string{"x"}, "unknown command"},
 	} {
-		t.Setenv("PAWL_TOKEN", "")
 		r := w.pawl(append([]string{"serve", "--model", "scripted/" + script, "--dir", w.dir, "--journal", "memory"}, c.args...)...)
 		if r.code != exitUsage || !strings.Contains(r.err, c.want) || r.out != "" || strings.Contains(r.err, "serving") {
 			t.Errorf("%v: %+v", c.args, r)
@@ -32,6 +32,7 @@ func TestWhatServeIsToldWrongly(t *testing.T) {
 
 // Where the journal can't be, as in somebody's sandbox, the error says what to give.
 func TestAJournalThatCannotBeWrittenSaysWhatToGive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "Hi."}]`)
 	r := w.pawl("mcp", "serve", "--model", "scripted/"+script, "--dir", w.dir, "--journal", "sqlite:"+script+"/journal.db")

@@ -119,6 +119,7 @@ func (s *served) read(path, last string, enough func(news) bool) (all []news) {
 
 // Killed in the middle of a run, a server that takes its place goes on with it when its client asks again; the client reads on from where it was.
 func TestAServerThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns:
@@ -177,6 +178,7 @@ func TestAServerThatIsKilledLosesNothing(t *testing.T) {
 
 // Told to stop, it leaves nothing behind that runs, and what it was at can be resumed.
 func TestAServerThatIsToldToStop(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns:
@@ -213,6 +215,7 @@ func TestAServerThatIsToldToStop(t *testing.T) {
 
 // With --resume it goes on by itself with what the one before it was at. Any server of the journal knows whether somebody drives that.
 func TestAServerTakesUpWhatWasLeft(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns:
@@ -252,6 +255,7 @@ func TestAServerTakesUpWhatWasLeft(t *testing.T) {
 }
 
 func TestAServerWithATokenWantsIt(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "Hi."}]`)

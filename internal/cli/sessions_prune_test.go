@@ -50,6 +50,7 @@ func (w world) listed() string {
 }
 
 func TestOldSessionsArePruned(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	w := newWorld(t)
 	w.aged(map[string]time.Duration{"a": 40 * day, "b": 31 * day, "c": 29 * day, "d": time.Hour}, "completed", nil)
@@ -76,6 +77,7 @@ func TestOldSessionsArePruned(t *testing.T) {
 }
 
 func TestASessionThatIsDrivenIsNotPruned(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.aged(map[string]time.Duration{"a": time.Hour, "b": time.Hour}, "running", func(store journal.Store) {
 		if err := store.Lease(t.Context(), "a", "driver", time.Now().Add(time.Hour)); err != nil {
@@ -88,6 +90,7 @@ func TestASessionThatIsDrivenIsNotPruned(t *testing.T) {
 }
 
 func TestWrongUseOfPruneRemovesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.aged(map[string]time.Duration{"a": 1000 * time.Hour}, "completed", nil)
 	for name, c := range map[string]struct {
@@ -115,6 +118,7 @@ func TestWrongUseOfPruneRemovesNothing(t *testing.T) {
 }
 
 func TestAgesHaveWeeksAndDays(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
 		"30d": 30 * day, "2w": 14 * day, "1w2d": 9 * day, "1w12h": 7*day + 12*time.Hour, "1d1h30m": 25*time.Hour + 30*time.Minute, "90m": 90 * time.Minute,
@@ -142,6 +146,7 @@ func (h halfway) Delete(ctx context.Context, session string) error {
 }
 
 func TestAPruneThatFailsSaysWhatItRemoved(t *testing.T) {
+	t.Parallel()
 	store := journal.Memory()
 	for i := range 3 {
 		if err := store.Append(t.Context(), fmt.Sprint("s", i), 0, journal.Entry{Time: time.Unix(int64(i), 0), Data: journal.SessionCreated{}}); err != nil {

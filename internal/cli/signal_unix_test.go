@@ -17,14 +17,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // binary builds the program.
 func binary(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
+	tier.SkipQuick(t, "it builds the program")
 	path, err := theProgram()
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,7 @@ func binary(t *testing.T) string {
 
 // theProgram is where it is: once for all tests.
 var theProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("pawl-test-%d", os.Getpid()), "pawl")
-	leaves = append(leaves, filepath.Dir(path))
+	path := filepath.Join(shared.dir, "bin", "pawl")
 	out, err := exec.Command("go", "build", "-o", path, "../../cmd/pawl").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
@@ -142,6 +141,7 @@ func TestARunThatIsEndedFromOutsideLeavesNothingBehind(t *testing.T) {
 }
 
 func TestTheDemoThatDiesIsFinishedByAnotherProcess(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(binary(t), "demo", "--crash", "--journal", "sqlite:"+filepath.Join(t.TempDir(), "j.db"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
@@ -159,6 +159,7 @@ func TestTheDemoThatDiesIsFinishedByAnotherProcess(t *testing.T) {
 
 // PostgreSQL can't tell that a process is gone: a resume waits for its lease to end, says so, and finishes the run.
 func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	dir, journal := t.TempDir(), pgURL(t)
 	script := filepath.Join(dir, "s.yaml")
@@ -201,6 +202,7 @@ func TestAResumeWaitsForTheLeaseOfAKilledProcess(t *testing.T) {
 
 // The model is told of it when the run is resumed.
 func TestACommandInTheBackgroundDiesWithAProgramThatIsKilled(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("it looks for processes in /proc")
 	}
@@ -246,6 +248,7 @@ func TestACommandInTheBackgroundDiesWithAProgramThatIsKilled(t *testing.T) {
 
 // A hook that doesn't read what it is given ends nothing but itself: what goes away is not the reader of the program's own output.
 func TestAHookThatDoesNotReadIsNoHangUp(t *testing.T) {
+	t.Parallel()
 	path, dir := binary(t), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".agents"), 0o700); err != nil {
 		t.Fatal(err)

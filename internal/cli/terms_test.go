@@ -9,12 +9,14 @@ import (
 
 // A run that waits, is answered and goes on is bound as it was.
 func TestARunThatWaitedGoesOnUnderTheRulesThatItWasGiven(t *testing.T) {
+	t.Parallel()
 	for answer, args := range map[string][]string{
 		"approve":             {"approve", "s", "c1"},
 		"approve the session": {"approve", "s", "c1", "--session"},
 		"reject":              {"reject", "s", "c1"},
 	} {
 		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			script := w.file("turns.yaml", `turns:
 - tool_calls: [{id: c1, name: bash, input: {command: touch one}}]
@@ -43,6 +45,7 @@ func TestARunThatWaitedGoesOnUnderTheRulesThatItWasGiven(t *testing.T) {
 
 // A sandbox that was switched off meanwhile is no reason to go on without one: a person has to say so.
 func TestARunOfASandboxGoesOnWithoutOneOnlyWhenThatIsSaid(t *testing.T) {
+	t.Parallel()
 	fenced(t)
 	w := newWorld(t)
 	script := w.file("turns.yaml", "turns:\n- tool_calls: [{id: c1, name: bash, input: {command: touch made}}]\n- text: done\n")

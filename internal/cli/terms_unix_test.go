@@ -14,6 +14,7 @@ import (
 
 // A run that is killed goes on under what it was given, and not under what a bare resume would have.
 func TestAKilledRunGoesOnUnderTheRulesThatItWasGiven(t *testing.T) {
+	t.Parallel()
 	path := binary(t)
 	for name, c := range map[string]struct {
 		flags, again []string // of run, and of resume

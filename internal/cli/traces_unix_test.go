@@ -26,6 +26,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // collector is OpenTelemetry's Collector, as internal/collector has it.
@@ -38,6 +39,7 @@ type collector struct {
 
 func newCollector(t *testing.T) *collector {
 	t.Helper()
+	tier.SkipQuick(t, "it needs OpenTelemetry's Collector")
 	path := os.Getenv("PAWL_COLLECTOR")
 	if path == "" {
 		component.Absent(t, "PAWL_COLLECTOR is not set", "run scripts/test, which builds it")
@@ -196,6 +198,7 @@ const (
 
 // A run of the program, its subagent, its commands, the MCP servers that it calls, and the process that resumes it, are one trace.
 func TestARunIsOneTraceAtACollector(t *testing.T) {
+	t.Parallel()
 	pawl, c, w := binary(t), newCollector(t), newWorld(t)
 	node, _ := npm(t, "@modelcontextprotocol/server-everything")
 	script := w.file("s.yaml", `

@@ -10,15 +10,16 @@ import (
 )
 
 func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	w.file(".agents/settings.json", `{"env": {"GREETING": "hello"}, "hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]}}`)
 	script := w.file("s.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "echo $GREETING >said"}}]}, {text: "Done."}]`)
 	run := func(flags ...string) ran {
-		return w.pawl(append([]string{"run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "go"}, flags...)...)
+		args := append([]string{"run", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/" + script, "go"}, unfenced()...)
+		return w.pawl(append(args, flags...)...)
 	}
 	said := func() string {
 		b, _ := os.ReadFile(filepath.Join(w.dir, "said"))
@@ -60,8 +61,8 @@ func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
 }
 
 func TestADenyRuleThatAModelDeletesBindsInTheNextProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +88,7 @@ func TestADenyRuleThatAModelDeletesBindsInTheNextProcess(t *testing.T) {
 }
 
 func TestTheModelOfTheSettingsRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{text: "From the settings."}]`)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
@@ -152,6 +154,7 @@ func TestARunInASubdirectoryKnowsItsMemory(t *testing.T) {
 
 // What a person mistyped forbids nothing, and has to be told where a run, an approval and a judgment are made of it.
 func TestWhatHasNoEffectIsNamedWhereverItIsRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -178,6 +181,7 @@ func TestWhatHasNoEffectIsNamedWhereverItIsRead(t *testing.T) {
 
 // Whoever approves again sees what he has not approved before, as somebody wrote it.
 func TestTrustShowsWhatIsNewAsItIsWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o700); err != nil {
 		t.Fatal(err)
@@ -211,6 +215,7 @@ func TestTrustShowsWhatIsNewAsItIsWritten(t *testing.T) {
 }
 
 func TestADirectoryThatIsNotThereIsNamedAsItWasGiven(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	none, file := filepath.Join(w.dir, "none"), w.file("file", "")
 	for _, c := range []struct{ said, want string }{
@@ -226,6 +231,7 @@ func TestADirectoryThatIsNotThereIsNamedAsItWasGiven(t *testing.T) {
 
 // A text that tools may have changed is named, for a person to look at the file; what it is kept by is of no use to him.
 func TestTrustNamesTextThatToolsMayHaveChanged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.MkdirAll(filepath.Join(w.dir, ".agents/rules"), 0o700); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // What is approved is what is shown: a character that can't be seen makes another program's name of it.
 func TestAnApprovalShowsWhatCantBeSeen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if err := os.Mkdir(filepath.Join(w.dir, ".agents"), 0o755); err != nil {
 		t.Fatal(err)
@@ -32,6 +33,7 @@ func TestAnApprovalShowsWhatCantBeSeen(t *testing.T) {
 }
 
 func TestACallThatWaitsShowsWhatCantBeSeen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	script := w.file("s.yaml", `turns: [{tool_calls: [{id: c, name: bash, input: {command: "./check`+"\u200b"+`.sh"}}]}, {text: done}]`)
 	const want = `./check\u200b.sh`

@@ -28,6 +28,7 @@ func delta(k journal.Key, kind event.Delta, text string, wait time.Duration) eve
 }
 
 func TestWhatEventsSayIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	below := entry(reply, journal.ModelStarted{Model: "m"})
 	below.Run, below.ParentRun = "low", "r"
 	for name, c := range map[string]struct {
@@ -81,6 +82,7 @@ func texts(w *waiting.Waits, now time.Time) string {
 }
 
 func TestAWorkerIsWaitedForUntilSomethingIsDone(t *testing.T) {
+	t.Parallel()
 	for _, begins := range []journal.Data{journal.RunStarted{}, journal.Resumed{}} {
 		w := waiting.Waits{Elsewhere: "a worker"}
 		w.Event(entry(journal.Key{}, begins), at(0))
@@ -97,6 +99,7 @@ func TestAWorkerIsWaitedForUntilSomethingIsDone(t *testing.T) {
 }
 
 func TestWhatNoEventTellsOf(t *testing.T) {
+	t.Parallel()
 	var w waiting.Waits
 	w.Begin(waiting.Start, "files", at(0))
 	w.Begin(waiting.Start, "wiki", at(1))
