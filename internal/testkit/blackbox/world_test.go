@@ -41,10 +41,16 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWorldAt(t, base)
+}
+
+// newWorldAt is newWorld in this directory, which the test's end removes.
+func newWorldAt(t *testing.T, base string) *world {
+	t.Helper()
 	t.Cleanup(func() { removeAll(t, base) })
 	w := &world{t: t, home: filepath.Join(base, "home"), dir: filepath.Join(base, "project"), temp: filepath.Join(base, "tmp")}
 	for _, dir := range []string{w.home, w.dir, w.temp} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
