@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/raced"
 	"github.com/pawl-dev/pawl/internal/readme"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/journaltest"
 )
@@ -22,8 +23,9 @@ func open(t *testing.T, dir string) journal.Store {
 }
 
 func TestItIsAStore(t *testing.T) {
+	tier.SkipQuick(t, "the store writes each entry durably, which takes ten seconds")
 	if raced.Enabled {
-		t.Skip("with -race it takes a minute: scripts/test runs it without, too")
+		t.Skip("with -race it takes a minute: scripts/test --all runs it without")
 	}
 	journaltest.Run(t, func(t *testing.T) journal.Store { return open(t, t.TempDir()) })
 }

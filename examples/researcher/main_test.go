@@ -8,12 +8,14 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/readme"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
 func TestMain(m *testing.M) { readme.Main(m, main) }
 
 func TestAReportHasItsSources(t *testing.T) {
+	tier.SkipQuick(t, "it needs a sandbox")
 	if can := fence.Probe().Hosts; !can.Holds {
 		component.Absent(t, "no sandbox: "+can.Why, "apt-get install bubblewrap")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/readme"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 func TestMain(m *testing.M) { readme.Main(m, main) }
@@ -66,6 +67,7 @@ func start(t *testing.T, dir string) (url string) {
 }
 
 func TestWhatIsApprovedOnThePageIsPublished(t *testing.T) {
+	tier.SkipQuick(t, "it needs Chromium")
 	chromium := component.Command(t, "chromium", "apt-get install chromium")
 	opts := append(chromedp.DefaultExecAllocatorOptions[:len(chromedp.DefaultExecAllocatorOptions):len(chromedp.DefaultExecAllocatorOptions)], chromedp.ExecPath(chromium))
 	if os.Getuid() == 0 {

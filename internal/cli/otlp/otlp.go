@@ -37,6 +37,7 @@ const flushTime = 2 * time.Second
 type Export struct {
 	name, version string
 	warn          func(text string)
+	flushTime     time.Duration // that Close may take
 
 	once   sync.Once
 	tracer engine.Tracer
@@ -49,7 +50,7 @@ type Export struct {
 
 // New makes an Export of a program, which is service.name unless OTEL_SERVICE_NAME is set. warn is told, once, that something could not be sent.
 func New(name, version string, warn func(text string)) *Export {
-	return &Export{name: name, version: version, warn: warn}
+	return &Export{name: name, version: version, warn: warn, flushTime: flushTime}
 }
 
 // Tracer is what stands around runs; nil: the environment asks for nothing. The first call makes what it needs. Its error is wrong configuration, errdefs.Validation.
@@ -145,7 +146,7 @@ func (x *Export) Close() {
 		return
 	}
 	defer x.cancel()
-	ctx, cancel := context.WithTimeout(x.over, flushTime)
+	ctx, cancel := context.WithTimeout(x.over, x.flushTime)
 	defer cancel()
 	var all sync.WaitGroup
 	for _, end := range x.ends { // each ends with ctx, whatever goes on behind it
