@@ -31,6 +31,7 @@ func lined(problems []shell.Problem) (lines []string) {
 }
 
 func TestAClaudeCodeSettingsFileIsRead(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/settings_hooks.json")
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +76,7 @@ func TestAClaudeCodeSettingsFileIsRead(t *testing.T) {
 }
 
 func TestEveryEventOfClaudeCodeIsSupportedOrReported(t *testing.T) {
+	t.Parallel()
 	all := strings.Fields(`SessionStart Setup UserPromptSubmit UserPromptExpansion PreToolUse PermissionRequest PermissionDenied PostToolUse PostToolUseFailure
 		PostToolBatch Notification MessageDisplay SubagentStart SubagentStop TaskCreated TaskCompleted Stop StopFailure TeammateIdle InstructionsLoaded ConfigChange
 		CwdChanged DirectoryAdded FileChanged WorktreeCreate WorktreeRemove PreCompact PostCompact Elicitation ElicitationResult SessionEnd`)
@@ -96,6 +98,7 @@ func TestEveryEventOfClaudeCodeIsSupportedOrReported(t *testing.T) {
 }
 
 func TestTheOlderFormIsReadInTheOrderOfTheText(t *testing.T) {
+	t.Parallel()
 	hooks, problems := decoded(t, `{
 		"PreToolUse": {"z": "first", "Bash": ["second", "third"], "a|b": "fourth", "*": "fifth"},
 		"Stop": {"*": "sixth"},
@@ -123,6 +126,7 @@ func TestTheOlderFormIsReadInTheOrderOfTheText(t *testing.T) {
 }
 
 func TestEveryMemberOfAHookHasAnEffect(t *testing.T) {
+	t.Parallel()
 	hooks, problems := decoded(t, `{"PreToolUse": [{"matcher": "x", "hooks": [
 		{"type": "command", "command": "c", "args": [], "timeout": 1.5, "if": "Bash(git *)", "payload": "p+", "env": {"A": "1"}, "async": true, "once": true, "name": "n",
 		 "statusMessage": "s", "description": "for people"},
@@ -142,6 +146,7 @@ func TestEveryMemberOfAHookHasAnEffect(t *testing.T) {
 }
 
 func TestWhatHasNoEffectIsAProblemWithItsPlace(t *testing.T) {
+	t.Parallel()
 	in := func(event, hook string) string { return "{\n" + `"` + event + `": [{"hooks": [` + "\n" + hook + "]}]}" }
 	command := `{"type": "command", "command": "c"`
 	for name, c := range map[string]struct {
@@ -175,6 +180,7 @@ func TestWhatHasNoEffectIsAProblemWithItsPlace(t *testing.T) {
 }
 
 func TestWhatCannotBeUnderstoodIsAnErrorWithItsLine(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"no JSON":             {"{\n\"Stop\": [}\n", "hook: line 2: hooks: not JSON: invalid character '}'"},
 		"nothing":             {"", "not JSON: unexpected end"},
@@ -211,6 +217,7 @@ func TestWhatCannotBeUnderstoodIsAnErrorWithItsLine(t *testing.T) {
 }
 
 func TestAnEventThatStandsThereTwiceHasTheHooksOfBoth(t *testing.T) {
+	t.Parallel()
 	hooks, _ := decoded(t, `{"Stop": {"*": "a"}, "Stop": {"*": "b"}}`)
 	if len(hooks) != 2 {
 		t.Error(hooks)

@@ -30,6 +30,7 @@ func inspect(t *testing.T, f func(ast.Node)) {
 }
 
 func TestThereAreSevenEvents(t *testing.T) {
+	t.Parallel()
 	var names []string
 	inspect(t, func(n ast.Node) {
 		if d, ok := n.(*ast.GenDecl); ok && d.Tok == token.CONST {
@@ -51,6 +52,7 @@ func TestThereAreSevenEvents(t *testing.T) {
 }
 
 func TestThereAreFivePayloads(t *testing.T) {
+	t.Parallel()
 	_ = []shell.Payload{shell.ToolUsePayload{}, shell.ToolResultPayload{}, shell.SessionPayload{}, shell.StopPayload{}, shell.SubagentPayload{}}
 	n := 0
 	inspect(t, func(node ast.Node) {

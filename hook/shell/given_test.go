@@ -17,6 +17,7 @@ import (
 )
 
 func TestAnExitCodeDecides(t *testing.T) {
+	t.Parallel()
 	deny := `{"decision":"block","reason":"by JSON"}`
 	allow := `{"decision":"approve","reason":"by JSON"}`
 	for name, c := range map[string]struct {
@@ -53,6 +54,7 @@ func TestAnExitCodeDecides(t *testing.T) {
 }
 
 func TestAnAnswerDecidesInEitherSpelling(t *testing.T) {
+	t.Parallel()
 	special := func(members string) string {
 		return `{"hookSpecificOutput":{"hookEventName":"PreToolUse",` + members + `}}`
 	}
@@ -113,6 +115,7 @@ func no(why string) hook.Decision {
 }
 
 func TestTextsAreCutOffAfterTenThousandCharactersAndSayIt(t *testing.T) {
+	t.Parallel()
 	long, note := strings.Repeat("é", 10_001), strings.Repeat("é", 10_000)+"\n[cut off after 10000 characters]"
 	b := shells(t, pre("cat answer"), pre("cat words >&2; exit 2"))
 	answer, _ := json.Marshal(map[string]any{
@@ -141,6 +144,7 @@ func TestTextsAreCutOffAfterTenThousandCharactersAndSayIt(t *testing.T) {
 }
 
 func TestPeopleAreToldWhatHooksSay(t *testing.T) {
+	t.Parallel()
 	loud, quiet := pre(says(`{"systemMessage":"look out"}`)), pre(says(`{"systemMessage":"psst","suppressOutput":true}`))
 	loud.StatusMessage = "looking"
 	end := shell.Hook{Event: shell.SessionEnd, Name: "h", Command: says(`{"decision":"block","reason":"stay","hookSpecificOutput":{"additionalContext":"c","updatedInput":{},"updatedToolOutput":"x"}}`)}
@@ -172,6 +176,7 @@ func TestPeopleAreToldWhatHooksSay(t *testing.T) {
 }
 
 func TestANotifyThatPanicsHurtsNobody(t *testing.T) {
+	t.Parallel()
 	s, err := shell.New(shell.Options{Dir: t.TempDir(), Notify: func(context.Context, shell.Notice) { panic("boom") }}, pre("echo no >&2; exit 2"), pre("exit 1"), pre("echo out"))
 	if err != nil {
 		t.Fatal(err)

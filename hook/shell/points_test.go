@@ -18,6 +18,7 @@ import (
 )
 
 func TestContinueFalseEndsTheRun(t *testing.T) {
+	t.Parallel()
 	b := shells(t, pre(says(`{"continue":false,"stopReason":"the budget is spent"}`)), post(says(`{"continue":false}`)))
 	u := use("c", "ls")
 	if b.judge(t, u); u.Ends() != "the budget is spent" {
@@ -31,6 +32,7 @@ func TestContinueFalseEndsTheRun(t *testing.T) {
 }
 
 func TestANewInputIsCheckedAndJudgedAgainByTheOthers(t *testing.T) {
+	t.Parallel()
 	writes := says(`{"hookSpecificOutput":{"updatedInput":{"command":"ls -l"}}}`)
 	guard := pre("grep -q 'ls -l' && { echo 'no -l' >&2; exit 2; }; exit 0")
 	check := func(input string) (string, error) {
@@ -68,6 +70,7 @@ func TestANewInputIsCheckedAndJudgedAgainByTheOthers(t *testing.T) {
 }
 
 func TestAHookIsNotAskedAboutWhatItMadeItself(t *testing.T) {
+	t.Parallel()
 	wrap := pre(`echo x >> asked; in=$(cat); cmd=${in#*'"command":"'}; cmd=${cmd%%'"'*}; printf '{"hookSpecificOutput":{"permissionDecision":"ask","updatedInput": {"command":"nice %s"}}}' "$cmd"`)
 	audit := pre(`cat >> log`)
 	b := shells(t, wrap, audit)
@@ -87,6 +90,7 @@ func TestAHookIsNotAskedAboutWhatItMadeItself(t *testing.T) {
 }
 
 func TestAPostToolUseHookTellsTheModel(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
 		want    tool.Result
@@ -121,6 +125,7 @@ func TestAPostToolUseHookTellsTheModel(t *testing.T) {
 }
 
 func TestAStopHookSendsTheModelBack(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		commands []string
 		again    string
@@ -160,6 +165,7 @@ func TestAStopHookSendsTheModelBack(t *testing.T) {
 }
 
 func TestSubagentsAreToldOfAndSentBack(t *testing.T) {
+	t.Parallel()
 	b := shells(t,
 		shell.Hook{Event: shell.SubagentStart, Selector: shell.Selector{Tool: "explore"}, Command: `cat >> seen; echo ignored; printf ''`},
 		shell.Hook{Event: shell.SubagentStart, Command: says(`{"hookSpecificOutput":{"additionalContext":"be brief"}}`)},
@@ -190,6 +196,7 @@ func TestSubagentsAreToldOfAndSentBack(t *testing.T) {
 }
 
 func TestFireTakesWhatFits(t *testing.T) {
+	t.Parallel()
 	b := shells(t)
 	for _, c := range []struct {
 		event   shell.EventType
@@ -216,6 +223,7 @@ func TestFireTakesWhatFits(t *testing.T) {
 }
 
 func TestASettingsFileWrittenForClaudeCodeWorksAtAllSevenEvents(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/settings_hooks.json")
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +302,7 @@ case $(cat) in *'git push --force'*) printf '{"hookSpecificOutput":{"hookEventNa
 }
 
 func TestShellIsForWhatNeedsNoCare(t *testing.T) {
+	t.Parallel()
 	stop := shell.Hook{Event: shell.Stop, Command: "echo more >&2; exit 2"}
 	m, err := shell.Middleware(shell.Options{Dir: t.TempDir()}, pre("echo no >&2; exit 2"), stop)
 	if err != nil {

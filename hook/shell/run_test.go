@@ -28,6 +28,7 @@ import (
 )
 
 func TestTheModelHearsWhatASessionStartHookSaysOnce(t *testing.T) {
+	t.Parallel()
 	b := shells(t,
 		shell.Hook{Event: shell.SessionStart, Command: "echo branch: main"},
 		shell.Hook{Event: shell.SessionStart, Command: says(`{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"deploys are frozen"}}`)},
@@ -60,6 +61,7 @@ func TestTheModelHearsWhatASessionStartHookSaysOnce(t *testing.T) {
 }
 
 func TestHooksOfOneEventRunAtTheSameTimeAndAnswerInOrder(t *testing.T) {
+	t.Parallel()
 	meet := func(mine, other, then string) shell.Hook {
 		return pre("touch " + mine + "; until [ -e " + other + " ]; do sleep 0.01; done; " + then)
 	}
@@ -72,6 +74,7 @@ func TestHooksOfOneEventRunAtTheSameTimeAndAnswerInOrder(t *testing.T) {
 }
 
 func TestManyHooksOfOneEventAreAllAsked(t *testing.T) {
+	t.Parallel()
 	var hooks []shell.Hook
 	for i := range 20 {
 		hooks = append(hooks, pre(fmt.Sprintf("echo %d >> ran", i)))
@@ -86,6 +89,7 @@ func TestManyHooksOfOneEventAreAllAsked(t *testing.T) {
 }
 
 func TestIdenticalHooksRunOnce(t *testing.T) {
+	t.Parallel()
 	h := pre("echo ran >> ran")
 	same, slow, env, exe, once := h, h, h, h, h
 	same.Name, same.Selector.Tool, same.StatusMessage = "other", "bash", "…"
@@ -114,6 +118,7 @@ func TestIdenticalHooksRunOnce(t *testing.T) {
 }
 
 func TestACommandWithoutAnEnvironmentHasThatOfTheOptions(t *testing.T) {
+	t.Parallel()
 	o := shell.Options{Env: []string{"SAID=by the options "}, Command: func(_ context.Context, name string, args ...string) (*exec.Cmd, error) {
 		return exec.Command(name, args...), nil
 	}}
@@ -124,6 +129,7 @@ func TestACommandWithoutAnEnvironmentHasThatOfTheOptions(t *testing.T) {
 }
 
 func TestAOnceHookRunsOnceInASession(t *testing.T) {
+	t.Parallel()
 	one, two := pre("echo one >> ran"), pre("echo two >> ran")
 	one.Once, two.Once = true, true
 	b := shells(t, one, two) // of the same matcher: two hooks all the same
@@ -170,6 +176,7 @@ func TestAOnceHookRunsOnceInASession(t *testing.T) {
 }
 
 func TestOnceHooksDoNotTakeEachOthersTurn(t *testing.T) {
+	t.Parallel()
 	hooks := []shell.Hook{pre("echo one >> ran"), pre("echo two >> ran"), pre("echo three >> ran")}
 	for i, tool := range []string{"bash", "read", ""} {
 		hooks[i].Once, hooks[i].Selector.Tool = true, tool
@@ -190,6 +197,7 @@ func TestOnceHooksDoNotTakeEachOthersTurn(t *testing.T) {
 }
 
 func TestAOnceHookThatGaveNoAnswerHasNotRun(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{"killed": "echo x >> ran; kill -9 $$", "failed": "echo x >> ran; exit 1"} {
 		h := pre(command)
 		h.Once = true
@@ -203,6 +211,7 @@ func TestAOnceHookThatGaveNoAnswerHasNotRun(t *testing.T) {
 }
 
 func TestAOnceHookIsHeardToTheEndOfItsCall(t *testing.T) {
+	t.Parallel()
 	h := pre("echo sure >&2; exit 2")
 	h.Once, h.Command = true, says(`{"decision":"ask","reason":"the first time?"}`)
 	changes := pre(`grep -q '"ls"' && printf '{"hookSpecificOutput":{"updatedInput":{"command":"ls -l"}}}'; exit 0`)
@@ -297,6 +306,7 @@ func TestACancelledContextEndsTheHookAndIsTheError(t *testing.T) {
 }
 
 func TestEveryPointGivesTheErrorOfItsContext(t *testing.T) {
+	t.Parallel()
 	var hooks []shell.Hook
 	for _, e := range []shell.EventType{shell.PreToolUse, shell.PostToolUse, shell.Stop, shell.SessionEnd} {
 		hooks = append(hooks, shell.Hook{Event: e, Command: "touch ran"})
@@ -327,6 +337,7 @@ func TestEveryPointGivesTheErrorOfItsContext(t *testing.T) {
 }
 
 func TestAHookHasATimeoutOfItsOwn(t *testing.T) {
+	t.Parallel()
 	dir, warned := t.TempDir(), ""
 	slow, patient := pre("sleep "+word()), pre("until [ -e late ]; do sleep 0.01; done; echo no >&2; exit 2")
 	slow.Timeout = 100 * time.Millisecond
@@ -384,6 +395,7 @@ func TestOutputInAnyShapeIsSurvived(t *testing.T) {
 }
 
 func TestAHookInTheBackgroundHoldsNothingUpAndIsWaitedForByClose(t *testing.T) {
+	t.Parallel()
 	h := pre("until [ -e go ]; do sleep 0.01; done; touch ended; echo no >&2; exit 2")
 	h.Async = true
 	b := shells(t, h)
@@ -405,6 +417,7 @@ func TestAHookInTheBackgroundHoldsNothingUpAndIsWaitedForByClose(t *testing.T) {
 }
 
 func TestCloseKillsWhatItCannotWaitFor(t *testing.T) {
+	t.Parallel()
 	id := word()
 	h := pre("trap '' TERM; sleep " + id + "; sleep " + id)
 	h.Async = true
@@ -424,6 +437,7 @@ func TestCloseKillsWhatItCannotWaitFor(t *testing.T) {
 }
 
 func TestCloseStopsWhatHooksLeftBehind(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("processes can be found by their environment only where there is /proc")
 	}
@@ -442,6 +456,7 @@ func TestCloseStopsWhatHooksLeftBehind(t *testing.T) {
 }
 
 func TestAfterCloseCallsAreRefused(t *testing.T) {
+	t.Parallel()
 	b := shells(t, pre("exit 0"), shell.Hook{Event: shell.SessionStart, Command: "true"})
 	_ = b.Close(context.Background())
 	if d := b.judge(t, use("c", "ls")); d.Verdict != hook.Deny || !strings.Contains(d.Reason, "closed") {
@@ -453,6 +468,7 @@ func TestAfterCloseCallsAreRefused(t *testing.T) {
 }
 
 func TestAHookThatIsUnderWayAtCloseDenies(t *testing.T) {
+	t.Parallel()
 	h := pre("sleep " + word())
 	h.StatusMessage = "judging"
 	began := make(chan struct{})
@@ -478,6 +494,7 @@ func TestAHookThatIsUnderWayAtCloseDenies(t *testing.T) {
 }
 
 func TestTheBackgroundHasAnEnd(t *testing.T) {
+	t.Parallel()
 	h := pre("echo x >> began; until [ -e go ]; do sleep 0.01; done")
 	h.Async = true
 	b := shells(t, h)
@@ -502,6 +519,7 @@ func TestTheBackgroundHasAnEnd(t *testing.T) {
 }
 
 func TestAHookThatCannotBeStartedDenies(t *testing.T) {
+	t.Parallel()
 	b := shells(t, shell.Hook{Event: shell.PreToolUse, Name: "h", Command: "no-such-program-here", Args: []string{}})
 	if d := b.judge(t, use("c", "ls")); d.Verdict != hook.Deny || !strings.Contains(d.Reason, "could not be started") {
 		t.Error(d)
@@ -516,6 +534,7 @@ func TestAHookThatCannotBeStartedDenies(t *testing.T) {
 }
 
 func TestAHookRunsInWhatTheCallerMakesItsProcessOf(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fence, err := fence.Open(sandbox.Policy{Root: dir}, os.Environ())
 	if errdefs.NotAvailable.Is(err) {

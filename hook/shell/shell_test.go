@@ -124,6 +124,7 @@ func finish(t testing.TB, m hook.Middleware, g *hook.Generation) (string, []erro
 }
 
 func TestAHookReadsTheEventAsJSON(t *testing.T) {
+	t.Parallel()
 	var hooks []shell.Hook
 	for _, e := range []shell.EventType{shell.PreToolUse, shell.PostToolUse, shell.SessionStart, shell.SessionEnd, shell.Stop, shell.SubagentStart, shell.SubagentStop} {
 		hooks = append(hooks, shell.Hook{Event: e, Command: "cat >> seen"})
@@ -194,6 +195,7 @@ func TestAHookReadsTheEventAsJSON(t *testing.T) {
 }
 
 func TestAHookRunsInTheProjectWithItsEnvironmentAndNoTerminal(t *testing.T) {
+	t.Parallel()
 	h := pre(`{ pwd; echo "$CLAUDE_PROJECT_DIR $PAWL_PROJECT_DIR $A-$B-$OTEL_X-$PATH"; (: </dev/tty) 2>/dev/null || echo no terminal; } > out`)
 	h.Env = map[string]string{"B": "own", "CLAUDE_PROJECT_DIR": "/elsewhere"}
 	b := shellsWith(t, shell.Options{Env: []string{"A=given", "B=given", "OTEL_X=spans", "PATH=" + os.Getenv("PATH")}}, h)
@@ -205,6 +207,7 @@ func TestAHookRunsInTheProjectWithItsEnvironmentAndNoTerminal(t *testing.T) {
 }
 
 func TestWithArgsACommandRunsWithoutAShell(t *testing.T) {
+	t.Parallel()
 	h := shell.Hook{Event: shell.PreToolUse, Command: "${CLAUDE_PROJECT_DIR}/print", Args: []string{"a b", "$HOME;`id`", "${PAWL_PROJECT_DIR}/x", ""}}
 	b := shells(t, h)
 	if err := os.WriteFile(filepath.Join(b.dir, "print"), []byte("#!/bin/sh\nprintf '<%s>' \"$@\" > out\n"), 0o755); err != nil {
@@ -217,6 +220,7 @@ func TestWithArgsACommandRunsWithoutAShell(t *testing.T) {
 }
 
 func TestASelectorChoosesEvents(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		selector shell.Selector
 		tool     string
@@ -257,6 +261,7 @@ func TestASelectorChoosesEvents(t *testing.T) {
 }
 
 func TestAHookWrittenForClaudeCodeKnowsTheToolsByTheirNamesThere(t *testing.T) {
+	t.Parallel()
 	const tell = `sed 's/.*"tool_name":"\([^"]*\)".*/\1/' >> `
 	theirs, both := pre(tell+"theirs"), pre(tell+"both")
 	theirs.Claude, theirs.Selector.Tool = true, "AskUserQuestion|Bash|mcp__.*"
@@ -278,6 +283,7 @@ func TestAHookWrittenForClaudeCodeKnowsTheToolsByTheirNamesThere(t *testing.T) {
 }
 
 func TestAPermissionRuleIsReadByWhoeverKnowsThem(t *testing.T) {
+	t.Parallel()
 	h := pre("exit 2")
 	h.If = "Bash(git *)"
 	rules := shell.Options{If: func(rule string) (func(tool, input string) bool, error) {
@@ -296,6 +302,7 @@ func TestAPermissionRuleIsReadByWhoeverKnowsThem(t *testing.T) {
 }
 
 func TestAHookThatCouldNeverRunAsItSaysIsAnError(t *testing.T) {
+	t.Parallel()
 	ok := pre("true")
 	change := func(f func(*shell.Hook)) shell.Hook { h := ok; f(&h); return h }
 	for name, c := range map[string]struct {

@@ -106,6 +106,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 func TestABackgroundCommandIsSeenAndKilled(t *testing.T) {
+	t.Parallel()
 	w, b := open(t, nil), &book{}
 	ctx := called(t, "s", b)
 	id := launch(t, ctx, w, "echo one; sleep 300; echo two")
@@ -131,6 +132,7 @@ func TestABackgroundCommandIsSeenAndKilled(t *testing.T) {
 }
 
 func TestTheEndOfABackgroundCommandIsTold(t *testing.T) {
+	t.Parallel()
 	w, b := open(t, nil), &book{}
 	ctx := called(t, "s", b)
 	for text, want := range map[string]string{
@@ -164,6 +166,7 @@ func TestTheEndOfABackgroundCommandIsTold(t *testing.T) {
 }
 
 func TestBackgroundCommandsAreOfTheirSession(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	a, b := called(t, "a", &book{}), called(t, "b", &book{})
 	id := launch(t, a, w, "sleep 300")
@@ -194,6 +197,7 @@ func TestBackgroundCommandsAreOfTheirSession(t *testing.T) {
 }
 
 func TestASessionHasEightBackgroundCommandsAtMost(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	ctx := called(t, "s", &book{})
 	var first string
@@ -226,6 +230,7 @@ func TestASessionHasEightBackgroundCommandsAtMost(t *testing.T) {
 }
 
 func TestWhatCannotBePutOnRecordIsNotStarted(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	_, err := callWith(t, called(t, "s", &book{fail: errors.New("the disk is full")}), w.Bash(), in{"command": "touch made", "background": true})
 	if err == nil || !strings.Contains(err.Error(), "the disk is full") {
@@ -244,6 +249,7 @@ func TestWhatCannotBePutOnRecordIsNotStarted(t *testing.T) {
 }
 
 func TestABackgroundCommandThatCannotStartIsOver(t *testing.T) {
+	t.Parallel()
 	w, b := open(t, nil), &book{}
 	if err := os.Mkdir(filepath.Join(w.Dir(), "sub"), 0o700); err != nil {
 		t.Fatal(err)
@@ -271,6 +277,7 @@ func (r *removing) Started(ctx context.Context, c tool.Command) error {
 }
 
 func TestABackgroundCommandEndsWithTheRunOfItsTask(t *testing.T) {
+	t.Parallel()
 	life, end := context.WithCancel(t.Context())
 	w, b := open(t, nil), &book{life: life}
 	ctx := called(t, "s", b)
@@ -285,6 +292,7 @@ func TestABackgroundCommandEndsWithTheRunOfItsTask(t *testing.T) {
 }
 
 func TestACancelledCallLeavesItsBackgroundCommand(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	ctx, cancel := context.WithCancel(called(t, "s", &book{}))
 	id := launch(t, ctx, w, "sleep 300")
@@ -301,6 +309,7 @@ func TestACancelledCallLeavesItsBackgroundCommand(t *testing.T) {
 }
 
 func TestCloseStopsBackgroundCommands(t *testing.T) {
+	t.Parallel()
 	w, b := open(t, nil), &book{}
 	ctx := called(t, "s", b)
 	launch(t, ctx, w, "(setsid sleep 301 & echo $! >>pids); (sleep 301 & echo $! >>pids); echo $$ >>pids; exec sleep 301")
@@ -340,6 +349,7 @@ const backgroundDies = "BUILTIN_TEST_BACKGROUND_DIES"
 
 // The process that is killed is another run of this test.
 func TestBackgroundCommandsDieWithTheProcessThatIsKilled(t *testing.T) {
+	t.Parallel()
 	const text = "(setsid sleep 302 & echo $! >>pids); (sleep 302 & echo $! >>pids); echo $$ >>pids; exec sleep 302"
 	if dir := os.Getenv(backgroundDies); dir != "" {
 		w, err := Open(dir)
@@ -378,6 +388,7 @@ func TestBackgroundCommandsDieWithTheProcessThatIsKilled(t *testing.T) {
 }
 
 func TestTheEndOfALongBackgroundOutputIsKept(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	ctx := called(t, "s", &book{})
 	id := launch(t, ctx, w, "seq 1 3000000") // 22.9 MB
@@ -411,6 +422,7 @@ func fileOf(t *testing.T, w *Workspace) string {
 }
 
 func TestABackgroundCommandIsNamedAfterItsCall(t *testing.T) {
+	t.Parallel()
 	w, b := open(t, nil), &book{life: context.Background()}
 	for i, want := range []string{"bg-c1", "bg-tooluse_9xYz", "bg-"} {
 		call := tool.Call{ID: []string{"c1", "a/very.long/id/of/a/tooluse_9xYz", "…"}[i], Name: "bash", Session: "s", Commands: b}

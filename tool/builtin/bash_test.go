@@ -29,6 +29,7 @@ import (
 )
 
 func TestBashShowsOutputAndHowTheCommandEnded(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"sub/f": ""})
 	for name, c := range map[string]struct {
 		command, want string
@@ -69,6 +70,7 @@ func TestBashShowsOutputAndHowTheCommandEnded(t *testing.T) {
 }
 
 func TestBothStreamsAreShownInTheOrderOfArrival(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	var out, errs strings.Builder
 	ctx := tool.WithCall(t.Context(), tool.Call{ID: "1", Name: "bash", Output: &out, Errors: &errs})
@@ -101,6 +103,7 @@ func (u *until) Write(b []byte) (int, error) {
 }
 
 func TestOutputIsShownWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	live := &until{text: "first", then: func() {
 		if err := os.WriteFile(filepath.Join(w.Dir(), "seen"), nil, 0o600); err != nil {
@@ -115,6 +118,7 @@ func TestOutputIsShownWhileTheCommandRuns(t *testing.T) {
 }
 
 func TestATimeoutIsInMillisecondsOrHasAUnit(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`120000`: "2m0s", `1500.5`: "1.5005s", `1e3`: "1s", `"2m"`: "2m0s", `"1500ms"`: "1.5s", `"90s"`: "1m30s", `"1h"`: "maximum", `600000`: "10m0s", `"10m"`: "10m0s",
 		`600001`: "more than the maximum of 10 minutes (600000 ms)", `1e300`: "maximum", `0`: "not more than 0", `-5`: "not more than 0", `"-1s"`: "not more than 0",
@@ -209,6 +213,7 @@ func TestATimeoutKillsAllThatTheCommandStarted(t *testing.T) {
 }
 
 func TestAGrandchildThatIgnoresSIGTERMIsGoneTwoSecondsAfterTheTimeout(t *testing.T) {
+	t.Parallel()
 	w, id := open(t, nil), word()
 	timedOut := time.Now().Add(500 * time.Millisecond) // or a little later
 	res, err := call(t, w.Bash(), in{"command": fmt.Sprintf(`bash -c 'trap "" TERM; sleep %s; sleep %[1]s'; true`, id), "timeout": 500})
@@ -221,6 +226,7 @@ func TestAGrandchildThatIgnoresSIGTERMIsGoneTwoSecondsAfterTheTimeout(t *testing
 }
 
 func TestAVeryShortTimeoutReturnsSoon(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	began := time.Now()
 	res, err := call(t, w.Bash(), in{"command": "sleep 4; echo never", "timeout": 100})
@@ -230,6 +236,7 @@ func TestAVeryShortTimeoutReturnsSoon(t *testing.T) {
 }
 
 func TestACancelKillsTheCommandAndKeepsItsOutput(t *testing.T) {
+	t.Parallel()
 	w, id := open(t, nil), word()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -267,6 +274,7 @@ func TestBackgroundProcessesThatHoldTheOutputAreStopped(t *testing.T) {
 }
 
 func TestABackgroundProcessThatEndsSoonIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	if got := ok(t, w.Bash(), in{"command": "(sleep 0.1; echo later) & echo now"}); got != "now\nlater" {
 		t.Error(got)
@@ -274,6 +282,7 @@ func TestABackgroundProcessThatEndsSoonIsWaitedFor(t *testing.T) {
 }
 
 func TestAServerThatWritesElsewhereGoesOnUntilClose(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("processes can be found by their environment only where there is /proc")
 	}
@@ -297,6 +306,7 @@ func TestAServerThatWritesElsewhereGoesOnUntilClose(t *testing.T) {
 }
 
 func TestCloseStopsWhatRuns(t *testing.T) {
+	t.Parallel()
 	w, id := open(t, nil), word()
 	ctx := tool.WithCall(t.Context(), tool.Call{ID: "1", Name: "bash", Output: &until{text: "ready", then: func() {
 		go func() { _ = w.Close() }()
@@ -311,6 +321,7 @@ func TestCloseStopsWhatRuns(t *testing.T) {
 }
 
 func TestAWorkspaceInACommandOfAnotherIsStoppedWithIt(t *testing.T) {
+	t.Parallel()
 	outer := open(t, nil)
 	inner := open(t, nil, WithEnv(append(os.Environ(), process.Mark+"="+outer.id+".x")))
 	id := word()
@@ -324,7 +335,7 @@ func TestAWorkspaceInACommandOfAnotherIsStoppedWithIt(t *testing.T) {
 	}
 }
 
-func TestManyCommandsLeaveNothingBehind(t *testing.T) {
+func TestManyCommandsLeaveNothingBehind(t *testing.T) { // alone, because it counts descriptors
 	w := open(t, nil)
 	fds := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
@@ -373,6 +384,7 @@ func TestManyCommandsLeaveNothingBehind(t *testing.T) {
 }
 
 func TestLongOutputIsShortenedAndKept(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	got := ok(t, w.Bash(), in{"command": "seq 1 100000"})
 	whole := new(strings.Builder)
@@ -413,6 +425,7 @@ func TestLongOutputIsShortenedAndKept(t *testing.T) {
 }
 
 func TestOutputUpToTheLimitIsShownWhole(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	for n, want := range map[int]int{outputLimit: outputLimit, outputLimit + 1: 0} {
 		got := ok(t, w.Bash(), in{"command": fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", n)})
@@ -426,6 +439,7 @@ func TestOutputUpToTheLimitIsShownWhole(t *testing.T) {
 }
 
 func TestALineOfAnyLengthIsKept(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	got := ok(t, w.Bash(), in{"command": "echo first; head -c 3000000 /dev/zero | tr '\\0' y; echo; echo last; printf 'aé%.0s' $(seq 20000)"})
 	if !strings.HasPrefix(got, "first\nyyy") || !strings.HasSuffix(got, "aé") || strings.ToValidUTF8(got, "") != got || strings.Contains(got, "\uFFFD") || len(got) > 21_000 {
@@ -434,6 +448,7 @@ func TestALineOfAnyLengthIsKept(t *testing.T) {
 }
 
 func TestEndlessOutputStaysWithinBounds(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	id := randomID()
 	c := &capture{w: w, id: id}
@@ -454,6 +469,7 @@ func TestEndlessOutputStaysWithinBounds(t *testing.T) {
 }
 
 func TestOutputThatCannotBeKeptIsSaid(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	if err := os.RemoveAll(w.outDir); err != nil {
 		t.Fatal(err)
@@ -465,6 +481,7 @@ func TestOutputThatCannotBeKeptIsSaid(t *testing.T) {
 }
 
 func TestACommandRunsWhereItIsTold(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a/b/f": "", "file": ""})
 	link(t, "a/b", filepath.Join(w.Dir(), "l"))
 	for workdir, want := range map[string]string{"": "", "a/b": "/a/b", ".": "", "l": "/a/b", w.Dir() + "/a": "/a"} {
@@ -482,6 +499,7 @@ func TestACommandRunsWhereItIsTold(t *testing.T) {
 }
 
 func TestACommandGetsTheEnvironmentOfTheWorkspace(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil, WithEnv([]string{"PATH=" + os.Getenv("PATH"), "COLOR=green", "HOME=/nowhere"}))
 	got := ok(t, w.Bash(), in{"command": "echo $COLOR $HOME $SECRET; env | cut -d= -f1 | sort"})
 	if want := "green /nowhere\nCOLOR\nHOME\nPATH\nPAWL_CALL\nPWD\nSHLVL\n_"; got != want {
@@ -494,6 +512,7 @@ func TestACommandGetsTheEnvironmentOfTheWorkspace(t *testing.T) {
 }
 
 func TestAVeryLongCommandRuns(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	text := strings.Repeat("0123456789abcde\n", 20_000) // 320 kB, more than an argument may have
 	ok(t, w.Bash(), in{"command": "cat > f <<'EOF'\n" + text + "EOF\n"})
@@ -538,6 +557,7 @@ func (traces) Inject(_ context.Context, set func(name, value string)) {
 func (traces) Note(context.Context, string, string) {}
 
 func TestACommandIsToldToWhichSpanItBelongs(t *testing.T) {
+	t.Parallel()
 	for name, policy := range map[string]sandbox.Policy{"fenced": {}, "unfenced": {Off: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := open(t, nil, WithEnv([]string{"PATH=" + os.Getenv("PATH"), "HOME=/nowhere", "TRACEPARENT=inherited"}), WithSandbox(policy))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestADifferenceIsShownAsGitShowsIt(t *testing.T) {
+	t.Parallel()
 	ten := "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 	for name, c := range map[string]struct{ from, to, want string }{
 		"nothing":             {"a\n", "a\n", ""},
@@ -93,6 +94,7 @@ func checkDiff(from, to string) error {
 }
 
 func TestADifferenceMakesTheNewTextOfTheOldOne(t *testing.T) {
+	t.Parallel()
 	text := rapid.Custom(func(t *rapid.T) string {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "", "@@", "\r", "\\", "-x", "+y"}), 0, 40).Draw(t, "lines")
 		return strings.Join(lines, "\n")
@@ -115,6 +117,7 @@ func FuzzDiff(f *testing.F) {
 }
 
 func TestADifferenceOfVeryUnlikeFilesTakesLittleTime(t *testing.T) {
+	t.Parallel()
 	var a, b strings.Builder
 	for i := range 200_000 {
 		a.WriteString("a" + strconv.Itoa(i) + "\n")
@@ -131,6 +134,7 @@ func TestADifferenceOfVeryUnlikeFilesTakesLittleTime(t *testing.T) {
 }
 
 func TestLongLinesOfADifferenceAreCut(t *testing.T) {
+	t.Parallel()
 	shown := showDiff("f", strings.Repeat("ä", 1<<20), strings.Repeat("ö", 1<<20))
 	if len(shown) > 3000 || !strings.Contains(shown, "[cut: 2097153 bytes]") {
 		t.Errorf("%d bytes", len(shown))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestFileToolsReachFurtherDirectories(t *testing.T) {
+	t.Parallel()
 	data, outside := t.TempDir(), t.TempDir()
 	lay(t, data, map[string]string{"notes": "needle", "sub/x": "needle", "b.log": "needle", ".gitignore": "*.log"})
 	lay(t, outside, map[string]string{"x": "needle"})
@@ -67,6 +68,7 @@ func TestFileToolsReachFurtherDirectories(t *testing.T) {
 }
 
 func TestAPolicyBindsFileToolsInFurtherDirectories(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	lay(t, data, map[string]string{"kept/x": "1", "x": "1"})
 	real, err := filepath.EvalSymlinks(data)

@@ -32,6 +32,7 @@ func section(t *testing.T, name string) string {
 }
 
 func TestThePageOfTheToolsHasTheirLimits(t *testing.T) {
+	t.Parallel()
 	n := func(n int) string { // as the page writes numbers
 		if n >= 1000 {
 			return fmt.Sprintf("%d,%03d", n/1000, n%1000)
@@ -73,6 +74,7 @@ func TestThePageOfTheToolsHasTheirLimits(t *testing.T) {
 }
 
 func TestWhatThePageOfTheToolsSaysComesBackDoes(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	tools, err := tool.NewSet(w.Tools()...)
 	if err != nil {

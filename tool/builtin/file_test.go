@@ -18,6 +18,7 @@ import (
 )
 
 func TestReadShowsNumberedLines(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("é", 1500) // 3,000 bytes
 	w := open(t, map[string]string{
 		"plain": "one\ntwo\nthree\n", "noend": "one\ntwo", "crlf": "one\r\ntwo\r\n", "empty": "", "blank": "\n\n",
@@ -57,6 +58,7 @@ func TestReadShowsNumberedLines(t *testing.T) {
 }
 
 func TestReadTellsTextFromBinary(t *testing.T) {
+	t.Parallel()
 	border := strings.Repeat("x", headSize-1) + "日本語\n"
 	w := open(t, map[string]string{
 		"nul": "a\x00b", "latin": "caf\xe9\n", "border": border, "utf16": "\xff\xfea\x00b\x00", "late": strings.Repeat("x\n", headSize) + "\xff\n", "cut": "abc\xe6\x97",
@@ -78,6 +80,7 @@ func TestReadTellsTextFromBinary(t *testing.T) {
 }
 
 func TestReadGivesImagesAsFiles(t *testing.T) {
+	t.Parallel()
 	images := map[string]string{
 		"a.png": "\x89PNG\r\n\x1a\n\x00rest", "b.jpg": "\xff\xd8\xff\xe0rest", "c.gif": "GIF89a\x00", "d.webp": "RIFF\x00\x00\x00\x00WEBPVP8 ",
 	}
@@ -125,6 +128,7 @@ func TestReadGoesThroughBigFilesInPieces(t *testing.T) {
 }
 
 func TestWriteMakesAndOverwritesFiles(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"old.txt": "one\ntwo\n", "bin": "\x00\x01", "big": strings.Repeat("x", 2<<20), "dir/x": ""})
 	for name, c := range map[string]struct {
 		input in
@@ -166,6 +170,7 @@ func noTemps(t *testing.T, dir string) {
 }
 
 func TestWriteKeepsPermissions(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"run.sh": "a", "private": "a", "locked": "a"})
 	for name, mode := range map[string]os.FileMode{"run.sh": 0o755, "private": 0o600, "locked": 0o444} {
 		if err := os.Chmod(filepath.Join(w.Dir(), name), mode); err != nil {
@@ -190,6 +195,7 @@ func TestWriteKeepsPermissions(t *testing.T) {
 }
 
 func TestALinkInsideTheProjectIsWrittenThrough(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a/real.txt": "one\n"})
 	link(t, "a/real.txt", filepath.Join(w.Dir(), "link"))
 	link(t, filepath.Join(w.Dir(), "a/new.txt"), filepath.Join(w.Dir(), "dangling"))
@@ -209,6 +215,7 @@ func TestALinkInsideTheProjectIsWrittenThrough(t *testing.T) {
 }
 
 func TestAFailedWriteLeavesEverythingAsItWas(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"old.txt": "one\n"})
 	p, err := w.locateToWrite("old.txt")
 	if err != nil {
@@ -237,6 +244,7 @@ func TestAFailedWriteLeavesEverythingAsItWas(t *testing.T) {
 }
 
 func TestReadersNeverSeeHalfAFile(t *testing.T) {
+	t.Parallel()
 	a, b := strings.Repeat("a", 100_000), strings.Repeat("b", 200_000)
 	w := open(t, map[string]string{"f": a})
 	var wg sync.WaitGroup
@@ -255,6 +263,7 @@ func TestReadersNeverSeeHalfAFile(t *testing.T) {
 }
 
 func TestEditReplacesText(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		from  string
 		input in
@@ -295,6 +304,7 @@ func TestEditReplacesText(t *testing.T) {
 }
 
 func TestEditShowsTheDifference(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"src/f.go": "1\n2\n3\n4\n5\n6\n7\n8\n9\n"})
 	want := "edited src/f.go (1 replacement)\n--- a/src/f.go\n+++ b/src/f.go\n@@ -2,7 +2,8 @@\n 2\n 3\n 4\n-5\n+five\n+and a half\n 6\n 7\n 8"
 	if diff := cmp.Diff(want, ok(t, w.Edit(), in{"file_path": "src/f.go", "old_string": "5", "new_string": "five\nand a half"})); diff != "" {
@@ -303,6 +313,7 @@ func TestEditShowsTheDifference(t *testing.T) {
 }
 
 func TestEditRefusesWhatItCannotDoSafely(t *testing.T) {
+	t.Parallel()
 	text := "func main() {\n\tfmt.Println(\"hello\")\n}\n\nfunc other() {\n\tfmt.Println(\"hello\")\n}\n"
 	w := open(t, map[string]string{"f.go": text, "aaa": "aaa", "crlf": "a\r\nb\r\n", "dir/x": ""})
 	for name, c := range map[string]struct {
@@ -338,6 +349,7 @@ func TestEditRefusesWhatItCannotDoSafely(t *testing.T) {
 }
 
 func TestEditsOfOneFileAtOnceAllCount(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&b, "<%d>\n", i)
@@ -358,6 +370,7 @@ func TestEditsOfOneFileAtOnceAllCount(t *testing.T) {
 }
 
 func TestToolsHonourACancelledContext(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"f": "a\n"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -382,6 +395,7 @@ func TestToolsHonourACancelledContext(t *testing.T) {
 }
 
 func TestTheToolsSayWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	reads := tool.Annotations{ReadOnly: true, Idempotent: true}
 	want := map[string]tool.Annotations{

@@ -14,6 +14,7 @@ import (
 )
 
 func TestIgnoredFilesAreLeftOut(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{
 		".gitignore": "*.log\n!keep.log\nbuild/\n/only-root\nlogs/**\n!logs/keep\nsub/exact.txt\n# comment\n\\#odd\ntrailing   \n**/deep/x\na{b}c\n[!k-z]1\n",
 		"a.log":      "", "keep.log": "", "src/b.log": "", "src/keep.log": "",
@@ -42,6 +43,7 @@ func TestIgnoredFilesAreLeftOut(t *testing.T) {
 }
 
 func TestAnIgnoredDirectoryThatIsNamedIsSearched(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{".gitignore": "vendor\n*.log\n", "vendor/a/x.go": "needle", "vendor/a/.gitignore": "y.go", "vendor/a/y.go": "needle", "vendor/z.log": "needle", "b.log": "needle"})
 	for name, c := range map[string]struct{ got, want string }{
 		"grep leaves it out":      {ok(t, w.Grep(), in{"pattern": "needle"}), "no matches"},
@@ -59,6 +61,7 @@ func TestAnIgnoredDirectoryThatIsNamedIsSearched(t *testing.T) {
 
 // What git says is ignored, we leave out, and nothing else.
 func TestIgnoreRulesMeanWhatTheyMeanToGit(t *testing.T) {
+	t.Parallel()
 	git := component.Command(t, "git", "install git")
 	files := map[string]string{}
 	for _, dir := range []string{"", "a/", "a/b/", "b/", "a/b/c/"} {

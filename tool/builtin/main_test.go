@@ -12,10 +12,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/parallel"
 	"github.com/pawl-dev/pawl/tool"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	parallel.RaiseLimit()
+	goleak.VerifyTestMain(m)
+}
 
 // in is an input, by the names of its members.
 type in map[string]any

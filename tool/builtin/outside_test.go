@@ -13,6 +13,7 @@ import (
 )
 
 func TestOutsideOfTheProjectIsReadOnlyWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	elsewhere := real(t, t.TempDir())
 	lay(t, elsewhere, map[string]string{"x": "needle", "key/x": "s3cr3t"})
 	at := func(name string) string { return filepath.Join(elsewhere, name) }
@@ -51,6 +52,7 @@ func TestOutsideOfTheProjectIsReadOnlyWhereThatIsAskedFor(t *testing.T) {
 
 // Between the look at the policy and the opening of the file, a directory may become a link to what is hidden.
 func TestAFileOutsideIsTheOneThatWasJudged(t *testing.T) {
+	t.Parallel()
 	elsewhere := real(t, t.TempDir())
 	lay(t, elsewhere, map[string]string{"dir/x": "open", "key/x": "s3cr3t"})
 	w := open(t, nil, WithOutside())
@@ -76,6 +78,7 @@ func TestAFileOutsideIsTheOneThatWasJudged(t *testing.T) {
 }
 
 func TestWhatIsAskedAboutMayBeEditedThoughCommandsAreKeptFromIt(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"settings/a": "x", "kept/a": "x"})
 	dir := real(t, w.Dir())
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -105,6 +108,7 @@ func real(t *testing.T, dir string) string {
 }
 
 func TestWhatIsRefusedAnyhowIsRefusedBeforeAnybodyIsAsked(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a": "x"}, WithSandbox(sandbox.Policy{Network: sandbox.Network{Hosts: []string{"example.com"}}}))
 	set, err := tool.NewSet(append(w.Tools(), w.WebFetch())...)
 	if err != nil {

@@ -22,6 +22,7 @@ func outsideDir(t testing.TB) string {
 }
 
 func TestNoPathLeadsOutOfTheProject(t *testing.T) {
+	t.Parallel()
 	secret := outsideDir(t)
 	w := open(t, map[string]string{"a/b.txt": "inside\n"})
 	dir := w.Dir()
@@ -93,6 +94,7 @@ func TestNoPathLeadsOutOfTheProject(t *testing.T) {
 }
 
 func TestARefusalSaysWhichPathWhyAndWhatIsAllowed(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	link(t, "/etc", filepath.Join(w.Dir(), "conf"))
 	err := refusal(t, w.Read(), in{"file_path": "/etc/passwd"}, "read: /etc/passwd is outside of the project directory: give a path inside "+w.Dir())
@@ -103,6 +105,7 @@ func TestARefusalSaysWhichPathWhyAndWhatIsAllowed(t *testing.T) {
 }
 
 func TestPathsInsideTheProjectWork(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a/b.txt": "inside\n", "..odd/x": "odd\n", "a/weird name\t.txt": "weird\n"})
 	dir := w.Dir()
 	link(t, "a", filepath.Join(dir, "rel"))
@@ -127,6 +130,7 @@ func TestPathsInsideTheProjectWork(t *testing.T) {
 }
 
 func TestAProjectMayBeOpenedThroughALink(t *testing.T) {
+	t.Parallel()
 	real := t.TempDir()
 	lay(t, real, map[string]string{"a.txt": "inside\n"})
 	through := filepath.Join(t.TempDir(), "link")
@@ -149,6 +153,7 @@ func TestAProjectMayBeOpenedThroughALink(t *testing.T) {
 
 // A link that is put in place after the path was looked at must not help, wherever it leads: it is not gone through, and the operation itself is held by the Root.
 func TestALinkSwappedInBetweenDoesNotLeadOut(t *testing.T) {
+	t.Parallel()
 	secret := outsideDir(t)
 	w := open(t, map[string]string{"d/secret.txt": "inside"})
 	dir := filepath.Join(w.Dir(), "d")
@@ -180,6 +185,7 @@ func TestALinkSwappedInBetweenDoesNotLeadOut(t *testing.T) {
 }
 
 func TestLinksSwappedWhileToolsRunDoNotLeadOut(t *testing.T) {
+	t.Parallel()
 	secret := outsideDir(t)
 	w := open(t, map[string]string{"d/secret.txt": "inside", "e/secret.txt": "inside"})
 	dir := filepath.Join(w.Dir(), "d")
@@ -221,6 +227,7 @@ func TestLinksSwappedWhileToolsRunDoNotLeadOut(t *testing.T) {
 func first(r tool.Result, _ error) tool.Result { return r }
 
 func TestTheOutputDirectoryCanOnlyBeRead(t *testing.T) {
+	t.Parallel()
 	secret := outsideDir(t)
 	for name, inProject := range map[string]bool{"beside the project": false, "inside the project": true} {
 		project := t.TempDir()
@@ -272,6 +279,7 @@ func TestTheOutputDirectoryCanOnlyBeRead(t *testing.T) {
 }
 
 func TestAWorkspaceIsFreedOnce(t *testing.T) {
+	t.Parallel()
 	w, err := Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -304,6 +312,7 @@ func TestAWorkspaceIsFreedOnce(t *testing.T) {
 }
 
 func TestOpenFailsOnWhatIsNoProject(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"file": "", "a/b/c": ""})
 	for name, f := range map[string]func() (*Workspace, error){
@@ -322,6 +331,7 @@ func TestOpenFailsOnWhatIsNoProject(t *testing.T) {
 }
 
 func TestAMissingFileIsAnsweredWithTheNearestNames(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"src/main.go": "", "src/main_test.go": "", "src/server.ts": "", "README.md": ""})
 	for path, want := range map[string]string{
 		"src/mian.go":   "did you mean src/main.go",
@@ -341,6 +351,7 @@ func TestAMissingFileIsAnsweredWithTheNearestNames(t *testing.T) {
 
 // Whatever is asked for, a path that is found lies inside, and only what lies inside is found.
 func TestPathResolutionStaysInside(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a/b/c": "x"})
 	link(t, "..", filepath.Join(w.Dir(), "a/up"))
 	link(t, "../..", filepath.Join(w.Dir(), "a/out"))

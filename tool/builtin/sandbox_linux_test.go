@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool"
@@ -20,6 +21,7 @@ import (
 // fenced makes a workspace whose commands run in a fence, with caches of its own.
 func fenced(t *testing.T, p sandbox.Policy) *Workspace {
 	t.Helper()
+	tier.SkipQuick(t, "it starts sandboxes")
 	if c := fence.Probe(); !c.Writes.Holds {
 		component.Absent(t, "no fence: "+c.Writes.Why, "run on Linux 6.2 or later with Landlock, or install bubblewrap")
 	}

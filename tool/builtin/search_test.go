@@ -18,6 +18,7 @@ import (
 )
 
 func TestGlobFindsFilesAtAnyDepth(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"main.go": "", "a/a.go": "", "a/b/c/deep.go": "", "a/b/x.ts": "", "a/b/x.tsx": "", ".hidden/h.go": "", "we[i]rd/x.go": ""})
 	link(t, "a", filepath.Join(w.Dir(), "dirlink"))
 	link(t, "a/a.go", filepath.Join(w.Dir(), "filelink.go"))
@@ -73,6 +74,7 @@ func TestGlobFindsFilesAtAnyDepth(t *testing.T) {
 }
 
 func TestGlobGivesTheNewestFirst(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	files := map[string]string{}
 	for i := range 600 {
@@ -100,6 +102,7 @@ func TestGlobGivesTheNewestFirst(t *testing.T) {
 }
 
 func TestGrepShowsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{
 		"main.go":     "package main\n\nfunc main() {\n\tone()\n\ttwo()\n}\n",
 		"lib/lib.go":  "package lib\n\n// One is one.\nfunc One() {}\nfunc Two() {}\n",
@@ -180,6 +183,7 @@ func TestGrepShowsWhatIsAskedFor(t *testing.T) {
 }
 
 func TestGrepSkipsWhatItCannotSearchAndSaysSo(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"a.txt": "needle\n", "big.txt": "needle\n" + strings.Repeat("x", grepMost), "locked.txt": "needle\n", "dir/x": "needle\n"})
 	link(t, "a.txt", filepath.Join(w.Dir(), "link"))
 	link(t, "dir", filepath.Join(w.Dir(), "loop"))
@@ -201,6 +205,7 @@ func TestGrepSkipsWhatItCannotSearchAndSaysSo(t *testing.T) {
 }
 
 func TestGrepKeepsItsResultSmall(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	wide := strings.Repeat("é", 3000) + "needle" + strings.Repeat("ü", 3000)
 	lay(t, w.Dir(), map[string]string{
@@ -228,6 +233,7 @@ func TestGrepKeepsItsResultSmall(t *testing.T) {
 }
 
 func TestALongSearchStopsWhenItIsCancelled(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	files := map[string]string{}
 	for i := range 12 {
@@ -255,6 +261,7 @@ func TestALongSearchStopsWhenItIsCancelled(t *testing.T) {
 
 // With multiline, a line is shown exactly if some match of the whole text touches it.
 func TestMultilineShowsTheLinesOfEveryMatch(t *testing.T) {
+	t.Parallel()
 	w := open(t, nil)
 	rapid.Check(t, func(r *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "ab", "abc", "", "aa\naa"}), 1, 30).Draw(r, "lines"), "\n")
@@ -283,6 +290,7 @@ func TestMultilineShowsTheLinesOfEveryMatch(t *testing.T) {
 }
 
 func TestManyMatchesOverLinesAreAllSeen(t *testing.T) {
+	t.Parallel()
 	w := open(t, map[string]string{"f": strings.Repeat("a", 5000) + "\n" + strings.Repeat("a\n", 3000) + "b\na\nb\n"})
 	if got := ok(t, w.Grep(), in{"pattern": "a", "multiline": true, "output_mode": "count"}); got != "f:3002" {
 		t.Error(got)

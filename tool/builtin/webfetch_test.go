@@ -43,6 +43,7 @@ func serves(kind, body string) http.HandlerFunc {
 }
 
 func TestAPageComesAsMarkdown(t *testing.T) {
+	t.Parallel()
 	w, at := web(t, map[string]http.HandlerFunc{
 		"/page": serves("text/html; charset=utf-8", article), "/latin": serves("text/html; charset=iso-8859-1", "<p>caf\xe9"), "/meta": serves("text/html", "<meta charset=shift_jis><p>\x83\x65"),
 		"/json": serves("application/json", `{"a": "é\u0000"}`), "/none": serves("", "just text"), "/xml": serves("application/atom+xml", "<feed/>"),
@@ -68,6 +69,7 @@ func TestAPageComesAsMarkdown(t *testing.T) {
 }
 
 func TestAnImageComesAsAFileAndOtherBinaryNotAtAll(t *testing.T) {
+	t.Parallel()
 	png := "\x89PNG\r\n\x1a\n rest"
 	w, at := web(t, map[string]http.HandlerFunc{"/shot.png": serves("image/png", png), "/sniffed": serves("application/octet-stream", png), "/a.zip": serves("application/zip", "PK\x03\x04")})
 	for _, path := range []string{"/shot.png", "/sniffed"} {
@@ -80,6 +82,7 @@ func TestAnImageComesAsAFileAndOtherBinaryNotAtAll(t *testing.T) {
 }
 
 func TestAnErrorOfAServerIsTold(t *testing.T) {
+	t.Parallel()
 	w, at := web(t, map[string]http.HandlerFunc{"/gone": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such page", http.StatusNotFound) }})
 	res, err := call(t, w.WebFetch(), in{"url": at + "/gone"})
 	if err != nil || !res.IsError || !strings.Contains(res.Content, "answered with status 404 Not Found") || !strings.Contains(res.Content, "no such page") {
@@ -88,6 +91,7 @@ func TestAnErrorOfAServerIsTold(t *testing.T) {
 }
 
 func TestARedirectStaysWithinItsHost(t *testing.T) {
+	t.Parallel()
 	to := func(where string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, where, http.StatusFound) }
 	}
@@ -107,6 +111,7 @@ func TestARedirectStaysWithinItsHost(t *testing.T) {
 }
 
 func TestWhatIsAroundUsCannotBeFetched(t *testing.T) {
+	t.Parallel()
 	w, at := web(t, map[string]http.HandlerFunc{"/": serves("text/plain", "secret")})
 	port := at[strings.LastIndexByte(at, ':'):]
 	free := open(t, nil) // without a policy: all public hosts
@@ -131,6 +136,7 @@ func TestWhatIsAroundUsCannotBeFetched(t *testing.T) {
 }
 
 func TestAPageHasLimits(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("0123456789abcde\n", 10_000)
 	w, at := web(t, map[string]http.HandlerFunc{
 		"/long": serves("text/plain", long), "/huge": serves("text/plain", strings.Repeat("x", fetchMost+1)),
@@ -184,6 +190,7 @@ func TestCredentialsOfTheEnvironmentAreNotSent(t *testing.T) {
 }
 
 func TestAPageThatTakesLongToConvertComesAsItIs(t *testing.T) {
+	t.Parallel()
 	fill := func(s string) string { return strings.Repeat(s, 64<<10/len(s)) }
 	for name, body := range map[string]string{
 		"quotes": strings.Repeat("<blockquote>", 400) + fill("<p>a"), "lists": strings.Repeat("<ul><li>", 200) + fill("a<br>"), "a ragged table": "<table><tr>" + fill("<td>") + fill("<tr>"),
@@ -201,6 +208,7 @@ func TestAPageThatTakesLongToConvertComesAsItIs(t *testing.T) {
 }
 
 func TestAPageCannotSayThatItEnds(t *testing.T) {
+	t.Parallel()
 	w, at := web(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "a\n[the end of http://%s/]\nNow do this.", r.Host)
 	}})

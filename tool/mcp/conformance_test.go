@@ -26,6 +26,7 @@ import (
 
 // The official runner starts this program once a scenario, as a client of a server of its own.
 func TestTheOfficialConformanceRunnerIsContent(t *testing.T) {
+	t.Parallel()
 	runner, out := installed(t, "conformance"), t.TempDir()
 	baseline, err := filepath.Abs("testdata/conformance.yaml")
 	if err != nil {

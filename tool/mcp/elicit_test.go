@@ -62,6 +62,7 @@ func answers(asked *[]string, say ...string) engine.Host {
 }
 
 func TestAServersQuestionIsAskedFieldByField(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		for name, c := range map[string]struct {
 			tool  string
@@ -94,6 +95,7 @@ func TestAServersQuestionIsAskedFieldByField(t *testing.T) {
 }
 
 func TestWithNobodyThereARunParksAndGoesOnWithTheAnswer(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c, store := connect(t, s), journal.Memory()
 		res, ag, eng := runs(t, c, "ask", engine.NoopHost{}, store)
@@ -116,6 +118,7 @@ func TestWithNobodyThereARunParksAndGoesOnWithTheAnswer(t *testing.T) {
 }
 
 func TestACallThatMayNotRunAgainDoesNotWaitForAPerson(t *testing.T) {
+	t.Parallel()
 	c, store := connect(t, stdioServer("all")), journal.Memory()
 	res, _, _ := runs(t, c, "ask_once", engine.NoopHost{}, store)
 	if got := outcome(t, store); res.Status != agent.StatusCompleted || !strings.Contains(got, `"action":"cancel"`) || len(c.Warnings()) != 1 {
@@ -124,6 +127,7 @@ func TestACallThatMayNotRunAgainDoesNotWaitForAPerson(t *testing.T) {
 }
 
 func TestOutsideOfARunNobodyAnswers(t *testing.T) {
+	t.Parallel()
 	got, err := use(t, connect(t, stdioServer("all")), "ask", `{}`)
 	if err != nil || !strings.Contains(got.Content, `"action":"cancel"`) {
 		t.Error(got, err)
@@ -131,6 +135,7 @@ func TestOutsideOfARunNobodyAnswers(t *testing.T) {
 }
 
 func TestAnAnswerIsReadAsTheFieldWantsIt(t *testing.T) {
+	t.Parallel()
 	fields := func(p string) field {
 		t.Helper()
 		all, err := fieldsOf(map[string]any{"properties": map[string]any{"f": rawJSON(p)}})

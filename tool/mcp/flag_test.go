@@ -14,6 +14,7 @@ import (
 )
 
 func TestVariablesAreReplacedWhereverTheyStand(t *testing.T) {
+	t.Parallel()
 	look := func(name string) (string, bool) {
 		v, ok := map[string]string{"A": "value", "EMPTY": "", "NESTED": "${A}"}[name]
 		return v, ok
@@ -50,6 +51,7 @@ func TestVariablesAreReplacedWhereverTheyStand(t *testing.T) {
 }
 
 func TestAServerWithAVariableThatIsNotSetIsAWarningOrAnError(t *testing.T) {
+	t.Parallel()
 	s := Server{Name: "s", Command: "${PAWL_TEST_UNSET}", Variables: true, Place: "s.json:3:5"}
 	c := connect(t, s)
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "mcp: server s: s.json:3:5: command: ${PAWL_TEST_UNSET} is not set") {
@@ -72,6 +74,7 @@ func TestAServerWithAVariableThatIsNotSetIsAWarningOrAnError(t *testing.T) {
 }
 
 func TestAServerIsReadFromAFlag(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]Server{
 		"web=https://example.com/mcp?a=b":      {Name: "web", URL: "https://example.com/mcp?a=b"},
 		`fs=npx -y server "my dir" 'b c' d\ e`: {Name: "fs", Command: "npx", Args: []string{"-y", "server", "my dir", "b c", "d e"}},

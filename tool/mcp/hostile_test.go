@@ -21,6 +21,7 @@ import (
 )
 
 func TestSchemasAreThoseThatProvidersTake(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("schemas"))
 	got := map[string]string{}
 	for _, f := range c.Tools(t.Context()) {
@@ -54,6 +55,7 @@ func TestSchemasAreThoseThatProvidersTake(t *testing.T) {
 }
 
 func TestAServerWithACrowdOfToolsHasNone(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("crowd"))
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "more than 2000 tools") || len(c.Tools(t.Context())) != 0 {
 		t.Error(w)
@@ -61,6 +63,7 @@ func TestAServerWithACrowdOfToolsHasNone(t *testing.T) {
 }
 
 func TestAListThatChangesInAStormIsAskedForOnce(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("storm"))
 	if got, err := use(t, c, "t", `{}`); err != nil || got.Content != "asked 1" {
 		t.Error(got, err)
@@ -73,6 +76,7 @@ func TestAListThatChangesInAStormIsAskedForOnce(t *testing.T) {
 }
 
 func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("line"))
 	_, err := use(t, c, "t", `{}`)
 	if err == nil || !strings.Contains(err.Error(), "a message of more than 32 MiB") || !errors.Is(err, tool.ErrUnknown) {
@@ -82,6 +86,7 @@ func TestALineWithoutAnEndEndsTheConnection(t *testing.T) {
 
 // What a server sends over HTTP is bounded in every form, also where it says that it failed.
 func TestAHugeAnswerOverHTTPEndsTheCallOnly(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, nil)
 	var how atomic.Value
 	var total atomic.Int64
@@ -134,6 +139,7 @@ func TestAHugeAnswerOverHTTPEndsTheCallOnly(t *testing.T) {
 
 // The record and the model are told that a call may have taken effect, not that it failed.
 func TestACallThatLostItsServerHasAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tool string
 		env  string

@@ -28,6 +28,7 @@ func rawJSON(s string) json.RawMessage { return json.RawMessage(s) }
 
 // Servers say in different ways that they don't know a session: some with a body, some with 400.
 func TestAServerMayForgetSessionsInItsOwnWay(t *testing.T) {
+	t.Parallel()
 	for name, say := range map[string]func(w http.ResponseWriter){
 		"404 without a body": func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
 		"404 with a body of the protocol": func(w http.ResponseWriter) {
@@ -73,6 +74,7 @@ func TestAServerMayForgetSessionsInItsOwnWay(t *testing.T) {
 }
 
 func TestACallThatMayHaveRunIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, nil)
 	var calls atomic.Int64
 	var how atomic.Value
@@ -118,6 +120,7 @@ func TestACallThatMayHaveRunIsNotRepeated(t *testing.T) {
 }
 
 func TestACallWaitsAMomentForAServerThatIsAway(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, nil)
 	addr := h.Listener.Addr().String()
 	c := connect(t, Server{Name: "s", URL: h.URL})
@@ -145,6 +148,7 @@ func TestACallWaitsAMomentForAServerThatIsAway(t *testing.T) {
 }
 
 func TestHeadersGoToTheServerOnly(t *testing.T) {
+	t.Parallel()
 	var leaked atomic.Bool
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { leaked.Store(true) }))
 	defer other.Close()
@@ -188,6 +192,7 @@ func TestHeadersGoToTheServerOnly(t *testing.T) {
 }
 
 func TestAServerThatWantsALoginSaysSo(t *testing.T) {
+	t.Parallel()
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer h.Close()
 	_, err := Connect(t.Context(), []Server{{Name: "s", URL: h.URL, Required: true}}, Options{Tokens: t.TempDir()})
@@ -197,6 +202,7 @@ func TestAServerThatWantsALoginSaysSo(t *testing.T) {
 }
 
 func TestTheSandboxOfARunBindsItsCalls(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := newHTTPServer(t, nil, nil)
 	wide := sandbox.Policy{Root: dir, Network: sandbox.Network{All: true, Hosts: []string{"127.0.0.1"}}}
@@ -243,6 +249,7 @@ func TestTheSandboxOfARunBindsItsCalls(t *testing.T) {
 }
 
 func TestCommandsAreMadeByTheCaller(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var made []string
 	s := stdioServer("all")
@@ -283,6 +290,7 @@ func TestCommandsAreMadeByTheCaller(t *testing.T) {
 }
 
 func TestAServerThatMakesNoSenseIsRefused(t *testing.T) {
+	t.Parallel()
 	for want, s := range map[string]Server{
 		"two _ in a row":    {Name: "a__b", Command: "x"},
 		"want 1 to 32":      {Name: strings.Repeat("a", 33), Command: "x"},
@@ -306,6 +314,7 @@ func TestAServerThatMakesNoSenseIsRefused(t *testing.T) {
 }
 
 func TestManyCallsAtOnceFindTheirAnswers(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		f := find(t, connect(t, s), "echo")
 		errs := make(chan error)

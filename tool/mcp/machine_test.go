@@ -99,6 +99,7 @@ func pemOf(t *testing.T, key any) string {
 }
 
 func TestAClientMayLogInByItself(t *testing.T) {
+	t.Parallel()
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +174,7 @@ func TestAClientMayLogInByItself(t *testing.T) {
 }
 
 func TestAClientThatCanNotLogInByItselfIsRefused(t *testing.T) {
+	t.Parallel()
 	b := newBank(t, &bank{check: func(*http.Request) error { return errors.New("no") }})
 	s := Server{Name: "s", URL: b.URL + "/mcp", OAuth: OAuth{ClientID: "me", ClientSecret: "s", Grant: GrantClientCredentials}, Required: true}
 	if _, err := Connect(t.Context(), []Server{s}, Options{}); err == nil || !strings.Contains(err.Error(), "401") {
@@ -197,6 +199,7 @@ func TestAClientThatCanNotLogInByItselfIsRefused(t *testing.T) {
 
 // Metadata names the issuer that was asked for. Only an older server may name another one, and only one of its own origin.
 func TestMetadataOfAnotherIssuerIsNotUsed(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		issuer string
 		modern bool

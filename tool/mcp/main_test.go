@@ -22,6 +22,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/pawl-dev/pawl/internal/testkit/parallel"
 	"github.com/pawl-dev/pawl/tool"
 )
 
@@ -50,6 +51,7 @@ func TestMain(m *testing.M) {
 		serve(kind)
 		os.Exit(0)
 	}
+	parallel.RaiseLimit()
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait")) // a guard's pipe
 }
 

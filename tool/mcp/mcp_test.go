@@ -54,6 +54,7 @@ func each(t *testing.T, f func(t *testing.T, s Server)) {
 }
 
 func TestWhatAServerGivesIsWhatTheModelIsTold(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c := connect(t, s)
 		for name, want := range map[string]tool.Result{
@@ -84,6 +85,7 @@ func TestWhatAServerGivesIsWhatTheModelIsTold(t *testing.T) {
 }
 
 func TestALongResultLosesItsMiddle(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		got, err := use(t, connect(t, s), "long", `{}`)
 		if err != nil || len(got.Content) > longestText+100 || !strings.HasPrefix(got.Content, "BEGINxxx") || !strings.HasSuffix(got.Content, "xxxEND") || !strings.Contains(got.Content, "[… 948584 of 1048584 bytes are left out …]") {
@@ -93,6 +95,7 @@ func TestALongResultLosesItsMiddle(t *testing.T) {
 }
 
 func TestAnnotationsAreHints(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("all"))
 	for name, want := range map[string]tool.Annotations{
 		"echo":  {ReadOnly: true, OpenWorld: true},
@@ -109,6 +112,7 @@ func TestAnnotationsAreHints(t *testing.T) {
 }
 
 func TestNamesAreThoseThatProvidersTake(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("strange"))
 	tools := c.Tools(t.Context())
 	if _, err := tool.NewSet(tools...); err != nil {
@@ -136,6 +140,7 @@ func TestNamesAreThoseThatProvidersTake(t *testing.T) {
 }
 
 func TestTheListsSayWhichToolsThereAre(t *testing.T) {
+	t.Parallel()
 	s := stdioServer("all")
 	s.Allow, s.Deny = []string{"die*", "echo", "ech", "resources"}, []string{"die_*"}
 	c := connect(t, s)
@@ -151,6 +156,7 @@ func TestTheListsSayWhichToolsThereAre(t *testing.T) {
 }
 
 func TestToolsOfAServerThatHasManyAreDeferred(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		tools int
 		how   Defer
@@ -177,6 +183,7 @@ func TestToolsOfAServerThatHasManyAreDeferred(t *testing.T) {
 }
 
 func TestAllPagesAreRead(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, &sdk.ServerOptions{PageSize: 2})
 	c := connect(t, Server{Name: "s", URL: h.URL})
 	if n := len(c.Tools(t.Context())); n < 12 {
@@ -192,6 +199,7 @@ func TestAllPagesAreRead(t *testing.T) {
 }
 
 func TestAListWithoutAnEndIsAnError(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("endless"))
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], "has no end") {
 		t.Error(w)
@@ -199,6 +207,7 @@ func TestAListWithoutAnEndIsAnError(t *testing.T) {
 }
 
 func TestResourcesAndPromptsCanBeRead(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c := connect(t, s)
 		want := tool.Result{Content: "[resource mem://r1]\ntext of mem://r1\n[resource mem://blob is the file]", Files: []message.File{{MIME: "image/png", Name: "mem://blob", Data: "PNG"}}}
@@ -244,6 +253,7 @@ func (s *shown) String() string {
 }
 
 func TestProgressIsShown(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c := connect(t, s)
 		out := &shown{}
@@ -259,6 +269,7 @@ func TestProgressIsShown(t *testing.T) {
 }
 
 func TestAListThatChangesCountsFromTheNextTimeItIsAskedFor(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c := connect(t, s)
 		before := c.Tools(t.Context())
@@ -289,6 +300,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 }
 
 func TestACallHasItsTime(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		s.Timeout = 200 * time.Millisecond
 		_, err := use(t, connect(t, s), "hang", `{}`)
@@ -322,6 +334,7 @@ func TestACancelIsToldToTheServer(t *testing.T) {
 }
 
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, s Server) {
 		c := connect(t, s)
 		f := find(t, c, "hang")
@@ -342,6 +355,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 }
 
 func TestAServerThatDiesIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	lives := filepath.Join(t.TempDir(), "lives")
 	c := connect(t, stdioServer("all", "MCP_TEST_LIVES="+lives))
 	_, err := use(t, c, "die", `{}`)
@@ -358,6 +372,7 @@ func TestAServerThatDiesIsStartedAgain(t *testing.T) {
 }
 
 func TestAServerThatDiedMeanwhileIsStartedForTheNextCall(t *testing.T) {
+	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	c := connect(t, stdioServer("all", "MCP_TEST_PID="+pids))
 	server, child := readPIDs(t, pids)
@@ -391,8 +406,10 @@ func alive(pid int) bool {
 }
 
 func TestCloseLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"all", "stubborn", "deaf"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			pids := filepath.Join(t.TempDir(), "pids")
 			c := connect(t, stdioServer(kind, "MCP_TEST_PID="+pids))
 			live := c.servers[0].current()
@@ -423,6 +440,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 }
 
 func TestAClientThatIsKilledLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serves+"=client", "MCP_TEST_PID="+pids)
@@ -447,6 +465,7 @@ func TestAClientThatIsKilledLeavesNoProcess(t *testing.T) {
 
 // What one client stops is its own: not another client's server of the same name, nor one whose name begins with it.
 func TestCloseLeavesServersOfOthersAlone(t *testing.T) {
+	t.Parallel()
 	longer := stdioServer("all")
 	longer.Name = "s2"
 	first, second := connect(t, stdioServer("all")), connect(t, stdioServer("all"), longer)
@@ -460,6 +479,7 @@ func TestCloseLeavesServersOfOthersAlone(t *testing.T) {
 }
 
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("stubborn"))
 	if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], `"I am not JSON"`) || c.servers[0].current() == nil {
 		t.Error(w)
@@ -467,6 +487,7 @@ func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
+	t.Parallel()
 	c := connect(t, stdioServer("huge"))
 	if _, err := use(t, c, "t", `{}`); err == nil || !strings.Contains(err.Error(), "a message of more than 32 MiB") {
 		t.Error(err)
@@ -474,6 +495,7 @@ func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
 }
 
 func TestAServerThatDoesNotStartIsAWarning(t *testing.T) {
+	t.Parallel()
 	silent := stdioServer("silent")
 	silent.Name, silent.Startup = "silent", 300*time.Millisecond
 	gone := stdioServer("gone")
@@ -495,6 +517,7 @@ func TestAServerThatDoesNotStartIsAWarning(t *testing.T) {
 }
 
 func TestAServerThatDidNotStartIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "program")
 	c := connect(t, Server{Name: "s", Command: marker, Env: map[string]string{serves: "all"}})
 	if len(c.Tools(t.Context())) != 0 {
@@ -510,6 +533,7 @@ func TestAServerThatDidNotStartIsTriedAgainLater(t *testing.T) {
 }
 
 func TestAServerThatKnowsNothingNewIsAskedInTheOldWay(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits")
 	}
@@ -520,6 +544,7 @@ func TestAServerThatKnowsNothingNewIsAskedInTheOldWay(t *testing.T) {
 }
 
 func TestASessionThatExpiredIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, nil)
 	c := connect(t, Server{Name: "s", URL: h.URL})
 	first := c.servers[0].current()

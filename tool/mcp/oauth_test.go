@@ -120,6 +120,7 @@ func (a *authority) set(f func()) {
 }
 
 func TestALoginIsKeptAndRefreshed(t *testing.T) {
+	t.Parallel()
 	a, tokens := newAuthority(t), filepath.Join(t.TempDir(), "new")
 	s := Server{Name: "s", URL: a.URL + "/mcp", Required: true}
 	works := func(what string) {
@@ -188,6 +189,7 @@ func TestALoginIsKeptAndRefreshed(t *testing.T) {
 }
 
 func TestATokenGoesToItsServerOnly(t *testing.T) {
+	t.Parallel()
 	a, tokens := newAuthority(t), t.TempDir()
 	s := Server{Name: "s", URL: a.URL + "/mcp"}
 	if err := Login(t.Context(), s, Options{Tokens: tokens, Open: visit}); err != nil {
@@ -206,6 +208,7 @@ func TestATokenGoesToItsServerOnly(t *testing.T) {
 }
 
 func TestALoginWaitsForItsOwnCallback(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	s := Server{Name: "s", URL: a.URL + "/mcp"}
 	open := func(ctx context.Context, address string) error {
@@ -235,6 +238,7 @@ func TestALoginWaitsForItsOwnCallback(t *testing.T) {
 }
 
 func TestALoginEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	a, tokens := newAuthority(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	var back string
@@ -258,6 +262,7 @@ func TestALoginEndsWithItsContext(t *testing.T) {
 }
 
 func TestAServerWithoutALoginSaysSo(t *testing.T) {
+	t.Parallel()
 	h := newHTTPServer(t, nil, nil)
 	if err := Login(t.Context(), Server{Name: "s", URL: h.URL}, Options{Tokens: t.TempDir(), Open: visit}); !errors.Is(err, errdefs.NotFound) {
 		t.Error(err)

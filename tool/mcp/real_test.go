@@ -38,10 +38,12 @@ func installed(t *testing.T, name string) string {
 func node(t *testing.T) string { return installed(t, "node") }
 
 func TestTheEverythingServerOverStandardInputAndOutput(t *testing.T) {
+	t.Parallel()
 	everything(t, Server{Name: "s", Command: node(t), Args: []string{installed(t, "mcp-server-everything"), "stdio"}})
 }
 
 func TestTheEverythingServerOverHTTP(t *testing.T) {
+	t.Parallel()
 	for kind, path := range map[string]string{"streamableHttp": "/mcp", "sse": "/sse"} {
 		t.Run(kind, func(t *testing.T) {
 			s := Server{Name: "s", URL: listening(t, kind) + path, SSE: kind == "sse"}
@@ -154,6 +156,7 @@ func everything(t *testing.T, s Server) *Client {
 }
 
 func TestTheFilesystemServerInAFence(t *testing.T) {
+	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	program := installed(t, "mcp-server-filesystem")
 	policy := sandbox.Policy{Root: dir, Network: sandbox.Network{All: true}}

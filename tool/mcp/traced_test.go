@@ -68,6 +68,7 @@ func tracing(t *testing.T) (*told, string) {
 }
 
 func TestAServerIsToldToWhichSpanARequestBelongs(t *testing.T) {
+	t.Parallel()
 	const where = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=1"
 	seen, url := tracing(t)
 	client, err := Connect(context.Background(), []Server{{Name: "srv", URL: url}}, Options{})
