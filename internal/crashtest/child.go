@@ -1,20 +1,25 @@
 package crashtest
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
 )
 
-// variable says to the test binary that it is a child, and with which plan.
+// variable says to the test binary that it is a child.
 const variable = "PAWL_CRASHTEST"
 
-// plan is one life of a case.
+// plan is one life of a case. A child reads its plans from standard input, a line each.
 type plan struct {
 	Scenario string `json:"scenario"`
 	Dir      string `json:"dir"`
@@ -34,13 +39,12 @@ const (
 // recordFD is the number that the pipe to the parent has in a child.
 const recordFD = 3
 
-// serve is the child's whole life; in the parent it does nothing.
+// serve is the child's whole existence; in the parent it does nothing.
 func serve(fault *Fault, scenarios []Scenario) {
-	raw, child := os.LookupEnv(variable)
-	if !child {
+	if _, child := os.LookupEnv(variable); !child {
 		return
 	}
-	code, err := live(context.Background(), raw, fault, scenarios)
+	code, err := playLives(context.Background(), fault, scenarios)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -48,27 +52,43 @@ func serve(fault *Fault, scenarios []Scenario) {
 	os.Exit(code)
 }
 
-func live(ctx context.Context, raw string, fault *Fault, scenarios []Scenario) (code int, err error) {
-	var pl plan
-	if err := json.Unmarshal([]byte(raw), &pl); err != nil {
-		return 0, err
-	}
-	for i := range scenarios {
-		if scenarios[i].Name == pl.Scenario {
-			return pl.play(ctx, fault, &scenarios[i])
+// playLives plays one life after the other, until one of them does not end in order, or the
+// parent has no more plans. A process whose store was made to fail plays no other life.
+func playLives(ctx context.Context, fault *Fault, scenarios []Scenario) (code int, err error) {
+	plans, pipe := bufio.NewReader(os.Stdin), recordPipe()
+	for {
+		text, err := plans.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			return 0, nil
 		}
+		if err != nil {
+			return 0, err
+		}
+		var pl plan
+		if err := json.Unmarshal(text, &pl); err != nil {
+			return 0, err
+		}
+		i := slices.IndexFunc(scenarios, func(s Scenario) bool { return s.Name == pl.Scenario })
+		if i < 0 {
+			return 0, errdefs.NotFound.Errorf("crashtest: the child has no scenario %q", pl.Scenario)
+		}
+		rec := &record{life: pl.Life, pipe: pipe}
+		code, err := pl.play(ctx, fault, &scenarios[i], rec)
+		if err != nil || pl.Fault {
+			return code, err
+		}
+		rec.add(line{Ended: code})
 	}
-	return 0, errdefs.NotFound.Errorf("crashtest: the child has no scenario %q", pl.Scenario)
 }
 
 // play opens the store and lives. Once the store fails, any error is what has to come of it: the parent will look whether it says enough.
-func (pl plan) play(ctx context.Context, fault *Fault, s *Scenario) (int, error) {
+func (pl plan) play(ctx context.Context, fault *Fault, s *Scenario, rec *record) (int, error) {
 	store, err := fault.opener(s)(ctx, pl.Dir)
 	if err != nil {
 		return 0, err
 	}
 	p := &Process{
-		dir: pl.Dir, die: pl.Die, record: &record{life: pl.Life, pipe: recordPipe()},
+		dir: pl.Dir, die: pl.Die, record: rec,
 		seen: map[string]int{}, appends: map[string]int{}, moved: make(chan struct{}), subs: map[string]agent.Subagent{},
 	}
 	if pl.Fault {
@@ -117,11 +137,26 @@ func classOf(err error) string {
 	return "no class"
 }
 
-// Shared gives the children what only the parent can make, such as the address of a server: make is called in the parent, and what it gave
-// comes to the children by the environment variable name.
+// Shared gives the children what only the parent can make, such as the address of a server:
+// make is called in the parent, and what it gave comes to the children of the test by the
+// environment variable name. The test may run beside others.
 func Shared(t *testing.T, name string, make func() string) string {
-	if _, child := os.LookupEnv(variable); !child {
-		t.Setenv(name, make())
+	if _, child := os.LookupEnv(variable); child {
+		return os.Getenv(name)
 	}
-	return os.Getenv(name)
+	value := make()
+	env, _ := shared.Load(t.Name())
+	known, _ := env.([]string)
+	shared.Store(t.Name(), append(slices.Clip(known), name+"="+value))
+	t.Cleanup(func() { shared.Delete(t.Name()) })
+	return value
+}
+
+// shared has what the children of a test get into their environment, by its name.
+var shared sync.Map
+
+func sharedBy(t *testing.T) []string {
+	env, _ := shared.Load(t.Name())
+	known, _ := env.([]string)
+	return known
 }

@@ -24,27 +24,33 @@ func TestMain(m *testing.M) {
 }
 
 func TestNothingIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	crashtest.Matrix(t, crashtest.Scenarios()...)
 }
 
 func TestNothingOfAScriptIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	crashtest.Matrix(t, crashtest.Scripts()...)
 }
 
 func TestNothingOfAGraphIsRepeatedOrLostWhereverTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	crashtest.Matrix(t, crashtest.Graphs()...)
 }
 
 func TestShellHooksAreNotAskedAgainWhereverTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	crashtest.Matrix(t, crashtest.ShellHooks()...)
 }
 
 func TestNothingIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
 	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, crashtest.Scenarios()...)...)
 }
 
 func TestNothingOfAScriptOrAGraphIsRepeatedOrLostOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	dsn := crashtest.Shared(t, address, func() string { return pgtest.DSN(t) })
 	crashtest.Matrix(t, crashtest.OnPostgreSQL(dsn, slices.Concat(crashtest.Scripts(), crashtest.Graphs())...)...)
 }

@@ -1,6 +1,10 @@
 package crashtest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
+)
 
 // Finding is what an inspection found.
 type Finding struct {
@@ -13,10 +17,14 @@ type Finding struct {
 func Inspect(t *testing.T, fault *Fault, scenarios ...Scenario) map[string]Finding {
 	serve(fault, scenarios)
 	out := map[string]Finding{}
-	for i := range scenarios {
-		s := &scenarios[i]
-		r, err := inspect(t.Context(), pattern(t.Name()), t.TempDir(), fault, s, effort{all: true, enough: 10})
-		out[s.Name] = Finding{r.points, r.repeated, r.lost, r.problems, err}
+	e := effort{all: true, problems: 10}
+	if !tier.All() {
+		e.problems = 2
+	}
+	for _, m := range prepare(t, fault, scenarios, e) {
+		err := m.inspect(t.Context())
+		r := m.report
+		out[m.s.Name] = Finding{r.points, r.repeated, r.lost, r.problems, err}
 	}
 	return out
 }

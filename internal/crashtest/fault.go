@@ -19,7 +19,8 @@ type Fault struct {
 	Mend  func(dir string) error // in the parent, when the child has ended
 	// Names is what the error that ends the child has to contain: which store it is, and where.
 	Names func(dir string) []string
-	Every int  // of so many points one is tried; 0: all
+	Every int  // of so many points the whole suite tries one; 0: all
+	Turn  int  // says which scenarios the middle tier plays, so that faults have different ones
 	Alone bool // one case at a time: they share what breaks
 }
 
@@ -80,24 +81,12 @@ func (f *Fault) mend(dir string) error {
 	return f.Mend(dir)
 }
 
-// pace is which points of a scenario are tried, one of so many, and how many cases at a time. In short it is a sample: larger for the kills on SQLite,
-// which say most for their time.
-func (f *Fault) pace(s *Scenario, short bool) (every, lanes int) {
-	every, lanes = 1, together
-	if f != nil {
-		every = max(every, f.Every)
-		if f.Alone {
-			lanes = 1
-		}
+// every is how many points of a scenario there are for one that is tried in the whole suite.
+func (f *Fault) every() int {
+	if f == nil {
+		return 1
 	}
-	switch {
-	case !short:
-	case f.all(s):
-		every = sampled
-	default:
-		every = min(every*sparsely, 2*sparsely)
-	}
-	return every, lanes
+	return max(1, f.Every)
 }
 
 // all reports whether all points are tried. Else, of points between which nothing is done that outlives the process, the first is.

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/crashtest"
-	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/model/scripted"
 	"github.com/pawl-dev/pawl/tool"
@@ -30,9 +30,7 @@ func noticed(t *testing.T, fault crashtest.Fault, lies map[string]lie) {
 	if !crashtest.CanDie || runtime.GOOS != "linux" {
 		t.Skip("faults are made on Linux only")
 	}
-	if testing.Short() || raced.Enabled {
-		t.Skip("it needs all points: run it without -short and -race")
-	}
+	tier.SkipUnlessAll(t, "it needs all points, and TestTheMatrixNotices shows the principle")
 	var scenarios []crashtest.Scenario
 	for name, l := range lies {
 		l.Name, l.Text = name, "the end"
@@ -50,6 +48,7 @@ func noticed(t *testing.T, fault crashtest.Fault, lies map[string]lie) {
 }
 
 func TestTheFaultsAreNoticed(t *testing.T) {
+	t.Parallel()
 	pay := func(p *crashtest.Process) tool.Tool { return p.Tool("pay") }
 	noticed(t, crashtest.FullFile(), map[string]lie{
 		"an honest one":    {Scenario: crashtest.Scenario{Build: paying(pay)}},
@@ -80,6 +79,7 @@ func TestTheFaultsAreNoticed(t *testing.T) {
 }
 
 func TestHalfAnAppendIsNoticed(t *testing.T) {
+	t.Parallel()
 	var half bool
 	fault := crashtest.Fault{
 		Name: "half an append",

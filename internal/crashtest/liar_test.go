@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/engine"
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/internal/crashtest"
-	"github.com/pawl-dev/pawl/internal/raced"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model/scripted"
@@ -21,18 +21,18 @@ import (
 
 // The matrix is worth what it notices. Each of these breaks one promise.
 func TestTheMatrixNotices(t *testing.T) {
+	t.Parallel()
 	if !crashtest.CanDie {
 		t.Skip("there is no SIGKILL on this system")
 	}
-	if testing.Short() || raced.Enabled {
-		t.Skip("it needs all points: run it without -short and -race")
-	}
+	tier.SkipQuick(t, "it needs all points of many scenarios")
 	pay := func(p *crashtest.Process) tool.Tool { return p.Tool("pay") }
 	cases := map[string]struct {
 		crashtest.Scenario
 		repeated, lost bool
 		err            string
 		says           string // a part of one of the problems
+		sample         bool   // played in the middle tier too
 	}{
 		"a record that differs from what was done": {Scenario: crashtest.Scenario{Build: paying(pay), Open: forging}, lost: true, says: "the replay of session main differs"},
 		"a call that runs again though a person is to be asked": {
@@ -73,9 +73,11 @@ func TestTheMatrixNotices(t *testing.T) {
 				return agent.Agent{}, hasty{eng, pay(p)}, err
 			}}, repeated: true,
 		},
-		"a store that reports what it has not written": {Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ToolFinished{})}, lost: true},
-		"a start that is on record behind the effect":  {Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ToolStarted{})}, repeated: true},
-		"a reply that is not on record at once":        {Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ModelFinished{})}, lost: true},
+		"a store that reports what it has not written": {
+			Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ToolFinished{})}, lost: true, sample: true,
+		},
+		"a start that is on record behind the effect": {Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ToolStarted{})}, repeated: true},
+		"a reply that is not on record at once":       {Scenario: crashtest.Scenario{Build: paying(pay), Open: late(journal.ModelFinished{})}, lost: true},
 		"a tool that runs again but has another key": {
 			Scenario: crashtest.Scenario{Build: paying(func(p *crashtest.Process) tool.Tool {
 				return tool.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
@@ -90,7 +92,7 @@ func TestTheMatrixNotices(t *testing.T) {
 				return tool.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
 					return "paid", p.Effect(ctx, false)
 				}, tool.ReadOnly)
-			})}, repeated: true,
+			})}, repeated: true, sample: true,
 		},
 		"a transcript that depends on the process": {
 			Scenario: crashtest.Scenario{Build: paying(func(p *crashtest.Process) tool.Tool {
@@ -108,11 +110,14 @@ func TestTheMatrixNotices(t *testing.T) {
 		"another answer than the one wanted":   {Scenario: crashtest.Scenario{Build: paying(pay), Text: "something else"}, lost: true},
 		"another status than the one wanted":   {Scenario: crashtest.Scenario{Build: paying(pay), Status: agent.StatusFailed}, lost: true},
 		"a scenario that can't be built":       {Scenario: crashtest.Scenario{Build: broken}, err: "there is no engine today"},
-		"points that are never the same twice": {Scenario: crashtest.Scenario{Build: wandering}, err: "is the scenario the same in every process?"},
+		"points that are never the same twice": {Scenario: crashtest.Scenario{Build: wandering}, err: "is the scenario the same in every process?", sample: true},
 		"a run that is interrupted for ever":   {Scenario: crashtest.Scenario{Build: interrupted}, err: "it takes more than"},
 	}
 	var scenarios []crashtest.Scenario
 	for name, c := range cases {
+		if !c.sample && !tier.All() {
+			continue
+		}
 		c.Name = name
 		if c.Text == "" {
 			c.Text = "the end"
@@ -174,7 +179,7 @@ func broken(*crashtest.Process) (agent.Agent, engine.Engine, error) {
 }
 
 func wandering(p *crashtest.Process) (agent.Agent, engine.Engine, error) {
-	p.Point(fmt.Sprint("in process ", os.Getpid()))
+	p.Point("in the case " + p.Dir())
 	return paying(func(p *crashtest.Process) tool.Tool { return p.Tool("pay") })(p)
 }
 

@@ -1,14 +1,10 @@
 package crashtest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,19 +14,16 @@ import (
 
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/errdefs"
-	"github.com/pawl-dev/pawl/internal/raced"
 )
 
 const (
-	together = 4           // children at a time
 	patience = time.Minute // with a child
 	secondly = 5           // at every so many points the resume is killed too
-	sampled  = 29          // with -short or -race: of so many points one is tried,
-	sparsely = 17          // and of so many where there are faults, or another store
 )
 
-// Matrix plays each scenario as a subtest, once undisturbed and then once for each kill point; the package says what it checks.
-// With -short or -race it tries a sample of the points. On systems without SIGKILL it skips.
+// Matrix plays each scenario as a subtest, once undisturbed and then once for each kill point;
+// the package says what it checks. Only the whole suite tries every point: see [Fault.effort].
+// On systems without SIGKILL it skips.
 func Matrix(t *testing.T, scenarios ...Scenario) {
 	t.Helper()
 	try(t, nil, scenarios)
@@ -48,23 +41,59 @@ func try(t *testing.T, fault *Fault, scenarios []Scenario) {
 	if !canDie {
 		t.Skip("there is no SIGKILL on this system")
 	}
+	e := fault.effort(slices.ContainsFunc(scenarios, func(s Scenario) bool { return s.Open != nil }))
 	all := report{fault: fault}
-	child := pattern(t.Name())
-	for i := range scenarios {
-		s := &scenarios[i]
-		t.Run(s.Name, func(t *testing.T) {
-			r, err := inspect(t.Context(), child, t.TempDir(), fault, s, effort{short: testing.Short() || raced.Enabled, enough: 50})
-			for _, problem := range r.problems {
+	for _, m := range prepare(t, fault, scenarios, e) {
+		t.Run(m.s.Name, func(t *testing.T) {
+			err := m.inspect(t.Context())
+			for _, problem := range m.report.problems {
 				t.Error(problem)
 			}
 			if err != nil {
 				t.Error(err)
 			}
-			t.Logf("%s: %v", s.Name, r)
-			all = all.plus(r)
+			t.Logf("%s: %v", m.s.Name, m.report)
+			all = all.plus(m.report)
 		})
 	}
 	t.Logf("total: %v", all)
+}
+
+// prepare plays the chosen scenarios undisturbed, and chooses the points that are tried.
+func prepare(t *testing.T, fault *Fault, scenarios []Scenario, e effort) []*matrix {
+	t.Helper()
+	dir := t.TempDir()
+	cs := &children{test: pattern(t.Name()), dir: dir, env: sharedBy(t), most: 2 * fault.lanes()}
+	t.Cleanup(func() {
+		if err := cs.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var ms []*matrix
+	resumes := &names{}
+	for _, s := range e.chosen(scenarios) {
+		m := &matrix{s: s, fault: fault, dir: dir, children: cs, effort: e, report: report{fault: fault}, met: &names{}}
+		if e.points > 0 {
+			m.met, m.kinds = resumes, true
+		}
+		ms = append(ms, m)
+	}
+	_ = each(t.Context(), len(ms), fault.lanes(), func(ctx context.Context, i int) error {
+		ms[i].err = ms[i].undisturbed(ctx) // told by the scenario's subtest
+		return nil
+	})
+	if e.points > 0 {
+		points := make([][]death, len(ms))
+		for i, m := range ms {
+			points[i] = m.points
+		}
+		tried := 0
+		for i, sampled := range e.sample(points) {
+			ms[i].points, ms[i].first = sampled, tried
+			tried += len(sampled)
+		}
+	}
+	return ms
 }
 
 // report is what came of a scenario.
@@ -106,23 +135,29 @@ func (d death) how() string {
 
 // matrix is one scenario under inspection.
 type matrix struct {
-	s     *Scenario
-	fault *Fault // nil: it is killed
-	dir   string
-	test  string // the -test.run of the children
-	effort
-	want *past // undisturbed
+	s        *Scenario
+	fault    *Fault // nil: it is killed
+	dir      string
+	children *children
+	effort   effort
+	err      error   // of the undisturbed case
+	want     *past   // undisturbed
+	points   []death // that are tried
+	first    int     // the number of the first of them, in a sample of all scenarios
+	met      *names  // points that were come to, in any life of any case so far,
+	kinds    bool    // or what kinds of them were, in any scenario
 
 	mu     sync.Mutex
 	report report
-	met    map[string]bool // points that were come to, in any life of any case so far
 }
 
-// effort is how far an inspection goes.
-type effort struct {
-	short  bool // a sample is tried
-	all    bool // all points are, also where one stands for several
-	enough int  // problems of a scenario: the rest would say the same
+// names is a set that is filled by several goroutines.
+type names struct{ m sync.Map }
+
+// add reports whether a name is new.
+func (n *names) add(name string) bool {
+	_, known := n.m.LoadOrStore(name, true)
+	return !known
 }
 
 // pattern is a -test.run that runs one test and nothing else.
@@ -134,39 +169,60 @@ func pattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// inspect tries the points of a scenario, until it has enough problems. An error means that the inspection itself failed: a point was not reached, a child broke.
-func inspect(ctx context.Context, test, dir string, fault *Fault, s *Scenario, e effort) (report, error) {
-	m := &matrix{s: s, fault: fault, dir: dir, test: test, effort: e, report: report{fault: fault}, met: map[string]bool{}}
-	want, err := m.play(ctx, "undisturbed", false)
-	if err != nil {
-		return m.report, err
+// undisturbed plays the scenario once without any death, and finds its points. An error means
+// that the inspection itself failed.
+func (m *matrix) undisturbed(ctx context.Context) (err error) {
+	if m.want, err = m.play(ctx, "undisturbed", false); err != nil {
+		return err
 	}
-	m.want = want
-	m.take("undisturbed", want.verdict(want, m))
-	var points []death
+	m.take("undisturbed", m.want.verdict(m.want, m))
 	moved := true
-	for _, l := range want.record {
+	for _, l := range m.want.record {
 		moved = moved || l.Own || l.Append != nil || l.Use != nil || l.Found != nil || l.Answer != nil
 		if l.Point == "" {
 			continue
 		}
-		m.met[l.Point] = true
-		if moved || e.all || fault.all(s) {
-			points = append(points, death{life: l.Life, point: l.Point, fault: fault != nil})
+		m.meets(l.Point)
+		if moved || m.effort.all || m.fault.all(m.s) {
+			m.points = append(m.points, death{life: l.Life, point: l.Point, fault: m.fault != nil})
 		}
 		moved = false
 	}
-	if len(points) == 0 {
-		return m.report, errdefs.Validation.Errorf("crashtest: %s has no points", s.Name)
+	if len(m.points) == 0 {
+		return errdefs.Validation.Errorf("crashtest: %s has no points", m.s.Name)
 	}
-	every, lanes := fault.pace(s, e.short)
-	err = each(ctx, len(points), lanes, func(ctx context.Context, i int) error {
-		if i%every != every/2 || m.problems() >= e.enough {
+	if every := m.fault.every(); every > 1 && m.effort.points == 0 {
+		kept := m.points[:0]
+		for i, p := range m.points {
+			if i%every == every/2 {
+				kept = append(kept, p)
+			}
+		}
+		m.points = kept
+	}
+	return nil
+}
+
+// inspect tries the points, until there are enough problems. An error means that the
+// inspection itself failed: a point was not reached, a child broke.
+func (m *matrix) inspect(ctx context.Context) error {
+	if m.err != nil {
+		return m.err
+	}
+	return each(ctx, len(m.points), m.fault.lanes(), func(ctx context.Context, i int) error {
+		if m.problems() >= m.effort.problems {
 			return nil
 		}
-		return m.kill(ctx, i/every, points[i])
+		return m.kill(ctx, m.first+i, m.points[i])
 	})
-	return m.report, err
+}
+
+// meets notes that a point was come to, and reports whether it is a new one.
+func (m *matrix) meets(point string) bool {
+	if m.kinds {
+		point = kindOf(point)
+	}
+	return m.met.add(point)
 }
 
 // each does n jobs, some at a time, and gives the first error.
@@ -223,7 +279,7 @@ func (m *matrix) kill(ctx context.Context, i int, at death) error {
 func (m *matrix) beyond(ctx context.Context, name string, early bool, h *past, deaths ...death) error {
 	for life := deaths[len(deaths)-1].life + 1; life <= h.lives && len(deaths) < 3; life++ {
 		for _, point := range h.points(life) {
-			if m.knows(point) || m.problems() >= m.enough {
+			if !m.meets(point) || m.problems() >= m.effort.problems {
 				continue
 			}
 			all := append(slices.Clip(deaths), death{life: life, point: point, likely: true})
@@ -239,14 +295,6 @@ func (m *matrix) beyond(ctx context.Context, name string, early bool, h *past, d
 		}
 	}
 	return nil
-}
-
-// knows reports whether a point was come to before, and notes it.
-func (m *matrix) knows(point string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer func() { m.met[point] = true }()
-	return m.met[point]
 }
 
 func (m *matrix) take(name string, v verdict) {
@@ -351,74 +399,57 @@ func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...de
 	return h, nil
 }
 
-// spawn runs one life to its end, adds what it tells to the record, and mends what it broke. It is an error if the child broke, or died where
-// it had not to.
+// spawn has a child play one life, adds what it tells to the record, and mends what it broke.
+// It is an error if the child broke, or died where it had not to.
 func (m *matrix) spawn(ctx context.Context, pl plan, h *past) (code int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	self, err := os.Executable()
+	c, err := m.children.take(ctx, pl.Dir)
 	if err != nil {
 		return 0, err
 	}
-	b, err := json.Marshal(pl)
-	if err != nil {
-		return 0, err
+	code, broken, err := m.attend(c, pl, h)
+	if code != 0 && err == nil {
+		return code, m.children.keep(c)
 	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, "-test.run="+m.test) //nolint:gosec // this very program
-	cmd.Env, cmd.Dir = append(os.Environ(), variable+"="+string(b)), filepath.Dir(pl.Dir)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = m.attend(cmd, pl, h, cancel)
+	if err != nil {
+		_ = c.cmd.Process.Kill() // it would tell on, to nobody
+	}
+	err = errors.Join(err, c.end())
+	if broken {
+		err = errors.Join(err, m.fault.mend(pl.Dir))
+	}
+	code, dead := c.cmd.ProcessState.ExitCode(), killed(c.cmd.ProcessState)
 	switch {
 	case ctx.Err() != nil && err == nil:
-		return 0, fmt.Errorf("it did not end: %w: %s", context.Cause(ctx), out.Bytes())
+		return 0, fmt.Errorf("it did not end: %w: %s", context.Cause(ctx), c.out.Bytes())
 	case err != nil:
-		return 0, fmt.Errorf("%w: %s", err, out.Bytes())
-	}
-	code, dead := cmd.ProcessState.ExitCode(), killed(cmd.ProcessState)
-	switch {
+		return 0, fmt.Errorf("%w: %s", err, c.out.Bytes())
 	case dead && pl.Die != "" && !pl.Fault:
 		return exitKilled, nil
 	case dead:
-		return 0, errdefs.Internal.Errorf("somebody else killed it: %s", out.Bytes())
+		return 0, errdefs.Internal.Errorf("somebody else killed it: %s", c.out.Bytes())
 	case code != exitDone && code != exitParked && code != exitFailed:
-		return 0, errdefs.Internal.Errorf("it failed (%v): %s", cmd.ProcessState, out.Bytes())
+		return 0, errdefs.Internal.Errorf("it failed (%v): %s", c.cmd.ProcessState, c.out.Bytes())
 	}
 	return code, nil
 }
 
-// attend starts a child and hears it to its end. How that was is in cmd.ProcessState.
-func (m *matrix) attend(cmd *exec.Cmd, pl plan, h *past, end func()) error {
-	hear, tell, err := os.Pipe()
-	if err != nil {
-		return err
+// attend tells a child its plan and hears it until the life is over. The code is 0 if the
+// process is, too.
+func (m *matrix) attend(c *child, pl plan, h *past) (code int, broken bool, err error) {
+	if err := c.plan(pl); err != nil {
+		return 0, false, err
 	}
-	defer func() { _ = hear.Close() }()
-	cmd.ExtraFiles = []*os.File{tell}
-	in, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err = errors.Join(err, tell.Close()); err != nil {
-		return err
-	}
-	broken := false
-	err = readRecord(hear, func(l line) error {
+	code, err = c.record.life(func(l line) error {
 		h.record = append(h.record, l)
 		if l.Fault == "" {
 			return nil
 		}
 		broken = true
-		return m.fault.happen(in)
+		return m.fault.happen(c.in)
 	})
-	if err != nil {
-		end() // it would tell on, to nobody
-	}
-	_ = cmd.Wait() // its error is in the state
-	if broken {
-		err = errors.Join(err, m.fault.mend(pl.Dir))
-	}
-	return err
+	return code, broken, err
 }
 
 // answer answers what is pending, from here: another process than the one that asked.

@@ -29,6 +29,7 @@ type line struct {
 	Replay *replay    `json:"replay,omitempty"` // a session was replayed
 	Fault  string     `json:"fault,omitempty"`  // the store fails from here on: the point
 	Failed *failure   `json:"failed,omitempty"` // the process ended with this error, as it should when its store failed
+	Ended  int        `json:"ended,omitempty"`  // the life ended in order, with this code, and the process waits for another plan
 }
 
 // appending is an append to the journal.
@@ -109,23 +110,30 @@ func (r *record) die() {
 	die()
 }
 
-// readRecord reads what a process tells, until it is gone.
-func readRecord(from io.Reader, each func(line) error) error {
-	lines := bufio.NewReader(from)
+// recordReader reads what a process tells.
+type recordReader struct{ lines *bufio.Reader }
+
+func newRecordReader(from io.Reader) *recordReader { return &recordReader{bufio.NewReader(from)} }
+
+// life reads the record of one life. The code is how it ended, and 0 if the process is gone.
+func (r *recordReader) life(each func(line) error) (code int, err error) {
 	for {
-		text, err := lines.ReadBytes('\n')
+		text, err := r.lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(text) == 0 {
-			return nil
+			return 0, nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var l line
 		if err := json.Unmarshal(text, &l); err != nil {
-			return errdefs.Internal.Errorf("crashtest: record: %q: %w", text, err)
+			return 0, errdefs.Internal.Errorf("crashtest: record: %q: %w", text, err)
+		}
+		if l.Ended != 0 {
+			return l.Ended, nil
 		}
 		if err := each(l); err != nil {
-			return err
+			return 0, err
 		}
 	}
 }
