@@ -21,8 +21,11 @@ func Command(t testing.TB, name, how string) string {
 // Absent ends the test: what it needs is not here.
 func Absent(t testing.TB, what, how string) {
 	t.Helper()
-	if os.Getenv("PAWL_REQUIRE_REAL") == "1" {
+	if Required() {
 		t.Fatalf("%s, and PAWL_REQUIRE_REAL=1: %s", what, how)
 	}
 	t.Skipf("%s: %s", what, how)
 }
+
+// Required reports whether every component has to be here.
+func Required() bool { return os.Getenv("PAWL_REQUIRE_REAL") == "1" }

@@ -5,6 +5,8 @@
 //
 //	func TestIt(t *testing.T) { connect(pgtest.DSN(t)) }
 //
+// The quick tier has no server: there [DSN] and [New] skip the test.
+//
 // Nothing stays behind: [Main] stops the server that [DSN] started and removes its files, and a watchdog does so when the process is killed.
 // PostgreSQL refuses to run as root; then it runs as the user nobody.
 package pgtest
@@ -12,6 +14,7 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +24,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // how says where a server is to be had.
@@ -37,8 +41,16 @@ var shared struct {
 	err     error
 }
 
-// Main runs the tests, stops the server that [DSN] started, if one did, and gives the exit code.
-func Main(m interface{ Run() int }) int {
+// Main runs the tests, stops the server that [DSN] started, if one did, and gives the exit
+// code. An Example can't skip itself. So Main skips the examples that need a server, given as
+// a pattern of -test.skip, if there is none here and none is required.
+func Main(m interface{ Run() int }, examples ...string) int {
+	if len(examples) > 0 {
+		flag.Parse()
+		if Absent() && (tier.Quick() || !component.Required()) {
+			_ = flag.Set("test.skip", examples[0])
+		}
+	}
 	code := m.Run()
 	shared.Lock()
 	defer shared.Unlock()
@@ -56,6 +68,7 @@ func Main(m interface{ Run() int }) int {
 // is absent the test is skipped, or fails: see package component. The package needs a TestMain that calls [Main].
 func DSN(t testing.TB) string {
 	t.Helper()
+	tier.SkipQuick(t, needsServer)
 	dsn, err := Database()
 	check(t, err)
 	return dsn
@@ -85,15 +98,19 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// Absent reports whether the programs of a server are missing here.
+const needsServer = "it needs a PostgreSQL server"
+
+// Absent reports whether there is no server to be had: its programs are missing here, or the
+// quick tier runs, which uses none.
 func Absent() bool {
 	_, err := binaries()
-	return err != nil
+	return tier.Quick() || err != nil
 }
 
 // New starts a server of the test's own, to be killed and started again. It is stopped when the test ends.
 func New(t testing.TB) *Server {
 	t.Helper()
+	tier.SkipQuick(t, needsServer)
 	s, err := Start()
 	check(t, err)
 	t.Cleanup(func() {

@@ -63,6 +63,7 @@ func ask(t *testing.T, dsn, query string) (answer string) {
 }
 
 func TestEachDatabaseIsNewAndWritesAreDurable(t *testing.T) {
+	t.Parallel()
 	a, b := pgtest.DSN(t), pgtest.DSN(t)
 	if a == b {
 		t.Errorf("the same twice: %s", a)
@@ -76,6 +77,7 @@ func TestEachDatabaseIsNewAndWritesAreDurable(t *testing.T) {
 }
 
 func TestAKilledServerStartsAgain(t *testing.T) {
+	t.Parallel()
 	s := pgtest.New(t)
 	dsn := s.DSN(t)
 	c, err := pgx.Connect(ctx, dsn)
@@ -120,14 +122,14 @@ func zombie(pid int) bool {
 }
 
 func TestNoServerStaysBehindHoweverItsProcessEnds(t *testing.T) {
-	if pgtest.Absent() {
-		pgtest.DSN(t) // says how to get it
-	}
+	t.Parallel()
+	pgtest.DSN(t) // skips if there is none, or in the quick tier
 	for how, end := range map[string]func(*exec.Cmd, io.Closer) error{
 		"it ends":      func(_ *exec.Cmd, input io.Closer) error { return input.Close() },
 		"it is killed": func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Kill() },
 	} {
 		t.Run(how, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), childVar+"=1")
 			input, err := cmd.StdinPipe()

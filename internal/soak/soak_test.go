@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
 
 // As a child the test binary is a server as bad as can be.
@@ -54,9 +55,7 @@ func (b *bad) times(effect) int {
 }
 
 func TestABadServerIsFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes 10 s")
-	}
+	tier.SkipQuick(t, "it needs a PostgreSQL server, and ten seconds")
 	if pgtest.Absent() {
 		component.Absent(t, pgtest.ErrAbsent.Error(), "scripts/test installs it")
 	}

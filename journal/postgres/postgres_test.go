@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"os"
@@ -26,11 +25,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		os.Exit(child(role))
 	}
-	flag.Parse()
-	if pgtest.Absent() && os.Getenv("PAWL_REQUIRE_REAL") != "1" {
-		_ = flag.Set("test.skip", "^Example$") // an Example can't skip itself
-	}
-	code := pgtest.Main(m)
+	code := pgtest.Main(m, "^Example$")
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-dev/pawl/stream/postgres"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m, "^Example$")) }
 
 // What is said in one process is read in another one.
 func Example() {
