@@ -243,4 +243,9 @@ type waiting struct {
 
 func (w waiting) OnRunEnd(_ context.Context, _ agent.RunInfo, res *agent.Result) { w.c <- res.Status }
 
-func TestTheSuitesFailOnBrokenPieces(t *testing.T) { broken.Pieces(t, defects) }
+func TestTheSuitesFailOnBrokenPieces(t *testing.T) {
+	if broken.IsInner() {
+		agenttest.ShortenWaits()
+	}
+	broken.Pieces(t, defects)
+}

@@ -19,6 +19,10 @@ type Piece struct {
 // chosen names the piece that a re-executed test binary has to fail on.
 const chosen = "PAWL_BROKEN_PIECE"
 
+// IsInner reports whether this process runs a suite on a broken piece. A suite then need not
+// wait as long as for a slow machine: the case that waits has to fail.
+func IsInner() bool { return os.Getenv(chosen) != "" }
+
 // Pieces runs the cases that must fail on each piece, and no others: a whole suite for each would take long. Call it from a test function of its own.
 func Pieces(t *testing.T, pieces map[string]Piece) {
 	t.Helper()

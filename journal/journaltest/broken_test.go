@@ -38,6 +38,9 @@ func (d defect) run(t *testing.T) {
 }
 
 func TestTheSuiteFailsOnBrokenStores(t *testing.T) {
+	if broken.IsInner() {
+		journaltest.ShortenWaits()
+	}
 	pieces := make(map[string]broken.Piece, len(defects))
 	for name, d := range defects {
 		pieces[name] = broken.Piece{Run: d.run, Fails: d.fails}

@@ -156,11 +156,12 @@ func Forks(t *testing.T, s journal.Store, read func() int64) {
 		of := fmt.Sprint("forked", length)
 		Fill(t, s, of, length)
 		least := taken{math.MaxUint64, math.MaxUint64, math.MaxInt64}
-		for range 20 * rounds {
+		for round := range 20 * rounds {
+			name := fmt.Sprint(of, "-fork-", round) // the store would try all names that are taken
 			var before, after runtime.MemStats
 			had := count(read)
 			runtime.ReadMemStats(&before)
-			_, err := journal.Fork(context.Background(), s, of, 0, "")
+			_, err := journal.Fork(context.Background(), s, of, 0, name)
 			runtime.ReadMemStats(&after)
 			if err != nil {
 				t.Fatal(err)
