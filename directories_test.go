@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 )
 
@@ -54,6 +55,7 @@ func once(t *testing.T, rt *pawl.Runtime, name string, input any) *agent.Result 
 type in = map[string]any
 
 func TestAnApprovedDirectoryIsAsTheProjectIs(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}
@@ -174,6 +176,7 @@ func TestWhatTheProgramsSandboxDoesNotLetBeWrittenIsOnlyRead(t *testing.T) {
 }
 
 func TestADirectoryOfTheProgramsIsAsTheProjectIsToo(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}

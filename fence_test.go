@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-dev/pawl/agent"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
 	"github.com/pawl-dev/pawl/message"
@@ -47,6 +48,7 @@ func says() model.Model {
 
 // A program whose words say nothing of what it opens: the rules can't see it.
 func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	can := fence.Probe()
 	if !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
@@ -92,6 +94,7 @@ func TestWhatARuleKeepsFromBeingReadNoProgramOpens(t *testing.T) {
 
 // A program whose words say nothing of what it changes.
 func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
@@ -133,6 +136,7 @@ func TestWhatARuleKeepsFromBeingEditedNoProgramChanges(t *testing.T) {
 }
 
 func TestWhatARuleOnRecordKeepsFromBeingReadNoProgramOpensAfterAResume(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that hides what lies in the project", can.Inside.Why)
 	}
@@ -185,6 +189,7 @@ func TestASafetyHookOfTheCallersTakesThePlaceOfTheDefaultOne(t *testing.T) {
 
 // The server's process is this test binary: see probe.
 func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Hosts.Holds {
 		component.Absent(t, "a sandbox with limits to hosts", can.Hosts.Why)
 	}
@@ -242,6 +247,7 @@ func TestAnMCPServerIsInTheSameFenceAsCommands(t *testing.T) {
 }
 
 func TestVariablesOfTheSettingsReachMCPServers(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	dir := world(t, map[string]string{".agents/settings.json": `{"env": {"GREETING": "hello"}}`})
 	fences := map[string]*sandbox.Policy{"in the default fence, or in none where there is none": nil, "without a fence": {Off: true}}
 	for name, policy := range fences {
@@ -375,6 +381,7 @@ func TestWhatAPersonApprovesOutsideOfTheFenceHappens(t *testing.T) {
 }
 
 func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}
@@ -422,6 +429,7 @@ func TestWhatIsTheUsersOwnIsNotWrittenWhereItLiesInTheProject(t *testing.T) {
 }
 
 func TestCommandsCantChangeWhatRunsOutsideOfTheSandboxLater(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Inside.Holds {
 		component.Absent(t, "a sandbox that protects what lies in the project", can.Inside.Why)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/hook/shell"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -321,6 +322,7 @@ func TestNoSessionEndsWhileARunIsUnderWayInIt(t *testing.T) {
 }
 
 func TestAHookThatHangsWhenTheRuntimeIsClosedIsKilled(t *testing.T) {
+	tier.SkipQuick(t, "it waits for a process that is killed")
 	host := &warned{}
 	rt, dir := hooked(t, pawl.Options{Model: stub{}, Host: host},
 		shell.Hook{Event: shell.SessionEnd, Name: "hangs", Command: `trap '' TERM; sleep 1000 & echo $! > "$PAWL_PROJECT_DIR/pid"; wait`})

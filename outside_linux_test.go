@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-dev/pawl"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/model"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 )
@@ -51,6 +52,7 @@ func made(t *testing.T, mark string) bool {
 
 // What git runs outside of the fence later must not be for a command, or for a tool that edits files, to say.
 func TestGitRunsNothingLaterThatACommandOrAnEditLeft(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	hooks := func(t *testing.T, dir string) {
 		lay(t, dir, map[string]string{"hooks/pre-commit": "#!/bin/sh\n"})
 		if err := os.Chmod(filepath.Join(dir, "hooks/pre-commit"), 0o755); err != nil {
@@ -119,6 +121,7 @@ func TestGitRunsNothingLaterThatACommandOrAnEditLeft(t *testing.T) {
 
 // A virtual environment of the project, or node_modules/.bin, is often on PATH.
 func TestTheFenceIsNoProgramOfTheProject(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	dir := world(t, nil)
 	mark, real := filepath.Join(t.TempDir(), "MARK"), component.Command(t, "bwrap", "install the package bubblewrap")
 	lay(t, dir, map[string]string{"a.sh": fmt.Sprintf("mkdir -p .venv/bin\nprintf '#!/bin/sh\\ntouch %s\\nexec %s \"$@\"\\n' >.venv/bin/bwrap\nchmod +x .venv/bin/bwrap\n", mark, real)})
@@ -134,6 +137,7 @@ func TestTheFenceIsNoProgramOfTheProject(t *testing.T) {
 
 // Tokens of logins, and what other projects' sessions said.
 func TestACommandReadsNothingThatPawlKeeps(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	dir, config, state := world(t, nil), t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
 	t.Setenv("XDG_STATE_HOME", state)
@@ -149,6 +153,7 @@ func TestACommandReadsNothingThatPawlKeeps(t *testing.T) {
 
 // Approvals may lie in a directory that commands may write.
 func TestApprovalsInAWritableDirectoryAreNotForged(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	dir, state := world(t, map[string]string{".agents/settings.json": `{"permissions": {"deny": ["Bash(touch:*)"]}}`}), t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(state, "deep"))
 	rt := func() *pawl.Runtime {

@@ -24,6 +24,7 @@ import (
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -79,6 +80,12 @@ func open(t testing.TB, o pawl.Options) *pawl.Runtime {
 	o.NoBuiltins, o.NoProject = true, true
 	if o.Journal == nil {
 		o.Journal = journal.Memory()
+	}
+	if o.Sandbox == nil && tier.Quick() { // it has no sandbox, without which a tool needs a rule
+		o.Sandbox = &sandbox.Policy{Off: true}
+		for _, tl := range o.Tools {
+			o.Permissions.Allow = append(o.Permissions.Allow, tl.Definition().Name)
+		}
 	}
 	rt, err := pawl.New(t.Context(), o)
 	if err != nil {
@@ -440,6 +447,7 @@ func (c curious) Complete(ctx context.Context, req model.Request) (*model.Respon
 }
 
 func TestALongOutputThatWasKeptIsReadUnasked(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	rt, err := pawl.New(t.Context(), pawl.Options{
 		Model:       curious{stub{message.Assistant("", call("c1", "bash", `{"command":"seq 100000"}`)), message.Assistant("none"), message.Assistant("read it")}},
 		ProjectRoot: t.TempDir(), Journal: journal.Memory(),
@@ -455,6 +463,7 @@ func TestALongOutputThatWasKeptIsReadUnasked(t *testing.T) {
 }
 
 func TestARuntimeJudgesCallsAndFencesCommands(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		o     pawl.Options

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -46,6 +47,7 @@ func agentFile(name, description, fields string) map[string]string {
 }
 
 func TestASpoiledSkillSubagentOrRuleStaysAsItWasAndIsWarnedOf(t *testing.T) {
+	tier.SkipQuick(t, "it waits for file watchers")
 	all := func(n string) map[string]string {
 		return together(agentFile("a", "agent-"+n, ""), map[string]string{
 			".agents/skills/s/SKILL.md": "---\nname: s\ndescription: skill-" + n + "\n---\nDo it.\n", ".agents/rules/1-r.md": "rule-" + n,

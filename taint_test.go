@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/engine/loop"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/model"
@@ -225,6 +226,7 @@ func (e elsewhere) Execute(_ context.Context, _ engine.Run, _ engine.Host, b *en
 
 // The classic attack: a page tells the model to send a file to somebody.
 func TestAPageThatWantsASecretSentIsStopped(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/event"
 	"github.com/pawl-dev/pawl/hook/permission"
 	"github.com/pawl-dev/pawl/internal/component"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/message"
 	"github.com/pawl-dev/pawl/sandbox"
@@ -153,6 +154,7 @@ func TestEachResumeOnlyNarrows(t *testing.T) {
 }
 
 func TestARunThatBeganInASandboxGoesOnInOne(t *testing.T) {
+	tier.SkipQuick(t, "it starts sandboxes")
 	if can := fence.Probe(); !can.Writes.Holds {
 		component.Absent(t, "a sandbox", can.Writes.Why)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/hook"
 	"github.com/pawl-dev/pawl/hook/permission"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/project"
 	"github.com/pawl-dev/pawl/sandbox/fence"
 	"github.com/pawl-dev/pawl/tool/mcp"
@@ -431,6 +432,7 @@ func TestTheHomeDirectoryAsAProjectHasOneSettingsFileWhichIsTheUsers(t *testing.
 }
 
 func TestHostileSettingsTakeLittleTime(t *testing.T) {
+	tier.SkipQuick(t, "it takes seconds of processor time")
 	many := func(n int, f func(i int) string) string {
 		var parts []string
 		for i := range n {

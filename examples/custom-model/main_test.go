@@ -47,7 +47,7 @@ func TestWhatTheProgramReadsAndWrites(t *testing.T) {
 	req.Messages = req.Messages.Append(
 		message.Assistant("I look.", message.ToolCall{ID: "c1", Name: "look", Input: `{"at":1}`}),
 		message.Results(message.ToolResult{Call: "c1", Name: "look", Content: "nothing", IsError: true}))
-	res, err := ask(t.Context(), `cat > `+seen+`; echo '{"text": "Again.", "calls": [{"name": "look", "input": {"at": 2}}]}'`, req)
+	res, err := ask(t.Context(), `cat > '`+seen+`'; echo '{"text": "Again.", "calls": [{"name": "look", "input": {"at": 2}}]}'`, req)
 	if err != nil {
 		t.Fatal(err)
 	}

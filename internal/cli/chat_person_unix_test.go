@@ -77,12 +77,13 @@ func (c *conversation) begin(args ...string) {
 	c.raw = filepath.Join(c.t.TempDir(), "raw")
 	line := ""
 	for _, a := range args {
-		line += " '" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		line += " " + quoted(a)
 	}
 	ready := filepath.Join(c.t.TempDir(), "ready")
-	shell := "while ! [ -f " + ready + " ]; do sleep 0.02; done; sh -c 'echo $$ >" + c.pidFile() + "; exec \"$0\" \"$@\"'" + line + "; echo exit=$?; sleep 600"
+	shell := "while ! [ -f " + quoted(ready) + " ]; do sleep 0.02; done; " +
+		"sh -c 'echo $$ >\"$0\"; exec \"$@\"' " + quoted(c.pidFile()) + line + "; echo exit=$?; sleep 600"
 	c.must("-f", os.DevNull, "new-session", "-d", "-s", "x", "-x", "100", "-y", "30", "-c", c.dir, shell)
-	c.must("pipe-pane", "-t", "x", "cat >"+c.raw)
+	c.must("pipe-pane", "-t", "x", "cat >"+quoted(c.raw))
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		c.t.Fatal(err)
 	}

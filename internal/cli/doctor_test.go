@@ -48,7 +48,7 @@ func TestTheDoctorSaysWhereEachSettingComesFromAndWhetherItCounts(t *testing.T) 
 		"ok       setting env.MY_TOKEN: \"…\" (user, ~/.agents/settings.json:3:23)\n",
 		"ok       setting permissions.deny: \"Bash(git push:*)\" (project, .agents/settings.json:3:28), repeated\n",
 		"ok       setting permissions.deny: \"Read(.env)\" (project, .agents/settings.json:3:48)\n",
-		"waiting  setting permissions.allow: \"Bash(make:*)\" (project, .agents/settings.json:3:73), waiting for approval: see pawl trust " + w.dir + "\n",
+		"waiting  setting permissions.allow: \"Bash(make:*)\" (project, .agents/settings.json:3:73), waiting for approval: see pawl trust " + quoted(w.dir) + "\n",
 		"waiting  setting env.THEIR_TOKEN: \"…\"",
 		"waiting  setting mcp.servers.wiki: {\"url\":\"http://127.0.0.1:1/mcp?…\"",
 		"problem  settings: .agents/settings.json:6:3: there is no key \"modell\": it has no effect: did you mean model?\n",
@@ -107,7 +107,7 @@ func TestTheDoctorSaysWhatIsNoLongerInTheFiles(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	w.file(".agents/settings.json", `{}`)
-	if r := w.pawl("doctor", "--dir", w.dir); r.code != 0 || !strings.Contains(r.out, "removed  setting permissions.deny: \"Read(.env)\" (project, .agents/settings.json") || !strings.Contains(r.out, "counts until that is approved: see pawl trust "+w.dir) {
+	if r := w.pawl("doctor", "--dir", w.dir); r.code != 0 || !strings.Contains(r.out, "removed  setting permissions.deny: \"Read(.env)\" (project, .agents/settings.json") || !strings.Contains(r.out, "counts until that is approved: see pawl trust "+quoted(w.dir)) {
 		t.Errorf("%+v", r)
 	}
 	if r := w.checks("read", `{"file_path":".env"}`); !strings.HasPrefix(r.out, "deny ") || !strings.Contains(r.err, "1 restrictions are no longer in this project's files") {

@@ -31,11 +31,12 @@ func isolate() (environment, error) {
 		set["XDG_CACHE_HOME"] = cache
 	}
 	set["HOME"], set["XDG_STATE_HOME"] = e.home(), e.state()
+	set["LANG"] = "C.UTF-8"             // bash warns on standard error about a language that is not installed
 	set["PAWL_TEST_TOKEN"] = "secret-1" // settings of MCP servers in tests refer to it
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, "OTEL_") || name == "PAWL_TOKEN" ||
-			name == "TRACEPARENT" || name == "TRACESTATE" || name == "XDG_CONFIG_HOME" {
+			strings.HasPrefix(name, "LC_") || name == "LANGUAGE" || name == "TRACEPARENT" || name == "TRACESTATE" || name == "XDG_CONFIG_HOME" {
 			err = errors.Join(err, os.Unsetenv(name))
 		}
 	}

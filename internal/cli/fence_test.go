@@ -26,7 +26,7 @@ func TestACommandOfARunWritesTheProjectAndNothingElse(t *testing.T) {
 	w := newWorld(t)
 	outside := filepath.Join(t.TempDir(), "x")
 	script := filepath.Join(w.dir, "turns.yaml")
-	if err := os.WriteFile(filepath.Join(w.dir, "build.sh"), []byte("echo in >inside\necho out >"+outside+"\nexit 0\n"), 0o600); err != nil { // no check looks into a script
+	if err := os.WriteFile(filepath.Join(w.dir, "build.sh"), []byte("echo in >inside\necho out >"+quoted(outside)+"\nexit 0\n"), 0o600); err != nil { // no check looks into a script
 		t.Fatal(err)
 	}
 	text := "turns:\n- tool_calls: [{id: c1, name: bash, input: {command: sh build.sh}}]\n- text: done\n"

@@ -74,7 +74,7 @@ func TestAGraphRunsWaitsAndGoesOnByThePrintedLines(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		lines := regexp.MustCompile(`pawl (approve|reject|resume) .*?(, or |\n|$)`).FindAllString(r.err, -1)
-		if len(lines) != 3 || !strings.Contains(lines[2], "--engine graph:"+file) {
+		if len(lines) != 3 || !strings.Contains(lines[2], "--engine "+quoted("graph:"+file)) {
 			t.Fatalf("%q", lines)
 		}
 		t.Chdir(t.TempDir())

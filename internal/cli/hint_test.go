@@ -17,7 +17,7 @@ func TestTheLinesToGoOnWithHaveWhatTheRunWasGiven(t *testing.T) {
 	w.file("system.txt", "You are told this.")
 	t.Chdir(w.dir)
 	const given = " --permission-mode acceptEdits --allow 'Bash(touch none)' --ask 'Bash(touch:*)' --no-sandbox --mcp 'files=none --x' --trust"
-	limits := " --system-prompt @" + filepath.Join(w.dir, "system.txt") + " --max-steps 7 --budget-tokens 9000 --timeout 10m0s --journal " + w.journal
+	limits := " --system-prompt " + quoted("@"+filepath.Join(w.dir, "system.txt")) + " --max-steps 7 --budget-tokens 9000 --timeout 10m0s --journal " + quoted(w.journal)
 	r := w.pawl("run", "--session", "s", "--dir", ".", "--journal", w.journal, "--model", "scripted/turns.yaml", "--permission-mode", "acceptEdits", "--allow", "Bash(touch none)", "--ask", "Bash(touch:*)",
 		"--no-sandbox", "--mcp", "files=none --x", "--trust", "--system-prompt", "@system.txt", "--max-steps", "7", "--budget-tokens", "9000", "--timeout", "10m", "go")
 	resume := "pawl resume s" + given + limits
@@ -39,11 +39,11 @@ func TestTheLinesToGoOnWithHaveWhatTheRunWasGiven(t *testing.T) {
 		t.Errorf("%s: %+v\nwant %s", lines[3], r, resume)
 	}
 	r = w.pawl(append(typed(strings.TrimPrefix(resume, "pawl ")), "--model", "scripted/"+script)...)
-	again := "pawl resume s" + given + " --model scripted/" + script + limits // what it was resumed with besides the record is not on record
+	again := "pawl resume s" + given + " --model " + quoted("scripted/"+script) + limits // what it was resumed with besides the record is not on record
 	if r.code != exitWaiting || !strings.Contains(r.err, "\nthen: "+again+"\n") {
 		t.Fatalf("%+v\nwant %s", r, again)
 	}
-	if r := w.pawl("reject", "s", "c3", "--journal", w.journal); r.code != 0 || r.err != "go on with: pawl resume s --journal "+w.journal+"\n" {
+	if r := w.pawl("reject", "s", "c3", "--journal", w.journal); r.code != 0 || r.err != "go on with: pawl resume s --journal "+quoted(w.journal)+"\n" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -54,7 +54,7 @@ func TestTheLineOfAFurtherPromptHasTheModelAndTheProject(t *testing.T) {
 	w := newWorld(t)
 	script := w.file("turns.yaml", "turns:\n- tool_calls: [{id: c1, name: glob, input: {pattern: x}}]\n- text: done\n")
 	r := w.pawl("run", "--session", "s", "--dir", w.dir, "--journal", w.journal, "--model", "scripted/"+script, "--max-steps", "1", "go")
-	want := "go on with: pawl run --session s --model scripted/" + script + " --dir " + w.dir + " --max-steps 1 … --journal " + w.journal + "\n"
+	want := "go on with: pawl run --session s --model " + quoted("scripted/"+script) + " --dir " + quoted(w.dir) + " --max-steps 1 … --journal " + quoted(w.journal) + "\n"
 	if r.code != exitLimit || !strings.Contains(r.err, want) {
 		t.Errorf("%+v\nwant %s", r, want)
 	}

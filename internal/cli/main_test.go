@@ -426,9 +426,7 @@ func TestTheDemoFixesAFailingTest(t *testing.T) {
 	tier.SkipQuick(t, "it builds and tests a Go module three times")
 	w := newWorld(t)
 	r := w.pawl("demo", "--journal", w.journal)
-	if project := regexp.MustCompile(`(?m)^project  (.+)$`).FindStringSubmatch(r.out); project != nil {
-		t.Cleanup(func() { _ = os.RemoveAll(project[1]) }) // the demo leaves it for people to look at
-	}
+	removeDemo(t, r.out)
 	if r.code != 0 {
 		t.Fatal(r)
 	}
@@ -436,6 +434,13 @@ func TestTheDemoFixesAFailingTest(t *testing.T) {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%q is missing in\n%s", want, r.out)
 		}
+	}
+}
+
+// removeDemo removes the project of a demo that wrote out. The demo leaves it for people to look at.
+func removeDemo(t *testing.T, out string) {
+	if project := regexp.MustCompile(`(?m)^project  (.+)$`).FindStringSubmatch(out); project != nil {
+		t.Cleanup(func() { _ = os.RemoveAll(project[1]) })
 	}
 }
 
@@ -486,6 +491,7 @@ func TestACancelMeansTheSameInEveryCommand(t *testing.T) {
 			args = append(slices.Clip(words), "--journal", w.journal)
 		}
 		code := program(ctx, streams{strings.NewReader(""), &out, &errs}, args)
+		removeDemo(t, out.String())
 		if out.String() == "0 sessions removed\n" { // prune says what it did until then
 			out.Reset()
 		}

@@ -18,7 +18,7 @@ import (
 func TestOnlyTheOwnerReadsWhatIsKept(t *testing.T) {
 	t.Parallel()
 	pawl, w := binary(t), newWorld(t)
-	loose := w.file("loose", "#!/bin/sh\numask 0\nexec "+pawl+" \"$@\"\n")
+	loose := w.file("loose", "#!/bin/sh\numask 0\nexec "+quoted(pawl)+" \"$@\"\n")
 	if err := os.Chmod(loose, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestACommandLiftsNothingByMakingADirectoryAProject(t *testing.T) {
 		}
 		w.file(".agents/settings.json", `{"permissions": {"deny": ["Bash(touch:*)"]}}`)
 		touch := w.file("touch.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "touch MARK"}}]}, {text: "Done."}]`)
-		plant := w.file("plant.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "cd `+filepath.Join(w.dir, "sub")+` && `+sign+`"}}]}, {text: "Done."}]`)
+		plant := w.file("plant.yaml", `turns: [{tool_calls: [{name: bash, input: {command: "cd `+quoted(filepath.Join(w.dir, "sub"))+` && `+sign+`"}}]}, {text: "Done."}]`)
 		t.Chdir(filepath.Join(w.dir, "sub"))
 		run := func(script string) {
 			r := w.pawl("run", "--journal", w.journal, "--no-sandbox", "--permission-mode", "bypassPermissions", "--model", "scripted/"+script, "go")

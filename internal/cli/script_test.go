@@ -13,7 +13,7 @@ func TestAScriptIsRunResumedAndReplayed(t *testing.T) {
 	file := w.file("poem.star", source)
 	lines, r := w.run(`turns: [{text: "a poem"}]`, "Go.", "--session", "s", "--engine", "script:"+file)
 	asked := find(lines, "approval.requested")
-	if r.code != exitWaiting || asked == nil || !strings.Contains(r.err, "--engine script:"+file) {
+	if r.code != exitWaiting || asked == nil || !strings.Contains(r.err, "--engine "+quoted("script:"+file)) {
 		t.Fatalf("%+v", r)
 	}
 	id, _ := asked["call_id"].(string)

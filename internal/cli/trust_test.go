@@ -26,7 +26,7 @@ func TestAProjectWhoseSettingsNobodyApprovedDoesNotRun(t *testing.T) {
 		return strings.TrimSpace(string(b))
 	}
 	r := run()
-	if r.code != exitWaiting || !strings.Contains(r.err, "hooks.SessionStart") || !strings.Contains(r.err, "touch hooked") || !strings.Contains(r.err, "pawl trust "+w.dir) || said() != "" {
+	if r.code != exitWaiting || !strings.Contains(r.err, "hooks.SessionStart") || !strings.Contains(r.err, "touch hooked") || !strings.Contains(r.err, "pawl trust "+quoted(w.dir)) || said() != "" {
 		t.Errorf("%+v", r)
 	}
 	if r := w.pawl("trust", "--list", w.dir); r.code != 0 || !strings.Contains(r.out, "env.GREETING") || strings.Contains(r.out, "Approved.") {

@@ -28,6 +28,10 @@ func Main(m *testing.M, program func()) {
 		program()
 		return
 	}
+	for _, variable := range []string{"LC_ALL", "LC_MESSAGES", "LC_CTYPE", "LANGUAGE"} {
+		_ = os.Unsetenv(variable)
+	}
+	_ = os.Setenv("LANG", "C.UTF-8") // what programs print in other languages is not what the pages show
 	os.Exit(m.Run())
 }
 
