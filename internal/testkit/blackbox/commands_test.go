@@ -33,23 +33,48 @@ func orNull(is func(any) bool) func(any) bool {
 var (
 	priceMembers  = []member{{"input", orNull(isNumber)}, {"output", orNull(isNumber)}, {"cache_read", orNull(isNumber)}, {"cache_write", orNull(isNumber)}}
 	modelsMembers = []member{
-		{"name", isText}, {"aliases", each(isText)}, {"window", orNull(isWhole)}, {"max_output", orNull(isWhole)},
+		{"name", isText},
+		{"aliases", each(isText)},
+		{"window", orNull(isWhole)},
+		{"max_output", orNull(isWhole)},
 		{"price", orNull(fits(append([]member{{"tiers", each(fits(append([]member{{"over", isWhole}}, priceMembers...)...))}, {"until", orNull(isText)}}, priceMembers...)...))},
-		{"images", orNull(isBool)}, {"documents", orNull(isBool)}, {"reasoning", orNull(isBool)},
-		{"source", isText}, {"date", isText}, {"note", orNull(isText)},
+		{"images", orNull(isBool)},
+		{"documents", orNull(isBool)},
+		{"reasoning", orNull(isBool)},
+		{"source", isText},
+		{"date", isText},
+		{"note", orNull(isText)},
 	}
 	doctorMembers = []member{
-		{"name", isText}, {"ok", isBool}, {"text", isText}, {"layer?", oneOf("default", "user", "project", "local", "outer")},
-		{"place?", isText}, {"state?", oneOf("active", "overridden", "repeated", "waiting", "removed")}, {"value?", isAny},
+		{"name", isText},
+		{"ok", isBool},
+		{"text", isText},
+		{"layer?", oneOf("default", "user", "project", "local", "outer")},
+		{"place?", isText},
+		{"state?", oneOf("active", "overridden", "repeated", "waiting", "removed")},
+		{"value?", isAny},
 	}
 	checkMembers = []member{
-		{"tool", isText}, {"input", isAny}, {"verdict", oneOf("allow", "ask", "deny")}, {"reason", isText},
-		{"rule?", isText}, {"place?", isText}, {"mode", isText},
+		{"tool", isText},
+		{"input", isAny},
+		{"verdict", oneOf("allow", "ask", "deny")},
+		{"reason", isText},
+		{"rule?", isText},
+		{"place?", isText},
+		{"mode", isText},
 	}
 	serverMembers = []member{
-		{"name", isText}, {"layer", isText}, {"place?", isText}, {"state", oneOf("connected", "failed", "waiting")},
-		{"reason?", isText}, {"transport", isText}, {"command?", isText}, {"args?", each(isText)}, {"url?", isText},
-		{"required", isBool}, {"tools", each(fits(member{"name", isText}, member{"description", isText}, member{"read_only", isBool}, member{"deferred", isBool}))},
+		{"name", isText},
+		{"layer", isText},
+		{"place?", isText},
+		{"state", oneOf("connected", "failed", "waiting")},
+		{"reason?", isText},
+		{"transport", isText},
+		{"command?", isText},
+		{"args?", each(isText)},
+		{"url?", isText},
+		{"required", isBool},
+		{"tools", each(fits(member{"name", isText}, member{"description", isText}, member{"read_only", isBool}, member{"deferred", isBool}))},
 	}
 )
 
@@ -63,7 +88,7 @@ var _ = table("TestCommand",
 			w.t.Error(r)
 		}
 	}},
-	row{"worker without pawl-worker says how to install it", "without it the error says how to install it (exit 2)", "pawl worker, pawl worker --address, pawl worker --namespace, pawl worker --queue, pawl worker --grace, pawl worker --engine, exit 2", func(w *world) {
+	row{"worker without pawl-worker says how to install it", "without it the error says how to install it (exit 2)", "pawl worker, pawl worker --address, pawl worker --namespace, pawl worker --queue, pawl worker --grace, exit 2", func(w *world) {
 		r := w.pawl("worker", "--address", "127.0.0.1:1", "--namespace", "n", "--queue", "q", "--grace", "1s", "--engine", "loop")
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "Install it: go install github.com/pawl-dev/pawl/temporal/cmd/pawl-worker@latest") {
 			w.t.Error(r)
@@ -120,7 +145,7 @@ var _ = table("TestCommand",
 			w.t.Error(r)
 		}
 	}},
-	row{"doctor --json has the fields", "`--json` has `name`, `ok`, `text`, and of settings `layer`, `place`, `state`, `value`", "pawl doctor --json", func(w *world) {
+	row{"doctor --json has the fields", "`--json` has `name`, `ok`, `text`, and of settings `layer`, `place`, `state`, `value`", "pawl doctor", func(w *world) {
 		w.write(".agents/settings.json", hookSettings)
 		waiting := 0
 		for _, o := range w.objects(w.ok("doctor", "--json").out, doctorMembers...) {

@@ -111,11 +111,13 @@ func promised(t *testing.T) (all []string) {
 	for _, cell := range firstColumn(section(t, text, "## Flags of `run` and `resume`")) {
 		all = append(all, flags.FindAllString(cell, -1)...)
 	}
-	own := regexp.MustCompile("`(--[a-z-]+)")
 	for _, command := range []string{"serve", "worker", "approve, reject, answer", "sessions", "trust", "doctor", "mcp", "graph", "pack"} {
-		for _, m := range own.FindAllStringSubmatch(section(t, text, "### pawl "+command), -1) {
-			if name, _, _ := strings.Cut(command, ","); !slices.Contains(all, m[1]) {
-				all = append(all, "pawl "+name+" "+m[1])
+		name, _, _ := strings.Cut(command, ",")
+		for _, span := range code.FindAllString(section(t, text, "### pawl "+command), -1) {
+			for _, flag := range flags.FindAllString(span, -1) {
+				if !slices.Contains(all, flag) { // those of run are held there
+					all = append(all, "pawl "+name+" "+flag)
+				}
 			}
 		}
 	}

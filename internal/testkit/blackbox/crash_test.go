@@ -66,7 +66,7 @@ var _ = table("TestCrash",
 			w.t.Error(r)
 		}
 	}},
-	row{"killed during a call, it is not run again and the model is told", "`report` (default): the model is told that the outcome is unknown", "--unknown, pawl approve --unknown", func(w *world) {
+	row{"killed during a call, it is not run again and the model is told", "`report` (default): the model is told that the outcome is unknown", "--unknown", func(w *world) {
 		all, r := w.killed(w.has("began-b"), fmt.Sprintf(strings.Replace(steps, "until test -e go-a; do sleep 0.02; done", "true", 1), "0s", "0s"))
 		w.wants("effects", "one\ntwo\n")
 		end := all.of("tool.finished")

@@ -96,12 +96,20 @@ var classes = []string{
 
 var (
 	usageMembers = []member{
-		{"input_tokens", isWhole}, {"output_tokens", isWhole}, {"cache_read_tokens", isWhole},
-		{"cache_write_tokens", isWhole}, {"reasoning_tokens", isWhole},
+		{"input_tokens", isWhole},
+		{"output_tokens", isWhole},
+		{"cache_read_tokens", isWhole},
+		{"cache_write_tokens", isWhole},
+		{"reasoning_tokens", isWhole},
 	}
 	questionMembers = []member{
-		{"call_id", isText}, {"name?", isText}, {"input?", isInput}, {"reason", isText},
-		{"unknown?", isBool}, {"once?", isBool}, {"confirm?", isBool},
+		{"call_id", isText},
+		{"name?", isText},
+		{"input?", isInput},
+		{"reason", isText},
+		{"unknown?", isBool},
+		{"once?", isBool},
+		{"confirm?", isBool},
 	}
 	outcomes = oneOf("ok", "error", "denied", "rejected", "canceled", "unknown")
 	endings  = oneOf("exited", "killed", "timeout", "stopped", "failed", "lost")
@@ -133,8 +141,12 @@ var lineMembers = map[string][]member{
 	"retry":   {{"attempt", isWhole}, {"reason", isText}},
 	"warning": {{"text", isText}},
 	"run.finished": {
-		{"status", statuses}, {"text", isText}, {"steps", isWhole}, {"usage", fits(usageMembers...)},
-		{"cost_usd", isDollars}, {"pending", each(fits(questionMembers...))},
+		{"status", statuses},
+		{"text", isText},
+		{"steps", isWhole},
+		{"usage", fits(usageMembers...)},
+		{"cost_usd", isDollars},
+		{"pending", each(fits(questionMembers...))},
 		{"error?", fits(member{"class", oneOf(classes...)}, member{"text", isText})},
 	},
 }
@@ -149,16 +161,27 @@ var partMembers = map[string][]member{
 	"text":      {{"text", isText}, {"citations?", each(fits(sourceMembers...))}, {"provider?", isText}, {"extra?", isAny}},
 	"reasoning": {{"text", isText}, {"signature?", isText}, {"provider?", isText}, {"extra?", isAny}},
 	"file": {
-		{"mime?", isText}, {"name?", isText}, {"url?", isText}, {"data?", isText}, {"hash?", isText},
-		{"provider?", isText}, {"id?", isText},
+		{"mime?", isText},
+		{"name?", isText},
+		{"url?", isText},
+		{"data?", isText},
+		{"hash?", isText},
+		{"provider?", isText},
+		{"id?", isText},
 	},
 	"tool_call": {{"id", isText}, {"name", isText}, {"input", isInput}, {"provider?", isText}, {"extra?", isAny}},
 	"tool_result": {
 		{"call", isText}, {"name?", isText}, {"content", isText}, {"files?", isList}, {"is_error?", isBool},
 	},
 	"provider_call": {
-		{"provider", isText}, {"json", isAny}, {"call?", isText}, {"name?", isText}, {"input?", isAny},
-		{"content?", isText}, {"sources?", each(fits(sourceMembers...))}, {"is_error?", isBool},
+		{"provider", isText},
+		{"json", isAny},
+		{"call?", isText},
+		{"name?", isText},
+		{"input?", isAny},
+		{"content?", isText},
+		{"sources?", each(fits(sourceMembers...))},
+		{"is_error?", isBool},
 	},
 	"opaque": {{"provider", isText}, {"json", isAny}},
 }

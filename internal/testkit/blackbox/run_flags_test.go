@@ -319,8 +319,14 @@ func (w *world) sessions(flags ...string) (all []object) {
 
 // sessionMembers are the fields of sessions list --json.
 var sessionMembers = []member{
-	{"session", isText}, {"dir", isText}, {"status", isText}, {"created", isTime}, {"updated", isTime},
-	{"messages", isWhole}, {"usage", fits(usageMembers...)}, {"cost_usd", isDollars},
+	{"session", isText},
+	{"dir", isText},
+	{"status", isText},
+	{"created", isTime},
+	{"updated", isTime},
+	{"messages", isWhole},
+	{"usage", fits(usageMembers...)},
+	{"cost_usd", isDollars},
 }
 
 // systemOf gives the system prompt of the first request.

@@ -258,7 +258,7 @@ var _ = table("TestSessions_PeopleAnswer",
 		w.ok("resume", "s", "--no-sandbox")
 		w.wants("effects", "two\n")
 	}},
-	row{"approve --session does not ask again", "`approve --session` approves for the rest of the session", "pawl approve --session", func(w *world) {
+	row{"approve --session does not ask again", "`approve --session` approves for the rest of the session", "pawl approve", func(w *world) {
 		w.waits()
 		if r := w.ok("approve", "s", "w", "--session"); !strings.Contains(r.err, "approved for the session") {
 			w.t.Error(r)

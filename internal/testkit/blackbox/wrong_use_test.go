@@ -81,7 +81,7 @@ var _ = table("TestCommand_WrongUse",
 	wrong("--unknown of run", "unknown flag: --unknown", "run", "--unknown", "ask", "p"),
 	row{"settings that can't be understood", "Exit 2 when the settings can't be understood", "pawl doctor, exit 2", func(w *world) {
 		w.write(".agents/settings.json", "{")
-		if r := w.pawl("doctor"); r.code != 2 || !strings.Contains(r.err, ".agents/settings.json:1") {
+		if r := w.pawl("doctor"); r.code != 2 || !strings.Contains(r.out, ".agents/settings.json:1:2: it is no JSON") {
 			w.t.Error(r)
 		}
 	}},
