@@ -69,8 +69,9 @@ func TestATaskWhoseJournalFailedStopsTheRunAbove(t *testing.T) {
 				}
 				text := strings.Join(append(history(state(t, store, "s").Messages), history(state(t, store, "s/c1").Messages)...), "\n")
 				total, most := w.total()
+				undone := strings.Count(text, "is unknown") + strings.Count(text, "Not run: the run ended before its turn came.")
 				if strings.Contains(text, "disk is full") || strings.Count(text, "[p2 yes]") != 1 || strings.Count(text, "assistant: end") == 0 || most != 1 ||
-					total+strings.Count(text, "is unknown") < 2 || state(t, store, "s/c1").Status != "completed" {
+					total+undone < 2 || state(t, store, "s/c1").Status != "completed" {
 					t.Fatalf("%s, append %d, written=%v: %d payments\n%s", name, n, written, total, text)
 				}
 			}
