@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -50,7 +51,14 @@ func (b *sharedBrowser) start(path string) (context.Context, error) {
 		}
 		allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), opts...)
 		ctx, stop := chromedp.NewContext(allocator)
-		b.ctx, b.stop = ctx, func() { stop(); stopAllocator() }
+		b.ctx, b.stop = ctx, func() {
+			// A browser that is told to close takes its files with it.
+			closing, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			_ = chromedp.Cancel(closing)
+			stop()
+			stopAllocator()
+		}
 		b.err = chromedp.Do(ctx)
 	})
 	return b.ctx, b.err

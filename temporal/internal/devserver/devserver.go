@@ -19,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/testkit/tier"
@@ -221,9 +223,16 @@ func (s *Server) untilReady(exited <-chan struct{}, deadline time.Time) error {
 
 // register makes the namespace.
 func (s *Server) register(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, s.program, "operator", "namespace", "create", "--address", s.Address, "--namespace", s.Namespace).CombinedOutput() //nolint:gosec // as above
+	c, err := client.NewNamespaceClient(client.Options{HostPort: s.Address, Logger: silent()})
 	if err != nil {
-		return fmt.Errorf("devserver: namespace %s: %w: %s", s.Namespace, err, out)
+		return fmt.Errorf("devserver: %w", err)
+	}
+	defer c.Close()
+	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: s.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	if err != nil {
+		return fmt.Errorf("devserver: namespace %s: %w", s.Namespace, err)
 	}
 	return nil
 }
