@@ -26,7 +26,11 @@ func TestACancelThatNobodyHeeds(t *testing.T) {
 			defer cancel()
 			eng, store := temporal.NewEngine(c, m.Engine, temporal.WithQueue(queue)), journal.Memory()
 			order := agent.Request{ContextID: queue, RunID: "r", Message: message.User("go")}
+			began := time.Now()
 			res, err := agent.Run(ctx, m.Agent, eng, order, agent.WithJournal(store))
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("the caller waited %v", took)
+			}
 			if err != nil || !errors.Is(res.Err, context.DeadlineExceeded) {
 				t.Errorf("%+v, %v", res, err)
 			}

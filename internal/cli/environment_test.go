@@ -3,13 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/pawl-dev/pawl/internal/testkit/tier"
@@ -74,15 +71,6 @@ func goDirectories() map[string]string {
 		}
 	}
 	return set
-}
-
-// runInParallel has more tests run at once than there are processors, because most of them wait for
-// processes. The flag -parallel wins.
-func runInParallel() {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = f.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
-	}
 }
 
 // unfenced are flags of runs whose commands simply run. The quick tier needs no sandbox to be there.

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/parallel"
 	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/sqlite"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	runInParallel()
+	parallel.RaiseLimit()
 	code := pgtest.Main(m)
 	if err := errors.Join(goleak.Find(), shared.close()); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAModelThatFailsForAMomentIsAskedAgain(t *testing.T) {
@@ -77,7 +78,11 @@ func TestARunsTimeIsOverInAWait(t *testing.T) {
 	w := newWorld(t)
 	server := busy(t, nil)
 	for _, limit := range []string{"300ms", "3s", "30s"} { // on a busy machine the wait begins later; it takes 50 s
+		began := time.Now()
 		lines, r := w.run("turns: [{text: unused}]", "go", "--model", "anthropic/claude-sonnet-4-5", "--base-url", server.URL, "--timeout", limit)
+		if d, err := time.ParseDuration(limit); err != nil || time.Since(began) > d+15*time.Second {
+			t.Errorf("with a limit of %v it took %v", limit, time.Since(began))
+		}
 		last := lines[len(lines)-1]
 		e, _ := last["error"].(map[string]any)
 		if r.code != exitLimit || e["class"] != "budget_exceeded" {

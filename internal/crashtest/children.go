@@ -100,9 +100,11 @@ func (c *child) plan(pl plan) error {
 	return err
 }
 
-// keep takes back a child whose life ended in order.
+// keep takes back a child whose life ended in order, for a life of another case.
 func (cs *children) keep(c *child) error {
-	c.release()
+	if !c.release() { // it was killed meanwhile
+		return c.end()
+	}
 	cs.mu.Lock()
 	full := len(cs.idle) >= cs.most
 	if !full {

@@ -1,10 +1,14 @@
 package crashtest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/pawl-dev/pawl/internal/testkit/tier"
 )
+
+// IsChild reports whether this process plays lives for another one.
+func IsChild() bool { return os.Getenv(variable) != "" }
 
 // Finding is what an inspection found.
 type Finding struct {

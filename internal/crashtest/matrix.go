@@ -409,7 +409,10 @@ func (m *matrix) spawn(ctx context.Context, pl plan, h *past) (code int, err err
 		return 0, err
 	}
 	code, broken, err := m.attend(c, pl, h)
-	if code != 0 && err == nil {
+	switch {
+	case code != 0 && err == nil && pl.Die != "": // it did not come to the point, and might yet
+		return code, c.dismiss()
+	case code != 0 && err == nil:
 		return code, m.children.keep(c)
 	}
 	if err != nil {

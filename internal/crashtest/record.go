@@ -86,16 +86,22 @@ type result struct {
 type record struct {
 	life int
 
-	mu   sync.Mutex // held while a line is written
-	pipe *os.File
+	mu    sync.Mutex // held while a line is written
+	pipe  *os.File
+	ended bool
 }
 
-// add writes a line. A process that can't say what it does ends at once, and its case with it.
+// add writes a line. A process that can't say what it does ends at once, and its case with
+// it. So does one that says something after its life ended: it would be taken for the next.
 func (r *record) add(l line) {
 	l.Life = r.life
 	b, err := json.Marshal(l)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		panic(fmt.Sprintf("crashtest: record: after the end of its life: %s", b))
+	}
+	r.ended = l.Ended != 0
 	if err == nil {
 		_, err = r.pipe.Write(append(b, '\n'))
 	}

@@ -17,5 +17,9 @@ func Address(text string) string {
 	if u.User = nil; u.RawQuery != "" {
 		u.RawQuery = "…"
 	}
-	return u.String()
+	shown := u.String()
+	if i := strings.LastIndexByte(shown, '@'); i >= 0 && u.Host == "" { // a name and a password where none belong
+		return "…" + shown[i:]
+	}
+	return shown
 }

@@ -14,6 +14,10 @@ func TestAnAddressIsShownWithoutWhatOpensIt(t *testing.T) {
 		"127.0.0.1:4318":                        "127.0.0.1:4318", // no address, and no secret
 		"http://u:hunter2@no host":              "…",
 		"http://h/x?key=hunter2\n":              "…",
+		"user:hunter2@host/mcp":                 "…@host/mcp",
+		"https:u:hunter2@h":                     "…@h",
+		"http:/u:hunter2@h":                     "…@h",
+		"https://h/@name":                       "https://h/@name",
 	} {
 		if got := secret.Address(text); got != want {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)

@@ -131,7 +131,8 @@ func TestNobodyWaitsLongerThanHisShare(t *testing.T) {
 				synctest.Wait()
 			}
 			wg.Wait()
-			var went []time.Duration     // of those who were served
+			var went []time.Duration // of those who were served
+			var sizes []int
 			requests, tokens := 0.0, 0.0 // when a server that does one thing after the other at just the limits is done with all so far, in minutes
 			for i, o := range out {
 				if o.err != nil {
@@ -140,7 +141,7 @@ func TestNobodyWaitsLongerThanHisShare(t *testing.T) {
 					}
 					continue
 				}
-				went = append(went, o.went)
+				went, sizes = append(went, o.went), append(sizes, crowd[i].size)
 				came := o.came.Minutes()
 				requests = max(requests, came) + 1/float64(policy.Requests)
 				tokens = max(tokens, came) + float64(crowd[i].size)/float64(policy.Tokens)
@@ -151,6 +152,10 @@ func TestNobodyWaitsLongerThanHisShare(t *testing.T) {
 			}
 			if !slices.IsSorted(went) { // two who are served at the same moment have no order
 				rt.Fatal("not in the order in which they came:", went)
+			}
+			slices.Sort(sizes)
+			if diff := cmp.Diff(sizes, slices.Sorted(slices.Values(m.order))); diff != "" {
+				rt.Fatal("others were served:", diff)
 			}
 		})
 	})

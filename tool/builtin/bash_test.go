@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,15 +73,31 @@ func TestBashShowsOutputAndHowTheCommandEnded(t *testing.T) {
 func TestBothStreamsAreShownInTheOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	w := open(t, nil)
-	var out, errs strings.Builder
-	ctx := tool.WithCall(t.Context(), tool.Call{ID: "1", Name: "bash", Output: &out, Errors: &errs})
-	res, err := callWith(t, ctx, w.Bash(), in{"command": `for i in 1 2 3; do echo out $i; sleep 0.1; echo err $i >&2; sleep 0.1; done; printf '\xff'`})
+	out, errs := &acknowledged{dir: w.Dir()}, &acknowledged{dir: w.Dir()}
+	ctx := tool.WithCall(t.Context(), tool.Call{ID: "1", Name: "bash", Output: out, Errors: errs})
+	const command = `seen() { until test -e "$1"; do sleep 0.01; done; }
+		for i in 1 2 3; do echo out $i; seen "out $i"; echo err $i >&2; seen "err $i"; done; printf '\xff'`
+	res, err := callWith(t, ctx, w.Bash(), in{"command": command})
 	if err != nil || res.Content != "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n\uFFFD" {
 		t.Errorf("%q %v", res.Content, err)
 	}
 	if out.String() != "out 1\nout 2\nout 3\n\xff" || errs.String() != "err 1\nerr 2\nerr 3\n" {
 		t.Errorf("live: %q, %q", out.String(), errs.String())
 	}
+}
+
+// acknowledged makes an empty file, named as the text, for each text that is written to it.
+type acknowledged struct {
+	strings.Builder
+	dir string
+}
+
+func (a *acknowledged) Write(b []byte) (int, error) {
+	_, _ = a.Builder.Write(b)
+	if name := strings.TrimSpace(string(b)); utf8.ValidString(name) {
+		return len(b), os.WriteFile(filepath.Join(a.dir, name), nil, 0o600)
+	}
+	return len(b), nil
 }
 
 // until calls back when what was written so far contains text.
@@ -212,8 +229,7 @@ func TestATimeoutKillsAllThatTheCommandStarted(t *testing.T) {
 	}
 }
 
-func TestAGrandchildThatIgnoresSIGTERMIsGoneTwoSecondsAfterTheTimeout(t *testing.T) {
-	t.Parallel()
+func TestAGrandchildThatIgnoresSIGTERMIsGoneTwoSecondsAfterTheTimeout(t *testing.T) { // alone, because it measures time
 	w, id := open(t, nil), word()
 	timedOut := time.Now().Add(500 * time.Millisecond) // or a little later
 	res, err := call(t, w.Bash(), in{"command": fmt.Sprintf(`bash -c 'trap "" TERM; sleep %s; sleep %[1]s'; true`, id), "timeout": 500})
@@ -225,8 +241,7 @@ func TestAGrandchildThatIgnoresSIGTERMIsGoneTwoSecondsAfterTheTimeout(t *testing
 	}
 }
 
-func TestAVeryShortTimeoutReturnsSoon(t *testing.T) {
-	t.Parallel()
+func TestAVeryShortTimeoutReturnsSoon(t *testing.T) { // alone, because it measures time
 	w := open(t, nil)
 	began := time.Now()
 	res, err := call(t, w.Bash(), in{"command": "sleep 4; echo never", "timeout": 100})

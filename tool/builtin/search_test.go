@@ -232,8 +232,7 @@ func TestGrepKeepsItsResultSmall(t *testing.T) {
 	}
 }
 
-func TestALongSearchStopsWhenItIsCancelled(t *testing.T) {
-	t.Parallel()
+func TestALongSearchStopsWhenItIsCancelled(t *testing.T) { // alone, because it measures time
 	w := open(t, nil)
 	files := map[string]string{}
 	for i := range 12 {

@@ -106,10 +106,10 @@ func (l ledger) write(path string) error {
 }
 
 // record replaces the entries of one tier by measured ones, in whole seconds, rounded up, and
-// drops packages that no longer exist.
-func (l ledger) record(column int, measured map[string]time.Duration) {
+// drops packages that the repository in root no longer has.
+func (l ledger) record(root string, column int, measured map[string]time.Duration) {
 	maps.DeleteFunc(l, func(name string, _ []time.Duration) bool {
-		_, err := os.Stat(filepath.FromSlash(name))
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
 		return errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(name, stepPrefix)
 	})
 	for name, d := range measured {

@@ -34,7 +34,8 @@ func main() {
 func run(args []string, in io.Reader, out io.Writer) (int, error) {
 	flags := flag.NewFlagSet("testreport", flag.ContinueOnError)
 	tier := flags.String("tier", "", "tier of the suite: quick, middle or all")
-	path := flags.String("ledger", "internal/testkit/testreport/durations.tsv", "file with the expected durations; none if empty")
+	path := flags.String("ledger", "", "file with the expected durations; none if empty")
+	root := flags.String("root", ".", "directory of the repository, whose packages the ledger lists")
 	step := flags.String("step", "", "name of the row for the command behind --")
 	slowest := flags.Int("slowest", 12, "how many of the slowest packages are listed at the end")
 	update := flags.Bool("update", false, "write the measured durations into the ledger")
@@ -63,7 +64,10 @@ func run(args []string, in io.Reader, out io.Writer) (int, error) {
 		return 1, errors.New("there are failures: see above")
 	}
 	if *update {
-		ledger.record(column, result.durations)
+		if ledger, err = readLedger(*path); err != nil { // another step may have written to it
+			return 2, err
+		}
+		ledger.record(*root, column, result.durations)
 		return 0, ledger.write(*path)
 	}
 	if *path == "" {

@@ -95,9 +95,10 @@ func TestReport_WithoutLedger(t *testing.T) {
 }
 
 func TestReport_Update(t *testing.T) {
-	t.Chdir(t.TempDir())
-	path := "durations.tsv"
-	if err := os.Mkdir("journal", 0o700); err != nil {
+	t.Chdir(t.TempDir()) // of another module than the repository's
+	root := t.TempDir()
+	path := filepath.Join(root, "durations.tsv")
+	if err := os.Mkdir(filepath.Join(root, "journal"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	before := "gone\t1\t-\t-\njournal\t3\t60\t-\nstep:soak\t-\t-\t80\n"
@@ -105,7 +106,7 @@ func TestReport_Update(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if status, err := run([]string{"-tier", "quick", "-ledger", path, "-update"}, strings.NewReader(passing), &out); status != 0 {
+	if status, err := run([]string{"-tier", "quick", "-ledger", path, "-root", root, "-update"}, strings.NewReader(passing), &out); status != 0 {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
