@@ -261,7 +261,7 @@ func (r *Runs) begin(ctx context.Context, session, id string, do func(context.Co
 	}
 	behind, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	run := &Run{Session: session, ID: id, from: far, going: &going{cancel: cancel, stop: make(chan engine.Interrupt, 1), begun: make(chan struct{}), done: make(chan struct{})}}
-	if err := r.enter(run); err != nil {
+	if err := r.enterBehind(ctx, run); err != nil {
 		cancel(nil)
 		return nil, err
 	}
@@ -309,20 +309,45 @@ func doSafely(do func() (*agent.Result, error)) (res *agent.Result, err error) {
 	return do()
 }
 
-func (r *Runs) enter(run *Run) error {
+// enterBehind registers a run. If the journal says that the one before it in the session has
+// ended or was interrupted, it waits until that one has returned: clients read the journal, and
+// come back as soon as it says so.
+func (r *Runs) enterBehind(ctx context.Context, run *Run) error {
+	for {
+		before, err := r.enter(run)
+		if before == nil || !r.isRecordedOver(ctx, run.Session) {
+			return err
+		}
+		select {
+		case <-before.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// isRecordedOver reports whether the journal has the end of the session's last run, or that it
+// was interrupted.
+func (r *Runs) isRecordedOver(ctx context.Context, session string) bool {
+	log, err := journal.Open(ctx, r.Journal(), session)
+	return err == nil && log.State().Status != ""
+}
+
+// enter registers a run, unless another one of the session is under way, which it returns.
+func (r *Runs) enter(run *Run) (before *Run, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
+	switch before = r.under[run.Session]; {
 	case r.closed:
-		return errdefs.NotAvailable.Errorf("serve: the server is shutting down")
-	case r.under[run.Session] != nil:
-		return errdefs.Conflict.Errorf("serve: run %s is under way in session %s: say something to it by steering, wait for it, or cancel it", r.under[run.Session].ID, run.Session)
+		return nil, errdefs.NotAvailable.Errorf("serve: the server is shutting down")
+	case before != nil:
+		return before, errdefs.Conflict.Errorf("serve: run %s is under way in session %s: say something to it by steering, wait for it, or cancel it", before.ID, run.Session)
 	case len(r.under) >= r.most:
-		return errdefs.RateLimit.Errorf("serve: as many runs are under way as may be, %d: try again later", len(r.under))
+		return nil, errdefs.RateLimit.Errorf("serve: as many runs are under way as may be, %d: try again later", len(r.under))
 	}
 	r.under[run.Session] = run
 	r.all.Add(1)
-	return nil
+	return nil, nil
 }
 
 func (r *Runs) leave(run *Run) {

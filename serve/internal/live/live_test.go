@@ -140,3 +140,43 @@ func TestACancelMeetsNoLaterRun(t *testing.T) {
 		runs.Close(t.Context())
 	}
 }
+
+// lingering is an observer that holds a run after its end is on record.
+type lingering struct {
+	agent.BaseObserver
+	until chan struct{}
+}
+
+func (l lingering) OnRunEnd(context.Context, agent.RunInfo, *agent.Result) { <-l.until }
+
+func TestRuns_StartAfterARecordedEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := loop.New(loop.Config{Model: scripted.New(scripted.Turn{Text: "One."}, scripted.Turn{Text: "Two."})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := lingering{until: make(chan struct{})}
+		a := serve.Of(agent.Agent{ID: "a", Observers: []agent.Observer{l}}, e, journal.Memory())
+		runs := live.New(a, nil, 10, slog.New(slog.DiscardHandler))
+		if _, err := runs.Start(t.Context(), named("s", "one")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the end of the run is on record, and its observer holds it
+		var second *live.Run
+		var wg sync.WaitGroup
+		wg.Go(func() { second, err = runs.Start(t.Context(), named("s", "two")) })
+		synctest.Wait()
+		if second != nil || err != nil {
+			t.Fatalf("the second run did not wait for the first to return: %v, %v", second, err)
+		}
+		close(l.until)
+		wg.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-second.Done()
+		if res, err := second.Result(); err != nil || res.Text() != "Two." {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}
