@@ -3,6 +3,7 @@ package blackbox
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,6 +79,22 @@ var (
 	}
 )
 
+// hideWorker gives commands a PATH without pawl-worker. It skips the test if pawl-worker
+// lies beside the program, which looks there first.
+func (w *world) hideWorker() {
+	w.t.Helper()
+	if path, err := exec.LookPath(binary("pawl-worker")); err == nil {
+		w.t.Skipf("%s is beside the program. Test a pawl without one to run this test", path)
+	}
+	var dirs []string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if _, err := exec.LookPath(filepath.Join(dir, "pawl-worker")); err != nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	w.env = append(w.env, "PATH="+strings.Join(dirs, string(filepath.ListSeparator)))
+}
+
 // hookSettings want a hook, which waits for approval.
 const hookSettings = `{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo hook >> hooks"}]}]}}`
 
@@ -89,6 +106,7 @@ var _ = table("TestCommand",
 		}
 	}},
 	row{"worker without pawl-worker says how to install it", "without it the error says how to install it (exit 2)", "pawl worker, pawl worker --address, pawl worker --namespace, pawl worker --queue, pawl worker --grace, exit 2", func(w *world) {
+		w.hideWorker()
 		r := w.pawl("worker", "--address", "127.0.0.1:1", "--namespace", "n", "--queue", "q", "--grace", "1s", "--engine", "loop")
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "Install it: go install github.com/pawl-dev/pawl/temporal/cmd/pawl-worker@latest") {
 			w.t.Error(r)

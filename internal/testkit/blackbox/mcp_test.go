@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMCPServe(t *testing.T) { runRows(t) }
@@ -51,11 +52,43 @@ func (w *world) speaks(flags ...string) *mcpClient {
 	return c
 }
 
+// bound kills the program if nothing happens for a long time. The caller calls what it
+// returns when something did.
+func (c *mcpClient) bound() (stop func() bool) {
+	return time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() }).Stop
+}
+
 // say writes a line.
 func (c *mcpClient) say(line string) {
 	c.w.t.Helper()
+	defer c.bound()()
 	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
 		c.w.t.Fatalf("%v: %s", err, c.errs)
+	}
+}
+
+// next reads the next message.
+func (c *mcpClient) next() object {
+	c.w.t.Helper()
+	defer c.bound()()
+	if !c.out.Scan() {
+		c.w.t.Fatalf("there is no further message: %v %s", c.out.Err(), c.errs)
+	}
+	var o object
+	if err := json.Unmarshal(c.out.Bytes(), &o); err != nil {
+		c.w.t.Fatalf("standard output has what is no message: %s", c.out.Text())
+	}
+	return o
+}
+
+// refuses sends a line, and fails the test unless its answer is this error.
+func (c *mcpClient) refuses(line string, id any, code float64, text string) {
+	c.w.t.Helper()
+	c.say(line)
+	o := c.next()
+	message, _ := at(o, "error", "message").(string)
+	if got, has := o["id"]; !has || got != id || at(o, "error", "code") != code || !strings.Contains(message, text) {
+		c.w.t.Errorf("%.40q is answered by %v, want id %v, code %v and %q", line, o, id, code, text)
 	}
 }
 
@@ -64,17 +97,11 @@ func (c *mcpClient) call(method, params string) object {
 	c.w.t.Helper()
 	c.id++
 	c.say(fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": %q, "params": %s}`, c.id, method, params))
-	for c.out.Scan() {
-		var o object
-		if err := json.Unmarshal(c.out.Bytes(), &o); err != nil {
-			c.w.t.Fatalf("standard output has what is no message: %s", c.out.Text())
-		}
-		if o["id"] == float64(c.id) {
+	for {
+		if o := c.next(); o["id"] == float64(c.id) {
 			return o
 		}
 	}
-	c.w.t.Fatalf("%s has no answer: %s", method, c.errs)
-	return nil
 }
 
 // tool calls a tool and gives its result.
@@ -171,11 +198,17 @@ var _ = table("TestMCPServe",
 			w.t.Error(got)
 		}
 	}},
-	row{"what is no request is told, and the next one is answered", "mcp.md: a line of standard input 32 MiB", "", func(w *world) {
+	row{"what is no request is told, and the next one is answered", "mcp.md: A request has at most 8 MiB, a line of standard input 32 MiB", "", func(w *world) {
 		c := w.speaks()
-		c.say("garbage")
-		c.say(`{"jsonrpc": "2.0", "id": 900, "method": "nosuch"}`)
-		c.say(`[]`)
+		c.refuses("garbage", nil, -32700, "this is no JSON")
+		c.refuses("[]", nil, -32700, "it is empty")
+		c.refuses(`{"jsonrpc": "2.0", "id": 900}`, nil, -32600, "it has no method")
+		c.refuses(`{"jsonrpc": "2.0", "id": 901, "method": "nosuch"}`, 901.0, -32601, "nosuch")
+		padded := func(size int) string {
+			return `{"jsonrpc": "2.0", "id": 902, "method": "nosuch"` + strings.Repeat(" ", size) + "}"
+		}
+		c.refuses(padded(31<<20), 902.0, -32601, "nosuch")
+		c.refuses(padded(32<<20), nil, -32600, "a message of more than 32 MiB")
 		if got := c.tool("nosuch", "{}"); got != nil && at(got, "isError") != true {
 			w.t.Errorf("%v", got)
 		}

@@ -172,11 +172,6 @@ var _ = table("TestRun_Exit",
 		}
 		w.wants("effects", "one\n")
 	}},
-	row{"NO_COLOR and no terminal leave colours out", "`NO_COLOR` is honoured", "", func(w *world) {
-		if r := w.plays(touches, "go"); strings.Contains(r.err+r.out, "\x1b") {
-			w.t.Errorf("%q", r.err)
-		}
-	}},
 	row{"the prompt can come from standard input", "`-` reads the prompt from standard input (UTF-8, at most 4 MiB)", "pawl run", func(w *world) {
 		p := newProvider(w.t, "Hello.")
 		cmd := w.command(binary("pawl"), "run", "--base-url", p.url, "--model", "openai/m", "-")

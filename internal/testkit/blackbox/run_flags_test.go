@@ -203,6 +203,7 @@ var _ = table("TestRun_Flags",
 		}
 	}},
 	row{"--engine temporal needs pawl-worker", "to which `pawl-worker` is needed beside this program or on PATH", "--engine", func(w *world) {
+		w.hideWorker()
 		r := w.plays(touches, "--engine", "temporal://127.0.0.1:1", "go")
 		if r.code != 2 || r.out != "" || !strings.Contains(r.err, "go install ") {
 			w.t.Error(r)

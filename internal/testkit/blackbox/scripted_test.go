@@ -3,6 +3,7 @@ package blackbox
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestScript(t *testing.T) { runRows(t) }
@@ -34,8 +35,17 @@ var _ = table("TestScript",
 - {when: {contains: "module sample"}, text: "Yes."}
 `, "Yes."),
 	says("when contains looks at what the user said", "for contains, what the user said", `turns: [{when: {contains: stop}, text: "No."}, {when: {contains: go}, text: "Yes."}]`, "Yes."),
-	says("delay waits first", "delay: 200ms", `turns: [{delay: 50ms, text: "Done."}]`, "Done."),
-	says("a session goes on behind the entries that were played", "a session that goes on, goes on behind the entries that were played", "turns: [{text: One.}]", "One.", "--session", "s"),
+	row{"delay waits before the reply", "- delay: 200ms text: \"Done.\"", "", func(w *world) {
+		const delay = 700 * time.Millisecond
+		all, r := w.lines(`turns: [{delay: 700ms, text: "Done."}]`, "go")
+		began, reply := all.of("run.started"), all.of("text.delta")
+		if r.code != 0 || len(began) != 1 || len(reply) == 0 {
+			w.t.Fatal(r)
+		}
+		if took := timeOf(w.t, reply[0]).Sub(timeOf(w.t, began[0])); took < delay {
+			w.t.Errorf("the reply came after %v, want %v or more", took, delay)
+		}
+	}},
 	row{"stop max_tokens has the reply go on", "stop: max_tokens", "", func(w *world) {
 		all, r := w.lines("turns: [{text: \"Half \", stop: max_tokens}, {text: whole.}]", "go")
 		if r.code != 0 || all.end(w.t)["steps"] != 2.0 || !strings.HasSuffix(all.end(w.t)["text"].(string), "whole.") {
@@ -65,7 +75,7 @@ var _ = table("TestScript",
 			w.t.Errorf("%v", ids)
 		}
 	}},
-	row{"an entry is played by the transcript, whichever process asks", "is decided by the transcript in the request, never by the state of a process", "", func(w *world) {
+	row{"an entry is played by the transcript, whichever process asks", "is decided by the transcript in the request, never by the state of a process: a session that goes on, goes on behind the entries that were played", "", func(w *world) {
 		const script = "turns: [{text: One.}, {text: Two.}, {text: Three.}]"
 		for _, want := range []string{"One.\n", "Two.\n", "Three.\n"} {
 			if r := w.plays(script, "--session", "s", "go"); r.out != want {
@@ -78,9 +88,30 @@ var _ = table("TestScript",
 			w.t.Error(r)
 		}
 	}},
-	row{"moves lets conversations begin otherwise", "moves: true", "", func(w *world) {
-		if r := w.plays("moves: true\nturns: [{text: Done.}]", "go"); r.code != 0 {
-			w.t.Error(r)
+	row{"moves lets conversations begin otherwise", "moves: true # only for a test of it: what conversations begin with may change", "", func(w *world) {
+		// A deleted session's name is taken again, so that one conversation begins twice.
+		for script, second := range map[string]string{"": "failed", "moves: true\n": "completed"} {
+			w.write("model.yaml", script+"turns: [{text: Done.}]\n")
+			s := w.serves()
+			s.wants(200, []string{`"status":"completed"`}, "POST", "/v1/runs", `{"prompt": "one", "session": "s", "wait": true}`)
+			s.ask("DELETE", "/v1/sessions/s", "")
+			a := s.wants(200, nil, "POST", "/v1/runs", `{"prompt": "two", "session": "s", "wait": true}`)
+			if isRefused := strings.Contains(a.text, "the beginning of the request moved"); a.json("status") != second || isRefused != (script == "") {
+				w.t.Errorf("with %q: %s", script, a.text)
+			}
+			s.ask("DELETE", "/v1/sessions/s", "")
+			s.stop()
 		}
 	}},
 )
+
+// timeOf gives the time of a line.
+func timeOf(t *testing.T, line object) time.Time {
+	t.Helper()
+	text, _ := line["time"].(string)
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestServe_ChatCompletions(t *testing.T) { runRows(t) }
@@ -256,10 +257,24 @@ func (w *world) pushes() {
 	}))
 	w.t.Cleanup(receiver.Close)
 	s := w.serves("--push-host", "127.0.0.1")
-	config := fmt.Sprintf(`, "configuration": {"pushNotificationConfig": {"url": %q}}`, receiver.URL)
-	params := strings.TrimSuffix(v03Message("m1", "hi", ""), "}") + config + "}"
-	s.wants(200, []string{`"completed"`}, "POST", "/a2a", v1("message/send", params))
-	if text := <-told; !strings.Contains(text, `"kind":"task"`) {
-		w.t.Error(text)
+	send := func(id, url string) string {
+		config := fmt.Sprintf(`, "configuration": {"pushNotificationConfig": {"url": %q}}`, url)
+		return v1("message/send", strings.TrimSuffix(v03Message(id, "hi", ""), "}")+config+"}")
+	}
+	other := strings.Replace(receiver.URL, "127.0.0.1", "127.0.0.2", 1)
+	for url, why := range map[string]string{
+		other: "notifications are sent by https",
+		strings.Replace(other, "http:", "https:", 1): "is not an address of the public network",
+	} {
+		s.wants(200, []string{"-32602", why}, "POST", "/a2a", send("refused", url))
+	}
+	s.wants(200, []string{`"completed"`}, "POST", "/a2a", send("m1", receiver.URL))
+	select {
+	case text := <-told:
+		if !strings.Contains(text, `"kind":"task"`) {
+			w.t.Error(text)
+		}
+	case <-time.After(patience):
+		w.t.Errorf("no notification came in %v", patience)
 	}
 }

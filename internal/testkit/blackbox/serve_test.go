@@ -279,15 +279,10 @@ var _ = table("TestServe_Flags",
 		s.wants(429, nil, "POST", "/v1/runs", `{"prompt": "hi", "session": "b"}`)
 		w.write("go", "")
 	}},
-	row{"--max-conns has more wait", "`--max-runs N`, `--max-conns N`", "pawl serve --max-conns", func(w *world) {
-		s := w.serves("--max-conns", "1")
-		first := s.open("GET", "/v1/sessions", "")
-		_, _ = io.ReadAll(first.Body)
-		_ = first.Body.Close()
-		s.client.CloseIdleConnections()
-		s.healthy()
+	row{"--max-conns has more wait", "`--max-runs N`, `--max-conns N`, `--max-body N` and `--grace D` are [limits] (64, 512, 32 MiB, 10 s)", "pawl serve --max-conns", func(w *world) {
+		w.serves("--max-conns", "2").fillConnections(2)
 	}},
-	row{"--max-body refuses more", "`--max-body N`", "pawl serve --max-body", func(w *world) {
+	row{"--max-body refuses more", "`--max-body N` and `--grace D` are [limits] (64, 512, 32 MiB, 10 s)", "pawl serve --max-body", func(w *world) {
 		s := w.serves("--max-body", "1000")
 		s.wants(413, nil, "POST", "/v1/runs", `{"prompt": "`+strings.Repeat("x", 2000)+`"}`)
 		s.wants(200, nil, "POST", "/v1/runs", `{"prompt": "hi", "wait": true}`)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -21,13 +22,15 @@ func (w *world) done(flags ...string) result {
 }
 
 // waits leaves the session s waiting for an approval of the call w.
-func (w *world) waits(flags ...string) {
+func (w *world) waits(flags ...string) result {
 	w.t.Helper()
 	w.write("model.yaml", touches)
 	args := append([]string{"run", "--model", "scripted/model.yaml", "--no-sandbox", "--session", "s"}, flags...)
-	if r := w.pawl(append(args, "go")...); r.code != 3 {
+	r := w.pawl(append(args, "go")...)
+	if r.code != 3 {
 		w.t.Fatal(r)
 	}
+	return r
 }
 
 // status gives what sessions list says of a session, "" if it does not list it.
@@ -211,8 +214,18 @@ var _ = table("TestSessions",
 	}},
 	row{"prune --older-than removes the old and prints their ids", "sessions whose last entry is older than `--older-than` (`30d`, `2w`, `1w12h`, `90m`), the oldest first; prints their ids", "pawl sessions prune, pawl sessions --older-than", func(w *world) {
 		w.done()
-		if r := w.ok("sessions", "prune", "--older-than", "90m"); r.out != "" || w.status("s") == "" {
+		text := golden(w.t, filepath.Join(journals, "v1"), "plain.jsonl")
+		for _, name := range []string{"2021", "2020"} {
+			aged := regexp.MustCompile(`"time":"\d{4}`).ReplaceAllString(text, `"time":"`+name)
+			if r := w.pawlWith(aged, "sessions", "import", "-", "--as", name); r.code != 0 {
+				w.t.Fatal(r)
+			}
+		}
+		if r := w.ok("sessions", "prune", "--older-than", "90m"); r.out != "2020\n2021\n" {
 			w.t.Error(r)
+		}
+		if left := w.sessions("--all"); len(left) != 1 || left[0]["session"] != "s" {
+			w.t.Errorf("%v are left", left)
 		}
 	}},
 	row{"prune --keep keeps the newest", "`--keep N` keeps the newest N in any case, and may stand alone; `--dry-run` only prints", "pawl sessions --keep, pawl sessions --dry-run", func(w *world) {
@@ -308,7 +321,12 @@ var _ = table("TestSessions_PeopleAnswer",
 		w.wants("effects", "blue")
 	}},
 	row{"the lines to go on with have the flags that were given", "the lines of a run have those that it was given", "", func(w *world) {
-		w.waits("--deny", "Bash(rm:*)")
+		run := w.waits("--deny", "Bash(rm:*)")
+		for _, line := range []string{"pawl approve s w --deny 'Bash(rm:*)' --no-sandbox", "pawl resume s --deny 'Bash(rm:*)' --no-sandbox"} {
+			if !strings.Contains(run.err, line) {
+				w.t.Errorf("the run does not print %q: %v", line, run)
+			}
+		}
 		if r := w.ok("approve", "s", "w", "--allow", "Read"); !strings.Contains(r.err, "pawl resume s --allow Read") {
 			w.t.Error(r)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -141,6 +142,19 @@ var _ = table("TestTerminal",
 			w.t.Errorf("%q", styled)
 		}
 	}},
+	row{"run has colours only at a terminal and without NO_COLOR", "`NO_COLOR` is honoured", "", func(w *world) {
+		for _, env := range []string{"", "NO_COLOR=1"} {
+			other := newWorld(w.t)
+			term := other.terminal(env, touches, append(append([]string{"run"}, free...), "go")...)
+			term.sees("Done.", "exit=0")
+			if screen := term.screen("-e"); strings.Contains(screen, "\x1b[") != (env == "") {
+				w.t.Errorf("with %q: %q", env, screen)
+			}
+		}
+		if r := w.plays(touches, "go"); r.code != 0 || strings.Contains(r.err+r.out, "\x1b") {
+			w.t.Errorf("without a terminal: %v", r)
+		}
+	}},
 	row{"run asks at a terminal", "`run` and `resume` ask there: what would run", "pawl run", func(w *world) {
 		term := w.terminal("", touches, "run", "--model", "scripted/model.yaml", "--no-sandbox", "go")
 		term.sees("echo one >> effects", "without a sandbox")
@@ -182,8 +196,17 @@ var _ = table("TestTerminal",
 	}},
 	row{"what is waited for stands in the last line", "What is waited for longer than a second stands in the terminal's last line, as long as it is waited for, and since when", "", func(w *world) {
 		term := w.terminal("", `turns: [{tool_calls: [{name: bash, input: {command: "until test -e go; do sleep 0.05; done"}}]}, {text: Done.}]`, append([]string{"run"}, append(free, "go")...)...)
-		term.sees("bash", " s")
+		since := regexp.MustCompile(`bash.* \d+ s\b`)
+		last := ""
+		w.until("the last line says since when", func() bool {
+			screen := strings.TrimSpace(term.screen())
+			last = screen[strings.LastIndex(screen, "\n")+1:]
+			return since.MatchString(last)
+		})
 		w.write("go", "")
 		term.sees("Done.", "exit=0")
+		if strings.Contains(term.screen(), last) {
+			w.t.Errorf("%q stands there still", last)
+		}
 	}},
 )
