@@ -432,7 +432,7 @@ func TestTheHomeDirectoryAsAProjectHasOneSettingsFileWhichIsTheUsers(t *testing.
 }
 
 func TestHostileSettingsTakeLittleTime(t *testing.T) {
-	tier.SkipQuick(t, "it takes seconds of processor time")
+	tier.SkipUnlessAll(t, "it takes a minute of processor time with the race detector")
 	many := func(n int, f func(i int) string) string {
 		var parts []string
 		for i := range n {

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/errdefs"
 	"github.com/pawl-dev/pawl/internal/component"
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/tier"
 	"github.com/pawl-dev/pawl/journal"
 	"github.com/pawl-dev/pawl/journal/journaltest"
 	"github.com/pawl-dev/pawl/journal/postgres"
@@ -63,7 +64,7 @@ func granted(t *testing.T) (dsn string, as func(role string) string) {
 func TestAStoreWithTheRightsOfThePageIsOne(t *testing.T) {
 	dsn, as := granted(t)
 	execute(t, dsn, page(t, "ALTER ROLE")...)
-	if testing.Short() {
+	if !tier.All() { // the suite takes a minute
 		must(t, uses(t, as("pawl_app"), dsn))
 		return
 	}
@@ -187,7 +188,7 @@ func TestEntriesArePartedByTheirSession(t *testing.T) {
 		t.Errorf("a page is read from more than one part:\n%s", plan)
 	}
 	must(t, s.Close())
-	if testing.Short() {
+	if !tier.All() { // the suite takes a minute
 		must(t, uses(t, as("pawl_app"), dsn))
 		return
 	}
