@@ -164,10 +164,22 @@ func (p *tab) sees(selector, text string) {
 	p.until(fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.textContent.includes(%q))`, selector, text))
 }
 
+// click clicks an element. The page may draw the element anew between the moment when the
+// browser finds it and the click; then click looks for it again.
 func (p *tab) click(selector string) {
 	p.Helper()
-	p.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
-	p.do(chromedp.Click(chromedp.CSS(selector)))
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	for {
+		p.until(fmt.Sprintf(`document.querySelector(%q)`, selector))
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		switch {
+		case err == nil:
+			return
+		case !strings.Contains(err.Error(), "Could not find node with given id"):
+			p.fatal("%v", err)
+		}
+	}
 }
 
 // row clicks the first row of the timeline that has a text, when the timeline stands still.
