@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait. It is long, so that a busy machine fails no test.
+// patience bounds every wait. It is long, so that a busy machine fails no test. A command may
+// take twice as long: one of them compiles Go's library in a sandbox.
 const patience = 90 * time.Second
 
 // world is a place of its own to run programs in: a home, a project and no keys.
@@ -134,10 +135,10 @@ func (w *world) run(cmd *exec.Cmd) result {
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	stuck := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(2*patience, func() { _ = cmd.Process.Kill() })
 	err := cmd.Wait()
 	if !stuck.Stop() {
-		w.t.Fatalf("%v did not end in %v\nstdout: %s\nstderr: %s", cmd.Args[1:], patience, &out, &errs)
+		w.t.Fatalf("%v did not end in %v\nstdout: %s\nstderr: %s", cmd.Args[1:], 2*patience, &out, &errs)
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
