@@ -177,10 +177,12 @@ type stream struct {
 	text cleaner
 }
 
-// Write takes what comes. A watcher that fails doesn't matter to the command.
+// Write takes what comes. The result gets it first, so that a slow watcher of one stream does
+// not change the order in which both streams stand there. A watcher that fails doesn't matter
+// to the command.
 func (s *stream) Write(b []byte) (int, error) {
-	_, _ = s.live.Write(b)
 	s.to.add(s.text.clean(b))
+	_, _ = s.live.Write(b)
 	return len(b), nil
 }
 
