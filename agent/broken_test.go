@@ -69,8 +69,8 @@ func TestATaskWhoseJournalFailedStopsTheRunAbove(t *testing.T) {
 				}
 				text := strings.Join(append(history(state(t, store, "s").Messages), history(state(t, store, "s/c1").Messages)...), "\n")
 				total, most := w.total()
-				// The task's journal may fail between the start of its payment on record and the
-				// payment itself. Then the record says that it did not run, and a resume keeps to that.
+				// The parent's journal may fail after the task recorded the start of its payment, and
+				// before the payment. The task then records that the payment did not run.
 				undone := strings.Count(text, "is unknown") + strings.Count(text, "Not run: the run ended before its turn came.")
 				if strings.Contains(text, "disk is full") || strings.Count(text, "[p2 yes]") != 1 || strings.Count(text, "assistant: end") == 0 || most != 1 ||
 					total+undone < 2 || state(t, store, "s/c1").Status != "completed" {

@@ -39,7 +39,7 @@ func TestTheLinesToGoOnWithHaveWhatTheRunWasGiven(t *testing.T) {
 		t.Errorf("%s: %+v\nwant %s", lines[3], r, resume)
 	}
 	r = w.pawl(append(typed(strings.TrimPrefix(resume, "pawl ")), "--model", "scripted/"+script)...)
-	again := "pawl resume s" + given + " --model " + quoted("scripted/"+script) + limits // what it was resumed with besides the record is not on record
+	again := "pawl resume s" + given + " --model " + quoted("scripted/"+script) + limits // flags of a resume are not recorded
 	if r.code != exitWaiting || !strings.Contains(r.err, "\nthen: "+again+"\n") {
 		t.Fatalf("%+v\nwant %s", r, again)
 	}

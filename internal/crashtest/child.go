@@ -145,9 +145,7 @@ func Shared(t *testing.T, name string, make func() string) string {
 		return os.Getenv(name)
 	}
 	value := make()
-	env, _ := shared.Load(t.Name())
-	known, _ := env.([]string)
-	shared.Store(t.Name(), append(slices.Clip(known), name+"="+value))
+	shared.Store(t.Name(), append(slices.Clip(sharedBy(t)), name+"="+value))
 	t.Cleanup(func() { shared.Delete(t.Name()) })
 	return value
 }

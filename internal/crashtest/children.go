@@ -40,31 +40,32 @@ type child struct {
 	release func() bool
 }
 
-// take gives a child that never played a life of the case in dir.
+// take returns a child that never played a life of the case in dir. It is killed when ctx ends,
+// until it is released.
 func (cs *children) take(ctx context.Context, dir string) (*child, error) {
-	cs.mu.Lock()
-	for i, c := range slices.Backward(cs.idle) {
-		if !slices.Contains(c.cases, dir) {
-			cs.idle = slices.Delete(cs.idle, i, i+1)
-			cs.mu.Unlock()
-			c.cases = append(c.cases, dir)
-			c.watch(ctx)
-			return c, nil
+	c := cs.takeIdle(dir)
+	if c == nil {
+		var err error
+		if c, err = cs.start(); err != nil {
+			return nil, err
 		}
 	}
-	cs.mu.Unlock()
-	c, err := cs.start()
-	if err != nil {
-		return nil, err
-	}
 	c.cases = append(c.cases, dir)
-	c.watch(ctx)
+	c.release = context.AfterFunc(ctx, func() { _ = c.cmd.Process.Kill() })
 	return c, nil
 }
 
-// watch kills the child when ctx ends, until it is released.
-func (c *child) watch(ctx context.Context) {
-	c.release = context.AfterFunc(ctx, func() { _ = c.cmd.Process.Kill() })
+// takeIdle returns an idle child, or nil if each of them played a life of the case.
+func (cs *children) takeIdle(dir string) *child {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	i := slices.IndexFunc(cs.idle, func(c *child) bool { return !slices.Contains(c.cases, dir) })
+	if i < 0 {
+		return nil
+	}
+	c := cs.idle[i]
+	cs.idle = slices.Delete(cs.idle, i, i+1)
+	return c
 }
 
 // start runs this very program as a child.

@@ -43,9 +43,9 @@ func TestAFullDisk(t *testing.T) {
 // ownMounts says that this process sees its own mounts only.
 const ownMounts = "PAWL_CRASHTEST_MOUNTS"
 
-// inOwnMounts runs the test in a process whose mounts nobody else sees, if it can, and reports
-// whether it did. A sandbox that starts elsewhere fails if a disk that it sees is unmounted just
-// then.
+// inOwnMounts runs the test again in a process with a mount namespace of its own. It reports
+// whether it could. A sandbox that starts elsewhere fails if a disk that it can see is unmounted
+// at that moment.
 func inOwnMounts(t *testing.T) bool {
 	t.Helper()
 	unshare, err := exec.LookPath("unshare")

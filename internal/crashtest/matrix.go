@@ -399,8 +399,8 @@ func (m *matrix) play(ctx context.Context, name string, early bool, deaths ...de
 	return h, nil
 }
 
-// spawn has a child play one life, adds what it tells to the record, and mends what it broke.
-// It is an error if the child broke, or died where it had not to.
+// spawn has a child play one life, appends the child's record to the history, and repairs the
+// store that a fault broke. It returns an error if the child failed or died unexpectedly.
 func (m *matrix) spawn(ctx context.Context, pl plan, h *past) (code int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -416,7 +416,7 @@ func (m *matrix) spawn(ctx context.Context, pl plan, h *past) (code int, err err
 		return code, m.children.keep(c)
 	}
 	if err != nil {
-		_ = c.cmd.Process.Kill() // it would tell on, to nobody
+		_ = c.cmd.Process.Kill() // nobody reads its record any more
 	}
 	err = errors.Join(err, c.end())
 	if broken {

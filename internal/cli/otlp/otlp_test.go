@@ -217,8 +217,9 @@ func TestACollectorThatIsAwayHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// waitForExporters waits until the library has given up what Close left behind. Its complaint
-// comes to whichever Export is the last by then, which may be another test's.
+// waitForExporters waits until the library's goroutines of a closed Export have ended. Their
+// late warnings go to the newest Export, which may be another test's. The library offers no way
+// to wait for them, so waitForExporters polls.
 func waitForExporters(t *testing.T) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)

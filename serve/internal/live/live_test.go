@@ -141,7 +141,7 @@ func TestACancelMeetsNoLaterRun(t *testing.T) {
 	}
 }
 
-// lingering is an observer that holds a run after its end is on record.
+// lingering is an observer that delays the return of a run whose end is recorded.
 type lingering struct {
 	agent.BaseObserver
 	until chan struct{}
@@ -161,7 +161,7 @@ func TestRuns_StartAfterARecordedEnd(t *testing.T) {
 		if _, err := runs.Start(t.Context(), named("s", "one")); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // the end of the run is on record, and its observer holds it
+		synctest.Wait() // until the run's end is recorded and its observer blocks
 		var second *live.Run
 		var wg sync.WaitGroup
 		wg.Go(func() { second, err = runs.Start(t.Context(), named("s", "two")) })
