@@ -107,11 +107,11 @@ func TestModule_Selected(t *testing.T) {
 		"a/...":     {"m/a", "m/a/b"},
 		"./ab, a/b": {"m/a/b", "m/ab"},
 	} {
-		if got, err := m.selected("in", patterns, paths); err != nil || !slices.Equal(got, want) {
+		if got, err := m.selected(patterns, paths); err != nil || !slices.Equal(got, want) {
 			t.Errorf("selected(%q) = %v, %v", patterns, got, err)
 		}
 	}
-	if _, err := m.selected("in", "a,c", paths); err == nil || !strings.Contains(err.Error(), "-in c: ") {
+	if _, err := m.selected("a,c", paths); err == nil || !strings.Contains(err.Error(), "-in c: ") {
 		t.Errorf("an unknown package gives %v", err)
 	}
 }
@@ -157,34 +157,25 @@ func TestReport_Compare(t *testing.T) {
 		{Package: "a", Mutants: 10, Survived: 2}, {Package: "a/b", Mutants: 10, Survived: 2}, {Package: "c", Mutants: 4},
 	}}
 	for _, tc := range []struct {
-		name  string
-		now   []packageReport
-		slack float64
-		want  []string
+		name string
+		now  []packageReport
+		want []string
 	}{
-		{"the same share", []packageReport{{Package: "a/x", Mutants: 5, Survived: 1}, {Package: "c", Mutants: 1}}, 0, nil},
+		{"the same share", []packageReport{{Package: "a/x", Mutants: 5, Survived: 1}, {Package: "c", Mutants: 1}}, nil},
 		{
 			"a larger share",
 			[]packageReport{{Package: "a", Mutants: 4, Survived: 1}, {Package: "c", Mutants: 16}},
-			0,
 			[]string{"a: 1 of 4 survived, in the baseline 4 of 20"},
 		},
-		{
-			"within the slack",
-			[]packageReport{{Package: "a", Mutants: 4, Survived: 1}, {Package: "c", Mutants: 16}},
-			0.1,
-			nil,
-		},
-		{"a group that is new", []packageReport{{Package: "d", Mutants: 9, Survived: 1}}, 0, nil},
+		{"a group that is new", []packageReport{{Package: "d", Mutants: 9, Survived: 1}}, nil},
 		{
 			"more in total",
 			[]packageReport{{Package: "d", Mutants: 2, Survived: 1}},
-			0,
 			[]string{"all: 1 of 2 survived, in the baseline 4 of 24"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := (&report{Packages: tc.now}).compare(old, tc.slack); !cmp.Equal(got, tc.want) {
+			if got := (&report{Packages: tc.now}).compare(old); !cmp.Equal(got, tc.want) {
 				t.Error(cmp.Diff(tc.want, got))
 			}
 		})

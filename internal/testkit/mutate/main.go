@@ -38,11 +38,10 @@ import (
 )
 
 type options struct {
-	dir, in, by, seed, json, baseline, skip string
-	count, atOnce                           int
-	budget                                  time.Duration
-	slack                                   float64
-	list, fresh                             bool
+	dir, in, seed, json, baseline, skip string
+	count, atOnce                       int
+	budget                              time.Duration
+	list, fresh                         bool
 }
 
 func main() {
@@ -61,7 +60,6 @@ func newOptions(args []string, log io.Writer) (*options, error) {
 	flags.SetOutput(log)
 	flags.StringVar(&o.dir, "dir", ".", "directory of the module")
 	flags.StringVar(&o.in, "in", "", "only these packages, such as 'journal,engine/...'")
-	flags.StringVar(&o.by, "by", "", "only the tests of these packages, such as 'journal/...'")
 	flags.StringVar(&o.skip, "skip", "", "expression for the names of tests that do not run, as go test -skip")
 	flags.StringVar(&o.seed, "seed", "1", "any text; the same one chooses the same mutations")
 	flags.StringVar(&o.json, "json", "", "file to write the report to")
@@ -69,7 +67,6 @@ func newOptions(args []string, log io.Writer) (*options, error) {
 	flags.IntVar(&o.count, "n", 200, "how many mutations")
 	flags.IntVar(&o.atOnce, "p", 2, "how many test binaries run at once")
 	flags.DurationVar(&o.budget, "budget", time.Minute, "for each mutation: duration of the tests that may run")
-	flags.Float64Var(&o.slack, "slack", 0, "by how much a share may grow against the baseline, such as 0.05")
 	flags.BoolVar(&o.list, "list", false, "print the chosen mutations and run nothing on them")
 	flags.BoolVar(&o.fresh, "fresh", false, "run all tests to learn what they reach, also unchanged ones")
 	if err := flags.Parse(args); err != nil {
@@ -110,7 +107,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	if baseline == nil {
 		return 0, nil
 	}
-	grown := rep.compare(baseline, o.slack)
+	grown := rep.compare(baseline)
 	for _, line := range grown {
 		fmt.Fprintln(out, "more survive than before:", line)
 	}
@@ -123,7 +120,7 @@ func (o *options) run(ctx context.Context, log io.Writer) (rep *report, err erro
 	if err != nil {
 		return nil, err
 	}
-	targets, err := m.selected("in", o.in, m.product())
+	targets, err := m.selected(o.in, m.product())
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +157,9 @@ func (o *options) run(ctx context.Context, log io.Writer) (rep *report, err erro
 	return rep, err
 }
 
-// selected returns the packages of a list that a flag's patterns select. Empty patterns
+// selected returns the packages of a list that the patterns of -in select. Empty patterns
 // select all.
-func (m *module) selected(flag, patterns string, paths []string) ([]string, error) {
+func (m *module) selected(patterns string, paths []string) ([]string, error) {
 	if patterns == "" {
 		return paths, nil
 	}
@@ -178,7 +175,7 @@ func (m *module) selected(flag, patterns string, paths []string) ([]string, erro
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("mutate: -%s %s: no package to choose has this path", flag, pattern)
+			return nil, fmt.Errorf("mutate: -in %s: no package to choose has this path", pattern)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !used[path] }), nil
@@ -200,10 +197,7 @@ func (o *options) measure(ctx context.Context, r *runner, check *checker, target
 			}
 		}
 	}
-	testers, err := r.module.selected("by", o.by, r.module.testers(targets))
-	if err != nil {
-		return nil, nil, err
-	}
+	testers := r.module.testers(targets)
 	r.logf("counting what the tests of %d packages reach in %d packages", len(testers), len(targets))
 	reached, err := r.measure(ctx, testers, texts)
 	if err != nil {

@@ -176,9 +176,9 @@ func (p *packageReport) share() float64 {
 	return float64(p.Survived) / float64(p.Mutants)
 }
 
-// compare says in which groups a larger share survived than in the baseline, by more than
-// slack. A group that the baseline lacks is not compared.
-func (r *report) compare(baseline *report, slack float64) []string {
+// compare says in which groups a larger share survived than in the baseline. A
+// group that the baseline lacks is not compared.
+func (r *report) compare(baseline *report) []string {
 	old := map[string]packageReport{}
 	for _, group := range baseline.groups() {
 		old[group.Package] = group
@@ -186,7 +186,7 @@ func (r *report) compare(baseline *report, slack float64) []string {
 	var grown []string
 	for _, group := range r.groups() {
 		was, known := old[group.Package]
-		if known && was.Mutants > 0 && group.share() > was.share()+slack {
+		if known && was.Mutants > 0 && group.share() > was.share() {
 			grown = append(grown, fmt.Sprintf("%s: %d of %d survived, in the baseline %d of %d",
 				group.Package, group.Survived, group.Mutants, was.Survived, was.Mutants))
 		}
