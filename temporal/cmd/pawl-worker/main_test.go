@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/internal/pgtest"
+	"github.com/pawl-dev/pawl/internal/testkit/parallel"
 	"github.com/pawl-dev/pawl/temporal/internal/devserver"
 )
 
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	bin = dir
-	devserver.RunMoreTests()
+	parallel.RaiseLimit()
 	code := pgtest.Main(m)
 	devserver.Stop()
 	_ = os.RemoveAll(dir)

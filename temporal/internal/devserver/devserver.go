@@ -5,7 +5,6 @@ package devserver
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -99,17 +97,6 @@ func InMemory(t testing.TB) *Server {
 
 // PID is the number of the server's process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
-
-// RunMoreTests lets more parallel tests run than there are processors, unless -parallel says
-// how many: most of the time they wait for the server. To be called in a TestMain.
-func RunMoreTests() {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
-	}
-}
 
 // prepare finds the program.
 func prepare(t testing.TB) *Server {
